@@ -276,8 +276,8 @@ class Config:
 
     def __post_init__(self) -> None:
         """Refuse what could not work; raise `ConfigError`."""
-        for each in settings():
-            each.check(getattr(self, each.name))
+        for option in settings():
+            option.check(getattr(self, option.name))
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
         _check_url("sync_url", self.sync_url, "https://collector.example:8008", "as sync_token")
         _check_url("heal_model_url", self.heal_model_url, "http://localhost:11434/v1", "in HEALKIT_MODEL_KEY")
@@ -295,18 +295,18 @@ class Config:
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Config:
         """Return the defaults with every `HEALKIT_<FIELD>` applied; raise `ConfigError` for one that does not parse."""
         environ = os.environ if environ is None else environ
-        given = {s.name: s.parse(environ[s.variable]) for s in settings() if s.variable in environ}
-        return cls(**given)
+        values = {s.name: s.parse(environ[s.variable]) for s in settings() if s.variable in environ}
+        return cls(**values)
 
     def shown(self) -> dict[str, str]:
         """Return the settings that `healkit status` lists, by their headings, where they differ from the default."""
         values = [(setting, getattr(self, setting.name)) for setting in settings() if setting.shown]
         changed = [(setting, value) for setting, value in values if value != setting.default]
-        said = (
+        entries = (
             (setting, shown_address(value) if setting.name.endswith("_url") else value)
             for setting, value in changed
         )
-        return {setting.shown: f"{value} {setting.unit}".rstrip() for setting, value in said}
+        return {setting.shown: f"{value} {setting.unit}".rstrip() for setting, value in entries}
 
 
 @functools.cache
@@ -331,11 +331,11 @@ def _check_url(name: str, url: str, example: str, instead: str) -> None:
     try:
         parts = urlsplit(url)
         wrong = bool(url) and (parts.scheme not in {"http", "https"} or not parts.hostname)
-        known = bool(parts.username or parts.password)
+        has_credentials = bool(parts.username or parts.password)
         _ = parts.port
     except ValueError:
-        wrong, known = True, False
-    if known:
+        wrong, has_credentials = True, False
+    if has_credentials:
         raise ConfigError(f"{name} holds a user or password.", hint=f"Give it {instead} instead.")
     if wrong:
         raise ConfigError(

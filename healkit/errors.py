@@ -364,13 +364,13 @@ class InternalError(HealkitError):
     @classmethod
     def of(cls, error: BaseException) -> InternalError:
         """Make it of the error that was raised: its type and place, without its message, which may hold contents."""
-        told = error.__traceback__
-        while told is not None and told.tb_next is not None:
-            told = told.tb_next
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_next is not None:
+            traceback = traceback.tb_next
         place = ""
-        if told is not None:
-            file = "/".join(told.tb_frame.f_code.co_filename.split("/")[-3:])
-            place = f" at line {told.tb_lineno} of {file}"
+        if traceback is not None:
+            file = "/".join(traceback.tb_frame.f_code.co_filename.split("/")[-3:])
+            place = f" at line {traceback.tb_lineno} of {file}"
         hint = "Neither the tool nor the call is to blame; please report it with the traceback."
         return cls(f"healkit itself failed, with {type(error).__name__}{place}.", hint=hint)
 
@@ -741,8 +741,8 @@ def catalogue() -> dict[str, str]:
         for kind in globals().values()
         if isinstance(kind, type) and issubclass(kind, HealkitError) and "code" in vars(kind)
     ]
-    found = {str(kind.code): (kind.__doc__ or "").partition("\n")[0].rstrip(".") for kind in classes}
-    return dict(sorted({**found, **TOOL_CODES, **PATCH_CODES, **DECISION_CODES}.items()))
+    meanings = {str(kind.code): (kind.__doc__ or "").partition("\n")[0].rstrip(".") for kind in classes}
+    return dict(sorted({**meanings, **TOOL_CODES, **PATCH_CODES, **DECISION_CODES}.items()))
 
 
 def is_retryable(code: str, ename: str = "") -> bool:
@@ -777,11 +777,11 @@ def near_misses(name: object, known: Iterable[str], limit: int = 3) -> list[str]
     if not isinstance(name, str):
         return []
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.casefold(), by_folded, n=limit, cutoff=0.6)
-    return [by_folded[match] for match in found]
+    matches = difflib.get_close_matches(name.casefold(), by_folded, n=limit, cutoff=0.6)
+    return [by_folded[match] for match in matches]
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return ` Did you mean 'fibonacci'?`, or an empty text when nothing is near."""
-    found = near_misses(name, known)
-    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+    suggestions = near_misses(name, known)
+    return f" Did you mean {' or '.join(map(repr, suggestions))}?" if suggestions else ""

@@ -36,8 +36,8 @@ def drawn(text: str) -> str:
 
     Output comes in pieces, so a sequence that is cut in two loses its beginning and is no sequence any more.
     """
-    kept = _SEQUENCE.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
-    return _NOT_DRAWN.sub("", kept)
+    stripped = _SEQUENCE.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
+    return _NOT_DRAWN.sub("", stripped)
 
 
 def seen_json(text: str) -> str:

@@ -127,8 +127,8 @@ class Services:
     @property
     def problem(self) -> str:
         """Sentence for the user on what is wrong; empty where nothing is."""
-        own = (self.recorder.problem, self.retention.problem, self.contents.problem)
-        return next(filter(None, (*own, *hooks.ask().problem(services=self))), "")
+        problems = (self.recorder.problem, self.retention.problem, self.contents.problem)
+        return next(filter(None, (*problems, *hooks.ask().problem(services=self))), "")
 
     def close(self) -> None:
         """End what the parts have begun, and close the database."""
@@ -152,7 +152,7 @@ class Services:
                 *Spool(path or url).folders,
                 views_folder(path, url),
                 trusted_folder(),
-                *(folder for found in hooks.ask().record_folders(services=self) for folder in found),
+                *(folder for folders in hooks.ask().record_folders(services=self) for folder in folders),
             )
             keep_records_apart(grants, path, records)
             check_grants(grants)
@@ -177,8 +177,8 @@ class Services:
 def attribute_makers() -> Mapping[str, Callable[[Services], Any]]:
     """Return what makes each attribute that a part adds; of two with one name, healkit's own."""
     makers: dict[str, Callable[[Services], Any]] = {}
-    for found in hooks.ask().attributes():  # the last registered first
-        makers |= found
+    for attributes in hooks.ask().attributes():  # the last registered first
+        makers |= attributes
     return makers
 
 

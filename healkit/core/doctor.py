@@ -55,7 +55,7 @@ def tier_of(config: Config) -> str:
 def status_of(url: str, config: Config, tools: int, log: Log, problem: str) -> Status:
     """Collect the counts and the tier; the log is asked four questions."""
     executions, failed, refused, running = (
-        log.count(status=each, tried=False) for each in (None, "FAILURE", "REFUSED", "RUNNING")
+        log.count(status=status, tried=False) for status in (None, "FAILURE", "REFUSED", "RUNNING")
     )
     return Status(
         url,
@@ -73,9 +73,9 @@ def status_of(url: str, config: Config, tools: int, log: Log, problem: str) -> S
 def _memory(config: Config) -> DoctorCheck:
     """Check that a tool that takes all it may still leaves the machine something."""
     memory = psutil.virtual_memory()
-    found = f"{memory.available // MIB:,} of {memory.total // MIB:,} MiB free; a tool may take {config.memory_mb:,}"
+    summary = f"{memory.available // MIB:,} of {memory.total // MIB:,} MiB free; a tool may take {config.memory_mb:,}"
     return DoctorCheck(
-        "memory", memory.available > config.memory_mb * MIB, found, "set HEALKIT_MEMORY_MB to less"
+        "memory", memory.available > config.memory_mb * MIB, summary, "set HEALKIT_MEMORY_MB to less"
     )
 
 
@@ -94,7 +94,7 @@ def _layers(*reports: TierReport) -> list[DoctorCheck]:
     """List each layer, as the sandbox that got furthest reports it."""
     layers = next((report.layers for report in reports if report.layers), {})
     return [
-        DoctorCheck(f"layer: {name}", not said.startswith("failed"), said) for name, said in layers.items()
+        DoctorCheck(f"layer: {name}", not state.startswith("failed"), state) for name, state in layers.items()
     ]
 
 

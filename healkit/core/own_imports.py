@@ -57,12 +57,12 @@ class OwnImports:
             (_PACKAGE, *(os.path.join(folder, "") for folder in installed))
         ):
             return None  # the user's own function, called by healkit
-        found = PathFinder.find_spec(name, installed, target)
-        if found is None and importer == _ENTRY_POINTS and PathFinder.find_spec(name):
+        spec = PathFinder.find_spec(name, installed, target)
+        if spec is None and importer == _ENTRY_POINTS and PathFinder.find_spec(name):
             raise ModuleNotFoundError(
                 f"{name!r} is not installed, and is not taken from {os.getcwd()!r}.", name=name
             )
-        return found
+        return spec
 
 
 def _importer(frame: FrameType | None) -> tuple[str, bool]:

@@ -57,16 +57,18 @@ def _folder_of(folder: Path, name: str) -> tuple[int, str]:
     *between, last = name.split("/")
     if "\0" in name or any(part in {"", ".", ".."} for part in (*between, last)):
         raise OSError(errno.EINVAL, "this is not a name in the folder", name)
-    found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for part in between:
         try:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=found)
+            inner = os.open(
+                part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor
+            )
         except OSError as error:
             raise _said(error, name) from None
         finally:
-            os.close(found)
-        found = inner
-    return found, last
+            os.close(descriptor)
+        descriptor = inner
+    return descriptor, last
 
 
 def _said(error: OSError, name: str) -> OSError:

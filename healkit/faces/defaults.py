@@ -26,10 +26,10 @@ def default_healkit(db: str | Path | None = None) -> Healkit:
     """Return this process's Healkit for a database, opened once; the default database when none is given."""
     url = resolve_url(db)
     with _lock:
-        found = _defaults.get(url)
-        if found is None or found.closed:
-            found = _defaults[url] = Healkit(url)
-        return found
+        instance = _defaults.get(url)
+        if instance is None or instance.closed:
+            instance = _defaults[url] = Healkit(url)
+        return instance
 
 
 def execute_tool(

@@ -91,14 +91,14 @@ class Tape:
         self._any: dict[_Key, RecordedCall | None] = {}
         for call in cassette.calls:
             key = key_of(call.server, call.tool, call.arguments)
-            known = self._any.setdefault(key, call)
-            if known is not None and not known.same_answer(call):
+            previous = self._any.setdefault(key, call)
+            if previous is not None and not previous.same_answer(call):
                 self._any[key] = None
 
     def answers(self) -> tuple[Any, ...]:
         """Return what the calls gave, as JSON, each once."""
-        given = dict.fromkeys(bytes(call.result) for call in self.cassette.calls if call.success)
-        return tuple(map(msgspec.json.decode, given))
+        results = dict.fromkeys(bytes(call.result) for call in self.cassette.calls if call.success)
+        return tuple(map(msgspec.json.decode, results))
 
     def play(self, run: str = "") -> Playback:
         """Begin one playback; run: the execution whose own calls come first, empty where there is none."""
@@ -141,10 +141,10 @@ class Playback:
         turn, place = self._asked[key], self._asked[name]
         self._asked[key] += 1
         self._asked[name] += 1
-        own = self._equal.get(key)
-        call = self._others.get(key) if own is None else _in_turn(own, turn)
+        equal_calls = self._equal.get(key)
+        call = self._others.get(key) if equal_calls is None else _in_turn(equal_calls, turn)
         displaced = False
-        if call is None and own is None and place < len(placed := self._placed.get(name, ())):
+        if call is None and equal_calls is None and place < len(placed := self._placed.get(name, ())):
             # An error that other arguments had says nothing of these.
             displaced = placed[place].success
             call = placed[place] if displaced else None

@@ -327,9 +327,9 @@ class _Walker:
 
     def scientific(self, value: object, path: str, depth: int) -> tuple[Any] | None:
         """Convert a value of numpy or pandas, if those modules are loaded; a 1-tuple, because None is a value."""
-        if self.preview is not None and (shown := self.preview(value)) is not None:
+        if self.preview is not None and (preview := self.preview(value)) is not None:
             self.note(path, f"{type(value).__name__} shown in part")
-            return (self.walk(shown, path, depth),)
+            return (self.walk(preview, path, depth),)
         numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
         if numpy is not None:
             if isinstance(value, numpy.generic):

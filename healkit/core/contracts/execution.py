@@ -450,22 +450,24 @@ def takes_filters(*names: str, **defaults: Any) -> Callable[[Callable[..., Resul
     names: the filters that it takes, all by default. defaults: values of filters that are not given. The method
     raises `TypeError` for any other name.
     """
-    known = names or FILTER_NAMES
+    filter_names = names or FILTER_NAMES
 
     def decorate(method: Callable[..., Result]) -> Callable[..., Result]:
         @functools.wraps(method)
         def with_filters(
             self: object, *args: object, filters: Filters | None = None, **options: Any
         ) -> Result:
-            named = {name: options.pop(name) for name in known if name in options}
+            named = {name: options.pop(name) for name in filter_names if name in options}
             chosen = dataclasses.replace(filters or Filters(**defaults), **named)
-            if beyond := sorted(chosen.given.keys() - set(known)):
-                raise TypeError(f"{method.__name__}() takes no filter {beyond[0]!r}, only {', '.join(known)}")
+            if beyond := sorted(chosen.given.keys() - set(filter_names)):
+                raise TypeError(
+                    f"{method.__name__}() takes no filter {beyond[0]!r}, only {', '.join(filter_names)}"
+                )
             return method(self, *args, filters=chosen, **options)
 
         signature = inspect.signature(method)
-        own = [parameter for parameter in signature.parameters.values() if parameter.name != "filters"]
-        shown = [
+        parameters = [parameter for parameter in signature.parameters.values() if parameter.name != "filters"]
+        filter_parameters = [
             inspect.Parameter(
                 field.name,
                 inspect.Parameter.KEYWORD_ONLY,
@@ -473,11 +475,11 @@ def takes_filters(*names: str, **defaults: Any) -> Callable[[Callable[..., Resul
                 annotation=field.type,
             )
             for field in dataclasses.fields(Filters)
-            if field.name in known
+            if field.name in filter_names
         ]
-        before = [p for p in own if p.kind is not inspect.Parameter.KEYWORD_ONLY]
-        after = [p for p in own if p.kind is inspect.Parameter.KEYWORD_ONLY]
-        with_filters.__signature__ = signature.replace(parameters=[*before, *shown, *after])  # type: ignore[attr-defined]  # read by inspect.signature
+        before = [p for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        after = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+        with_filters.__signature__ = signature.replace(parameters=[*before, *filter_parameters, *after])  # type: ignore[attr-defined]  # read by inspect.signature
         return with_filters
 
     return decorate

@@ -51,16 +51,18 @@ class Explanation:
 
     def at(self, level: ExplainLevel) -> Explanation:
         """Return the steps up to that level: at `hint`, a teacher keeps the fix back."""
-        kept = LEVELS.index(level)
-        blank = {name: "" for i, name in enumerate(LEVELS) if i > kept}
+        level_index = LEVELS.index(level)
+        blank = {name: "" for i, name in enumerate(LEVELS) if i > level_index}
         code = self.code if level == LEVELS[-1] else ""
-        linked = tuple(one.at(level) for one in self.linked if kept)
+        linked = tuple(explanation.at(level) for explanation in self.linked if level_index)
         return dataclasses.replace(self, linked=linked, code=code, **blank)
 
     def of_cell(self) -> Explanation:
         """Return it for an ordinary cell, without the sentences that only help with a tool."""
-        told = {name: _FOR_TOOLS.sub("", getattr(self, name)).strip() for name in ("why", "hint", "fix")}
-        return dataclasses.replace(self, linked=tuple(one.of_cell() for one in self.linked), **told)
+        texts = {name: _FOR_TOOLS.sub("", getattr(self, name)).strip() for name in ("why", "hint", "fix")}
+        return dataclasses.replace(
+            self, linked=tuple(explanation.of_cell() for explanation in self.linked), **texts
+        )
 
     def steps(self) -> Iterator[tuple[str, str]]:
         """Yield the title and the text of each step that has one, in order."""
@@ -69,8 +71,8 @@ class Explanation:
                 yield title, text
         if self.code:
             yield ("Code" if self.fix else _TITLES["fix"]), _as_code(self.code)
-        for one in self.linked:
-            yield one.title, one.in_one_line
+        for explanation in self.linked:
+            yield explanation.title, explanation.in_one_line
 
     @property
     def in_one_line(self) -> str:

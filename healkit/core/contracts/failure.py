@@ -72,7 +72,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def called(self) -> Failure | None:
         """Failure of the called tool that this one passes on; None where it passes on none."""
-        return next((one for one in self.linked if one.link == "call"), None)
+        return next((failure for failure in self.linked if failure.link == "call"), None)
 
     @property
     def summary(self) -> str:
@@ -87,8 +87,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def texts(self) -> str:
         """All its texts in one: what a secret may stand in."""
-        own = [self.evalue, self.traceback, *self.near, *self.known, *self.facts.values()]
-        return "\n".join([*own, *(one.texts for one in self.linked)])
+        parts = [self.evalue, self.traceback, *self.near, *self.known, *self.facts.values()]
+        return "\n".join([*parts, *(failure.texts for failure in self.linked)])
 
     @property
     def observed(self) -> bool:

@@ -221,8 +221,8 @@ def module_of(kind: type) -> Any:
     module = _module_of(kind)
     if type(module) is str and "." in module:
         package = module.partition(".")[0]
-        found = sys.modules.get(package)
-        if type(found) is types.ModuleType and vars(found).get(_qualname_of(kind)) is kind:
+        top_module = sys.modules.get(package)
+        if type(top_module) is types.ModuleType and vars(top_module).get(_qualname_of(kind)) is kind:
             return package
     return module
 
@@ -271,13 +271,15 @@ def _mapping(value: dict[Any, Any], kind: type, depth: int) -> str:
 
 def _stranger(value: object, depth: int) -> str:
     try:
-        own = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        own = None
-    if type(own) is not dict or not own or depth >= _DEPTH_MAX - 1:
+        attributes = None
+    if type(attributes) is not dict or not attributes or depth >= _DEPTH_MAX - 1:
         return f"<{type_name(value)} object>"
-    parts = [f"{key}={_text(item, depth + 2)}" for key, item in itertools.islice(own.items(), _ITEMS_MAX)]
-    return f"<{type_name(value)} object: {', '.join(parts)}{', …' if len(own) > _ITEMS_MAX else ''}>"
+    parts = [
+        f"{key}={_text(item, depth + 2)}" for key, item in itertools.islice(attributes.items(), _ITEMS_MAX)
+    ]
+    return f"<{type_name(value)} object: {', '.join(parts)}{', …' if len(attributes) > _ITEMS_MAX else ''}>"
 
 
 def _scientific(value: Any) -> tuple[list[int] | None, str] | None:

@@ -270,8 +270,8 @@ class FrameReader:
             if descriptors is None:
                 chunk = self._sock.recv(size)
             else:
-                chunk, found, _, _ = socket.recv_fds(self._sock, size, 2, socket.MSG_CMSG_CLOEXEC)
-                descriptors += found
+                chunk, new_descriptors, _, _ = socket.recv_fds(self._sock, size, 2, socket.MSG_CMSG_CLOEXEC)
+                descriptors += new_descriptors
             if not chunk:
                 return None
             frames.feed(chunk)

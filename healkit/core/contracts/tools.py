@@ -44,7 +44,7 @@ class Withheld(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def _lies_in(path: str, places: Sequence[str]) -> bool:
-    return any(path == one or path.startswith(f"{one.rstrip('/')}/") for one in places)
+    return any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in places)
 
 
 class EntryRef(msgspec.Struct, frozen=True):

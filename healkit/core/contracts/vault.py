@@ -160,12 +160,12 @@ def checked_examples(examples: Iterable[Any], *, sql: bool = False) -> list[dict
     """Return the examples as they are; raise `ExamplesInvalid` for the first bad one, by number."""
     if isinstance(examples, str | Mapping):
         raise ExamplesInvalid(f"The examples must be a list, not a {type(examples).__name__}.", hint=_HINT)
-    found = []
+    checked = []
     for number, example in enumerate(examples, 1):
         if why := _wrong(example, sql):
             raise ExamplesInvalid(f"Example {number}, {_shown(example)}: {why}.", hint=_HINT)
-        found.append(dict(example))
-    return found
+        checked.append(dict(example))
+    return checked
 
 
 def _wrong(example: object, sql: bool) -> str:

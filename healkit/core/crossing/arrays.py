@@ -191,9 +191,9 @@ def array_of(dtype: Foreign, shape: Sequence[int], data: Foreign) -> Any:
         return numpy.empty(shape, dtype)
     if type(data) is bytes:
         data = bytearray(data)  # what comes inline may be written to, as what comes by memory may
-    found = numpy.frombuffer(data, dtype).reshape(shape)
-    _check_items(found, numpy)
-    return found
+    result = numpy.frombuffer(data, dtype).reshape(shape)
+    _check_items(result, numpy)
+    return result
 
 
 def _check_items(values: Foreign, numpy: ModuleType) -> None:
@@ -277,8 +277,8 @@ def refusing(path: str) -> Iterator[None]:
     except BaseException as error:
         if not is_from_library(error):
             raise
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise CannotCross(path, f"a value that cannot be written ({said})") from None
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise CannotCross(path, f"a value that cannot be written ({reason})") from None
 
 
 def _array(encoder: Encoder, values: Foreign, path: str, depth: int) -> Any:
@@ -388,20 +388,20 @@ def _timedeltas_of(decoder: Decoder, values: object, freq: object = None) -> Any
 
 def column_of(decoder: Decoder, values: object, kinds: str = "") -> Any:
     """Return an array of one dimension, of numpy's or pandas'. Raises `BadValue` for anything else, such as a range."""
-    found = decoder.item(values)
-    if type(found).__name__ != "ndarray" and not is_extension_array(found):
+    column = decoder.item(values)
+    if type(column).__name__ != "ndarray" and not is_extension_array(column):
         raise BadValue("something other than an array of values")
-    if found.ndim != 1 or (kinds and found.dtype.kind not in kinds):
+    if column.ndim != 1 or (kinds and column.dtype.kind not in kinds):
         raise BadValue("an array of the wrong kind")
-    return found
+    return column
 
 
 def index_of(decoder: Decoder, index: object) -> Any:
     """Return an index. Raises `BadValue` for anything else."""
-    found = decoder.item(index)
-    if not isinstance(found, sys.modules["pandas"].Index):
+    decoded = decoder.item(index)
+    if not isinstance(decoded, sys.modules["pandas"].Index):
         raise BadValue("something other than an index")
-    return found
+    return decoded
 
 
 def _categories(encoder: Encoder, values: Foreign, path: str, depth: int) -> list[Any]:
@@ -414,14 +414,14 @@ def _categories(encoder: Encoder, values: Foreign, path: str, depth: int) -> lis
 def _categorical(decoder: Decoder, codes: Foreign, categories: Foreign, ordered: Foreign) -> Any:
     import pandas as pd
 
-    found, names = column_of(decoder, codes, "i"), index_of(decoder, categories)
-    check_codes(decoder, found, names)
+    code_array, names = column_of(decoder, codes, "i"), index_of(decoder, categories)
+    check_codes(decoder, code_array, names)
     dtype = (
         pd.CategoricalDtype._from_fastpath(names, ordered)  # type: ignore[attr-defined]  # pandas' own, without the check
         if is_unique(decoder, names)
         else pd.CategoricalDtype(names, ordered)
     )
-    return pd.Categorical.from_codes(found, dtype=dtype, validate=True)
+    return pd.Categorical.from_codes(code_array, dtype=dtype, validate=True)
 
 
 def check_codes(decoder: Decoder, codes: Foreign, values: Foreign) -> None:
@@ -625,8 +625,8 @@ def read(data: Foreign, spend: Spend | None = None) -> Any:
         _check_sizes(table, len(data))
         table.validate(full=True)
         if spend is not None:
-            for one in table.columns:
-                spend(_spread(one))
+            for column in table.columns:
+                spend(_spread(column))
     except (pa.ArrowException, OSError, ValueError, struct.error, OverflowError) as error:
         raise (
             error if isinstance(error, BadValue) else BadValue(f"damaged Arrow data: {str(error)[:300]}")
@@ -697,8 +697,8 @@ def _parts(array: Foreign) -> Iterator[Any]:
         inner = [array.keys, array.items]
     else:
         inner = [array.values] if _types.is_nested(kind) else []
-    for one in inner:
-        yield from _parts(one)
+    for part in inner:
+        yield from _parts(part)
 
 
 def _spread(column: Foreign) -> int:
@@ -792,7 +792,7 @@ def _check_schema(data: bytes, schema: int) -> None:
 
     Counted are the bytes that Arrow copies for each reference: a field's, and its names and texts.
     """
-    left, waiting = len(data), [(schema, 1, 2)]
+    budget, waiting = len(data), [(schema, 1, 2)]
     while waiting:
         table, fields_slot, texts_slot = waiting.pop()
         texts = []
@@ -800,12 +800,12 @@ def _check_schema(data: bytes, schema: int) -> None:
             texts.append(_field(data, table, 0))
             if data[_field(data, table, 2)] == _TIMESTAMP:
                 texts.append(_field(data, _table_at(data, _field(data, table, 3)), 1))
-        parts = _vector(data, _field(data, table, texts_slot), left // _FIELD_BYTES)
+        parts = _vector(data, _field(data, table, texts_slot), budget // _FIELD_BYTES)
         texts += [_field(data, pair, slot) for pair in parts for slot in (0, 1)]
-        children = _vector(data, _field(data, table, fields_slot), left // _FIELD_BYTES)
-        left -= _FIELD_BYTES * (len(parts) + len(children))
-        left -= sum(struct.unpack_from("<I", data, _table_at(data, text))[0] for text in texts if text)
-        if left < 0:
+        children = _vector(data, _field(data, table, fields_slot), budget // _FIELD_BYTES)
+        budget -= _FIELD_BYTES * (len(parts) + len(children))
+        budget -= sum(struct.unpack_from("<I", data, _table_at(data, text))[0] for text in texts if text)
+        if budget < 0:
             raise BadValue("an Arrow schema that refers to its parts more than once")
         waiting += [(child, _CHILDREN, 6) for child in children]
 

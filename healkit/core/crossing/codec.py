@@ -80,18 +80,18 @@ class BadValue(ValueError):
 
 def outweighs(value: object, limit: int) -> bool:
     """Return whether the texts, bytes and items in a value are more than `limit`; asked before they are encoded."""
-    total, left, seen = 0, list[Any]([value]), set[int]()
-    while left and total <= limit:
-        item = left.pop()
+    total, pending, visited = 0, list[Any]([value]), set[int]()
+    while pending and total <= limit:
+        item = pending.pop()
         kind = type(item)
         if kind in {str, bytes, bytearray}:
             total += len(item)
-        elif kind in {list, tuple, set, frozenset, dict} and id(item) not in seen:
-            seen.add(id(item))
+        elif kind in {list, tuple, set, frozenset, dict} and id(item) not in visited:
+            visited.add(id(item))
             total += len(item)
-            left += item
+            pending += item
             if kind is dict:
-                left += item.values()
+                pending += item.values()
     return total > limit
 
 
@@ -297,8 +297,8 @@ def _fields_of(value: Any, path: str) -> dict[str, Any]:
     try:
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     except Exception as error:  # noqa: BLE001 - a field may be missing, or a property of the class's own
-        said = f"a field of which could not be read: {type(error).__name__}"
-        raise CannotCross(path, f"a value of type {_name(type(value))}, {said}") from None
+        reason = f"a field of which could not be read: {type(error).__name__}"
+        raise CannotCross(path, f"a value of type {_name(type(value))}, {reason}") from None
 
 
 def is_model(kind: type) -> bool:
@@ -545,23 +545,23 @@ def _dict_of(kind: Callable[[], Any]) -> Callable[..., Any]:
     """Return what builds a mapping from its pairs: one by one, since a Counter counts what it is built from."""
 
     def build(decoder: Decoder, pairs: Any) -> Any:
-        made = kind()
-        found = [(decoder.item(key), decoder.item(value)) for key, value in pairs]
-        for key, value in decoder.each(found, keyed=True):
-            made[key] = value
-        if len(made) != len(pairs):
+        mapping = kind()
+        entries = [(decoder.item(key), decoder.item(value)) for key, value in pairs]
+        for key, value in decoder.each(entries, keyed=True):
+            mapping[key] = value
+        if len(mapping) != len(pairs):
             raise BadValue("a mapping with the same key twice")
-        return made
+        return mapping
 
     return build
 
 
 def _set_of(kind: type) -> Callable[..., Any]:
     def build(decoder: Decoder, items: Any) -> Any:
-        made = kind(decoder.each([decoder.item(item) for item in items]))
-        if len(made) != len(items):
+        result = kind(decoder.each([decoder.item(item) for item in items]))
+        if len(result) != len(items):
             raise BadValue("a set with the same item twice")
-        return made
+        return result
 
     return build
 

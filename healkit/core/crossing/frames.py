@@ -120,8 +120,8 @@ def _index(encoder: Encoder, index: Foreign, path: str, depth: int) -> list[Any]
 def _index_of(decoder: Decoder, values: object, name: object, freq: object) -> Any:
     import pandas as pd
 
-    found = column_of(decoder, values)
-    index = pd.Index(found, dtype=found.dtype, name=decoder.item(name), copy=False, tupleize_cols=False)
+    column = column_of(decoder, values)
+    index = pd.Index(column, dtype=column.dtype, name=decoder.item(name), copy=False, tupleize_cols=False)
     return with_freq(index, freq)
 
 
@@ -136,12 +136,12 @@ def _range_of(
 ) -> Any:
     import pandas as pd
 
-    if not all(type(one) is int and abs(one) < 2**62 for one in (start, stop, step)):
+    if not all(type(number) is int and abs(number) < 2**62 for number in (start, stop, step)):
         raise BadValue("a range of other numbers than an index has")
-    found = pd.RangeIndex(start, stop, step, name=decoder.item(name))
+    index = pd.RangeIndex(start, stop, step, name=decoder.item(name))
     if counted:
-        decoder.take(len(found) * _LABEL_BYTES)
-    return found
+        decoder.take(len(index) * _LABEL_BYTES)
+    return index
 
 
 def _rows(encoder: Encoder, index: object, path: str, depth: int, columns: int) -> Any:
@@ -172,17 +172,17 @@ def _levels(encoder: Encoder, index: Foreign, path: str, depth: int) -> list[Any
 def _levels_of(decoder: Decoder, levels: Foreign, codes: Foreign, names: Foreign) -> Any:
     import pandas as pd
 
-    found, places = (
+    indexes, places = (
         [index_of(decoder, level) for level in levels],
-        [column_of(decoder, one, "i") for one in codes],
+        [column_of(decoder, column, "i") for column in codes],
     )
-    for level, one in zip(found, places, strict=True):
-        if isinstance(level, pd.MultiIndex) or len(one) != len(places[0]):
+    for level, level_codes in zip(indexes, places, strict=True):
+        if isinstance(level, pd.MultiIndex) or len(level_codes) != len(places[0]):
             raise BadValue("levels of the wrong form")
-        check_codes(decoder, one, level)
-    checked = [is_unique(decoder, level) for level in found]  # of long ones: pandas would hash them all
+        check_codes(decoder, level_codes, level)
+    checked = [is_unique(decoder, level) for level in indexes]  # of long ones: pandas would hash them all
     names = decoder.item(names)
-    return pd.MultiIndex(found, places, names=names, verify_integrity=not any(checked))
+    return pd.MultiIndex(indexes, places, names=names, verify_integrity=not any(checked))
 
 
 def _series(encoder: Encoder, series: Foreign, path: str, depth: int) -> list[Any]:
@@ -200,10 +200,10 @@ def _series_of(
 ) -> Any:
     import pandas as pd
 
-    found, rows = column_of(decoder, values), _rows_of(decoder, index, 1)
-    if len(found) != len(rows):
+    column, rows = column_of(decoder, values), _rows_of(decoder, index, 1)
+    if len(column) != len(rows):
         raise BadValue("an index of another length")
-    series = pd.Series(found, rows, found.dtype, decoder.item(name), copy=False)
+    series = pd.Series(column, rows, column.dtype, decoder.item(name), copy=False)
     series.attrs = decoder.item(attrs)
     return _flagged(decoder, series, flags)
 
@@ -218,8 +218,8 @@ def _flagged(decoder: Decoder, labelled: Foreign, flags: Foreign) -> Any:
         return labelled
     if flags != {"allows_duplicate_labels": False}:
         raise BadValue("flags that are not known")
-    seen = [is_unique(decoder, axis) for axis in labelled.axes if not hasattr(axis, "levels")]
-    if any(seen):
+    checked = [is_unique(decoder, axis) for axis in labelled.axes if not hasattr(axis, "levels")]
+    if any(checked):
         labelled.flags._allows_duplicate_labels = False  # it was looked at
     else:
         labelled.flags.allows_duplicate_labels = False
@@ -255,13 +255,13 @@ def _frame_of(
     if len(columns) > COLUMNS_MAX:
         raise BadValue(f"more than {COLUMNS_MAX:,} columns")
     rows, names = _rows_of(decoder, index, len(columns)), index_of(decoder, labels)
-    found = [column_of(decoder, column) for column in columns]
-    if len(names) != len(found) or any(len(column) != len(rows) for column in found):
+    column_arrays = [column_of(decoder, column) for column in columns]
+    if len(names) != len(column_arrays) or any(len(column) != len(rows) for column in column_arrays):
         raise BadValue("columns of different lengths")
     # Numbers keep their dtype in a frame; of other arrays a series keeps it.
     series = {
         i: column if column.dtype.kind in "biufc" else pd.Series(column, rows, column.dtype, copy=False)
-        for i, column in enumerate(found)
+        for i, column in enumerate(column_arrays)
     }
     frame = pd.DataFrame(series, rows, copy=False)
     frame.columns = names
@@ -278,8 +278,8 @@ def _timestamp(_encoder: Encoder, value: Foreign, path: str, _depth: int) -> lis
 def _timestamp_of(_: Decoder, count: Foreign, unit: Foreign, zone: Foreign) -> Any:
     import pandas as pd
 
-    found = pd.Timestamp(count, unit=checked_unit(unit), tz="UTC" if zone else None).as_unit(unit)
-    return found.tz_convert(zone_of(*zone)) if zone else found
+    timestamp = pd.Timestamp(count, unit=checked_unit(unit), tz="UTC" if zone else None).as_unit(unit)
+    return timestamp.tz_convert(zone_of(*zone)) if zone else timestamp
 
 
 def _timedelta_of(_: Decoder, count: Foreign, unit: Foreign) -> Any:
@@ -329,9 +329,9 @@ def _table(decoder: Decoder, reference: object) -> Any:
 def _polars(decoder: Decoder, reference: object) -> Any:
     import polars
 
-    found = polars.from_arrow(_table(decoder, reference))
-    found.clear().to_arrow()  # fails where a name cannot be given to Arrow, as whoever reads the frame will do
-    return found
+    frame = polars.from_arrow(_table(decoder, reference))
+    frame.clear().to_arrow()  # fails where a name cannot be given to Arrow, as whoever reads the frame will do
+    return frame
 
 
 DECODERS: dict[str, Callable[..., Any]] = {
@@ -399,11 +399,11 @@ def _is_small(value: Foreign) -> bool:
         return True
     parts = [value, *getattr(value, "axes", ())]
     dtypes = [*getattr(value, "dtypes", ())] if getattr(value, "ndim", 1) == 2 else []
-    dtypes += [getattr(one, "dtype", None) for one in parts]
-    shared = [level for one in parts for level in getattr(one, "levels", ())]
+    dtypes += [getattr(part, "dtype", None) for part in parts]
+    shared = [level for part in parts for level in getattr(part, "levels", ())]
     shared += [dtype.categories for dtype in dtypes if hasattr(dtype, "categories")]
-    return all(len(one) <= _WHOLE_ITEMS for one in shared) and not any(
-        isinstance(text, str) and len(text) > _TEXT_CHARS for one in shared for text in one
+    return all(len(labels) <= _WHOLE_ITEMS for labels in shared) and not any(
+        isinstance(text, str) and len(text) > _TEXT_CHARS for labels in shared for text in labels
     )
 
 
@@ -420,8 +420,8 @@ def first_rows(
     frame: Foreign, secret_columns: Callable[[Mapping[str, Sequence[Any]]], Collection[str]], columns: int
 ) -> tuple[list[str], list[list[Any]]]:
     """Return the first columns of a DataFrame and their first rows, masked as in `preview`."""
-    shown = _frame_preview(frame.iloc[:_PREVIEW_ROWS, :columns], secret_columns)
-    return shown["columns"], shown["first"]
+    frame_preview = _frame_preview(frame.iloc[:_PREVIEW_ROWS, :columns], secret_columns)
+    return frame_preview["columns"], frame_preview["first"]
 
 
 def is_tabular(value: object) -> bool:
@@ -482,8 +482,8 @@ def _table_preview(value: Foreign, secret_columns: Foreign) -> dict[str, Any]:
 
 def _first_rows(columns: list[str], first: list[list[Any]], secret_columns: Foreign) -> list[list[Any]]:
     """Return the first rows, with a word in the place of what a secret column holds."""
-    shown = {name: values for name, values in zip(columns, first, strict=True) if values}
-    hidden = secret_columns(shown) if secret_columns is not None else ()
+    samples = {name: values for name, values in zip(columns, first, strict=True) if values}
+    hidden = secret_columns(samples) if secret_columns is not None else ()
     masked = [
         [HIDDEN] * len(values) if name in hidden else list(map(_cut, values))
         for name, values in zip(columns, first, strict=True)

@@ -34,8 +34,8 @@ class BadRegion(ValueError):
 def places_of(contents: Sequence[Any]) -> Places:
     """Return where contents will stand in a region of their own."""
     places: Places = []
-    for one in contents:
-        places.append(next_place(places, one))
+    for content in contents:
+        places.append(next_place(places, content))
     return places
 
 
@@ -81,8 +81,8 @@ def write(descriptor: int, contents: Sequence[Any], places: Places) -> None:
     for files; and only a window, so that the whole does not count against the limit of memory.
     """
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    for one, (begin, size) in zip(contents, places, strict=True):
-        data = memoryview(one).cast("B")
+    for content, (begin, size) in zip(contents, places, strict=True):
+        data = memoryview(content).cast("B")
         within = limit == resource.RLIM_INFINITY or begin + size <= limit
         put = _put if within else _put_through_window
         for done in range(0, size, _WINDOW_BYTES):

@@ -89,11 +89,11 @@ def encode_for_log(value: object, secret_columns: SecretColumns | None = None) -
     """
 
     def look(encoder: Encoder, value: object, path: str, depth: int) -> Any:
-        shown = preview(value, secret_columns)
-        if shown is None:
+        summary = preview(value, secret_columns)
+        if summary is None:
             return encode_foreign(encoder, value, path, depth)
         encoder.previews += 1
-        return {TAG: ["preview", to_jsonable(shown)[0], encoder.previews - 1]}
+        return {TAG: ["preview", to_jsonable(summary)[0], encoder.previews - 1]}
 
     encoder = Encoder(None, look)
     return _encode_json(encoder.item(value, "$", 0)), encoder.previews
@@ -101,16 +101,16 @@ def encode_for_log(value: object, secret_columns: SecretColumns | None = None) -
 
 def large_parts(value: object) -> list[Any]:
     """Return each frame, array and table in a value for which the log has a preview, in the order of their numbers."""
-    found: list[Any] = []
+    parts: list[Any] = []
 
     def look(encoder: Encoder, value: object, path: str, depth: int) -> Any:
         if preview(value) is None:
             return encode_foreign(encoder, value, path, depth)
-        found.append(value)
+        parts.append(value)
         return {}
 
     Encoder(None, look).item(value, "$", 0)
-    return found
+    return parts
 
 
 def readable(value: object, secret_columns: SecretColumns | None = None) -> tuple[Any, list[str]]:
@@ -303,12 +303,12 @@ def without_secret_frames(plain: object, secret_columns: SecretColumns) -> Any:
     if type(plain) is not dict:
         return plain
     if TAG in plain and is_tabular(frame := remade(plain)):
-        shown = readable(frame)[0]
-        if type(shown) is list:  # a series or an array, which may have a name
-            shown = {"columns": [getattr(frame, "name", None)], "rows": [[item] for item in shown]}
-        names, rows = shown.get("columns", ()), shown.get("rows", shown.get("first", ()))
+        table = readable(frame)[0]
+        if type(table) is list:  # a series or an array, which may have a name
+            table = {"columns": [getattr(frame, "name", None)], "rows": [[item] for item in table]}
+        names, rows = table.get("columns", ()), table.get("rows", table.get("first", ()))
         columns = {name: [row[at] for row in rows] for at, name in enumerate(names) if isinstance(name, str)}
-        return shown if secret_columns(columns) else plain
+        return table if secret_columns(columns) else plain
     return {key: without_secret_frames(item, secret_columns) for key, item in plain.items()}
 
 
@@ -475,8 +475,8 @@ def _text(value: Any) -> str:
 
 def _items(values: Any) -> str:
     """Return the first items of a column or an index; times without the hour where all are at midnight."""
-    found = [_item_text(item) for item in values[:_SHOWN_ITEMS].tolist()]
-    return f"[{_cut(found, len(values))}]"
+    texts = [_item_text(item) for item in values[:_SHOWN_ITEMS].tolist()]
+    return f"[{_cut(texts, len(values))}]"
 
 
 def _item_text(item: object) -> str:
@@ -628,6 +628,8 @@ def _numpy_compare(expected: object) -> Any:
 def _compare_objects(wanted: Any, found: Any) -> None:
     if wanted.shape != found.shape or found.dtype.kind != "O":
         raise AssertionError(f"shapes or dtypes are different: found {found.shape}, wanted {wanted.shape}")
-    for place, (one, other) in enumerate(zip(wanted.ravel().tolist(), found.ravel().tolist(), strict=True)):
-        if not _equal(one, other):
-            raise AssertionError(f"item {place} is different: found {other!r}, wanted {one!r}")
+    for place, (expected, actual) in enumerate(
+        zip(wanted.ravel().tolist(), found.ravel().tolist(), strict=True)
+    ):
+        if not _equal(expected, actual):
+            raise AssertionError(f"item {place} is different: found {actual!r}, wanted {expected!r}")

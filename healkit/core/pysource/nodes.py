@@ -205,11 +205,15 @@ def value_of(node: ast.AST | None, values: dict[str, Any]) -> Any:
         case ast.Name(id=name):
             return values.get(name)
         case ast.Subscript(value=owner, slice=item):
-            found, key = value_of(owner, values), value_of(item, values)
-            if type(found) is dict and type(key) in (str, int):
-                return found.get(key)
-            if type(found) in (list, tuple) and type(key) is int and -len(found) <= key < len(found):
-                return found[key]
+            container, key = value_of(owner, values), value_of(item, values)
+            if type(container) is dict and type(key) in (str, int):
+                return container.get(key)
+            if (
+                type(container) in (list, tuple)
+                and type(key) is int
+                and -len(container) <= key < len(container)
+            ):
+                return container[key]
     return None
 
 

@@ -53,20 +53,20 @@ def called_by(code: str) -> list[str | None]:
     tree = _parsed(code)
     if tree is None:
         return [None]
-    return [one for one in _calls(tree) if one is None or not one.startswith(f"{_OWN}.")]
+    return [call for call in _calls(tree) if call is None or not call.startswith(f"{_OWN}.")]
 
 
 def _calls(tree: ast.Module) -> list[str | None]:
-    found: list[str | None] = []
+    calls: list[str | None] = []
     read: set[ast.Name] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
             name, server = node.value.value, node.value.attr
             if isinstance(name, ast.Name) and name.id == "mcp":
                 read.add(name)
-                found.append(f"{server}.{node.attr}")
-    others = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "mcp" and n not in read]
-    return [*found, *([None] if others else [])]
+                calls.append(f"{server}.{node.attr}")
+    bare_names = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "mcp" and n not in read]
+    return [*calls, *([None] if bare_names else [])]
 
 
 def declares_effects(
@@ -205,13 +205,15 @@ def _added(before: str, after: str) -> set[str]:
     if old_tree is None:  # a draft: what its text names was meant
         words = set(re.findall(r"\w+", re.sub(r"#.*", "", before)))
         new = _Reach(new_tree, {}, known=words).found
-        return {one for one in new if not set(re.findall(r"\w+", one.partition(" ")[2])) <= words}
-    meant = _meant(old_tree, new_tree)
-    old, new_reach = _Reach(old_tree, meant), _Reach(new_tree, {}, known=meant)
-    added = [one for one in new_reach.found if one not in old.found and not _was_misspelt(one, old.found)]
-    for one, count in new_reach.found.items():
-        if 0 < old.found[one] < count and _is_counted(one):
-            added.append(f"{one} at {count} places instead of {old.found[one]}")
+        return {entry for entry in new if not set(re.findall(r"\w+", entry.partition(" ")[2])) <= words}
+    modules = _meant(old_tree, new_tree)
+    old, new_reach = _Reach(old_tree, modules), _Reach(new_tree, {}, known=modules)
+    added = [
+        entry for entry in new_reach.found if entry not in old.found and not _was_misspelt(entry, old.found)
+    ]
+    for reached, count in new_reach.found.items():
+        if 0 < old.found[reached] < count and _is_counted(reached):
+            added.append(f"{reached} at {count} places instead of {old.found[reached]}")
     if _DYNAMIC & old.found.keys() & new_reach.found.keys():
         added += [f"names {_cut(word)}" for word in new_reach.words - old.words]
     if old.files:
@@ -248,29 +250,38 @@ def _was_misspelt(reached: str, old: Mapping[str, int]) -> bool:
     """Return True for a function of a module where the old code had a name near to it that the module lacks."""
     module, _, name = reached.removeprefix("uses ").partition(".")
     loaded = sys.modules.get(module)
-    near = [] if loaded is None else near_misses(name, (one.rpartition(".")[2] for one in old))
-    return any(f"uses {module}.{one}" in old and not hasattr(loaded, one) for one in near)
+    near = [] if loaded is None else near_misses(name, (entry.rpartition(".")[2] for entry in old))
+    return any(f"uses {module}.{candidate}" in old and not hasattr(loaded, candidate) for candidate in near)
 
 
 def _meant(old: ast.Module, new: ast.Module) -> dict[str, str]:
     """Return what the new code imports under a name that the old one used without importing it, or misspelt."""
     unknown = set(unknown_names(old))
-    imported = {one.name for node in ast.walk(old) if isinstance(node, ast.Import) for one in node.names}
-    misspelt = [one for one in imported if one.partition(".")[0] not in sys.stdlib_module_names | _DATA]
-    found: dict[str, str] = {}
+    imported = {
+        import_alias.name
+        for node in ast.walk(old)
+        if isinstance(node, ast.Import)
+        for import_alias in node.names
+    }
+    misspelt = [
+        module_name
+        for module_name in imported
+        if module_name.partition(".")[0] not in sys.stdlib_module_names | _DATA
+    ]
+    modules: dict[str, str] = {}
     for node in ast.walk(new):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name, top = alias.asname or alias.name.partition(".")[0], alias.name.partition(".")[0]
                 if name in unknown and (alias.name == _SHORT.get(name) or name == top):
-                    found[name] = alias.name if alias.asname else top
+                    modules[name] = alias.name if alias.asname else top
                 elif alias.asname is None and (wrong := near_misses(alias.name, misspelt)):
-                    found |= dict.fromkeys((*wrong, alias.name), alias.name)
+                    modules |= dict.fromkeys((*wrong, alias.name), alias.name)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for alias in node.names:
                 if alias.name in unknown and alias.asname in (None, alias.name):
-                    found[alias.name] = f"{node.module}.{alias.name}"
-    return found
+                    modules[alias.name] = f"{node.module}.{alias.name}"
+    return modules
 
 
 class _Reach:
@@ -288,7 +299,10 @@ class _Reach:
         self._whole: set[str] = set()  # names of modules, and not of what is in them
         self._returning: set[ast.Attribute] = set()  # writers that return a text
         #: Names of modules that are names of something else too.
-        self._unsure = {*stored_names(tree), *(one.arg for one in ast.walk(tree) if isinstance(one, ast.arg))}
+        self._unsure = {
+            *stored_names(tree),
+            *(argument.arg for argument in ast.walk(tree) if isinstance(argument, ast.arg)),
+        }
         for node in ast.walk(tree):
             self._import(node)
         self._modules.update(modules)
@@ -355,7 +369,7 @@ class _Reach:
                 return
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 self._visit(node.generators[0].iter, local)
-                local |= {name for one in node.generators for name in stored_names(one.target)}
+                local |= {name for generator in node.generators for name in stored_names(generator.target)}
             case ast.Attribute():
                 self._attribute(node)
                 while isinstance(node, ast.Attribute):
@@ -417,20 +431,24 @@ class _Reach:
     def _call(self, node: ast.Call, local: frozenset[str]) -> None:
         func = node.func
         name = called_name(node)
-        keywords = {one.arg: one.value for one in node.keywords}
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         placed = bool(node.args) or bool(keywords.keys() & _PLACES)
         if isinstance(func, ast.Attribute) and _WITHOUT_PLACE.fullmatch(name) and not placed:
             self._returning.add(func)
         if name == "open" or _READS.fullmatch(name):
-            texts = [one.value for one in node.args[:1] if isinstance(one, ast.Constant)]
+            texts = [argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)]
             self.files.update(text for text in texts if isinstance(text, str))
         if name == "open" and name not in local:
             at = 1 if isinstance(func, ast.Name) else 0
-            given = [*node.args[at : at + 1], *(keywords[one] for one in ("mode", None) if one in keywords)]
-            if any(not isinstance(one, ast.Constant) or set("wax+") & set(str(one.value)) for one in given):
+            modes = [*node.args[at : at + 1], *(keywords[key] for key in ("mode", None) if key in keywords)]
+            if any(
+                not isinstance(mode, ast.Constant) or set("wax+") & set(str(mode.value)) for mode in modes
+            ):
                 self.found["uses open to write"] += 1
         if name in _TAKES_NAMES or name == "getattr":
-            for part in (one for given in [*node.args, *keywords.values()] for one in ast.walk(given)):
+            for part in (
+                child for argument in [*node.args, *keywords.values()] for child in ast.walk(argument)
+            ):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     self._part(part.value)
                 elif name != "getattr" and isinstance(part, ast.JoinedStr | ast.BinOp) and part in node.args:

@@ -73,14 +73,16 @@ def read_shape(tree: ast.Module, tool_name: str) -> Shape:
     if len(public) == 1:
         return Shape("function", public[0], _takes_dict(functions[public[0]]))
     if len(runs) > 1:
-        said = f"{tool_name!r} defines several tools: the classes {', '.join(runs)} all have run(arguments)."
+        message = (
+            f"{tool_name!r} defines several tools: the classes {', '.join(runs)} all have run(arguments)."
+        )
     elif public:
-        said = f"{tool_name!r} defines no function to call: it has the functions {', '.join(public)}"
-        said += f", none of them named 'run' or {tool_name!r}."
+        message = f"{tool_name!r} defines no function to call: it has the functions {', '.join(public)}"
+        message += f", none of them named 'run' or {tool_name!r}."
     else:
-        said = f"{tool_name!r} defines no function to call."
+        message = f"{tool_name!r} defines no function to call."
     raise ToolShapeError(
-        said,
+        message,
         hint=f"Define `def {tool_name}(…)`, a class deriving from Tool with run(arguments), or set `result`.",
     )
 
@@ -217,11 +219,11 @@ _NOT_A_LITERAL = object()
 def examples_in(tree: ast.Module, shape: Shape) -> list[dict[str, Any]]:
     """Return the examples in the docstring of a tool's entry, in the form of `contracts.examples`."""
     prints = _prints(tree)
-    found: list[dict[str, Any]] = []
+    examples: list[dict[str, Any]] = []
     for text in _docstrings(tree, shape):
         if ">>>" in text:
-            found += _Reader(tree, shape, prints).read(text)
-    return found
+            examples += _Reader(tree, shape, prints).read(text)
+    return examples
 
 
 def _docstrings(tree: ast.Module, shape: Shape) -> Iterator[str]:
@@ -253,17 +255,17 @@ class _Reader:
             bodies = [ast.parse(line.source).body for line in lines]
         except (ValueError, SyntaxError):
             return []
-        found: list[dict[str, Any]] = []
+        examples: list[dict[str, Any]] = []
         for line, body in zip(lines, bodies, strict=True):
             if not body or line.options.get(doctest.SKIP):
                 continue
             example = self._example(line, body)
             if example is not None:
-                found.append(example)
+                examples.append(example)
             # A plain expression leaves nothing behind that a later line could need.
             if line.exc_msg is None and (self.before or not isinstance(body[-1], ast.Expr)):
                 self.before.append(ast.unparse(ast.Module(body, [])))
-        return found
+        return examples
 
     def _example(self, line: doctest.Example, body: list[ast.stmt]) -> dict[str, Any] | None:
         if not self._calls_the_tool(body):
@@ -271,8 +273,8 @@ class _Reader:
         last = body[-1]
         if line.exc_msg is not None:
             name = line.exc_msg.partition(":")[0].strip()
-            known = all(part.isidentifier() for part in name.split("."))
-            return {**self._call(body, last), "raises": name} if known else None
+            is_name = all(part.isidentifier() for part in name.split("."))
+            return {**self._call(body, last), "raises": name} if is_name else None
         if not isinstance(last, ast.Expr) or len(body) > 1:
             return None
         if not line.want:
@@ -314,18 +316,18 @@ class _Reader:
         """Return the arguments by name of a call of the entry with literals; None for anything else."""
         if self.function is None or not isinstance(value, ast.Call) or not _is_name(value.func, self.entry):
             return None
-        known = self.function.args
-        names = [argument.arg for argument in (*known.posonlyargs, *known.args)]
+        signature = self.function.args
+        names = [argument.arg for argument in (*signature.posonlyargs, *signature.args)]
         if len(value.args) > len(names):
             return None
-        given = list(zip(names, value.args, strict=False))
-        by_name = {*names[len(known.posonlyargs) :], *(argument.arg for argument in known.kwonlyargs)}
+        pairs = list(zip(names, value.args, strict=False))
+        by_name = {*names[len(signature.posonlyargs) :], *(argument.arg for argument in signature.kwonlyargs)}
         for keyword in value.keywords:
-            if keyword.arg not in by_name or keyword.arg in dict(given):
+            if keyword.arg not in by_name or keyword.arg in dict(pairs):
                 return None
-            given.append((str(keyword.arg), keyword.value))
-        found = {name: _literal(ast.unparse(node)) for name, node in given}
-        return found if all(is_plain(argument) for argument in found.values()) else None
+            pairs.append((str(keyword.arg), keyword.value))
+        arguments = {name: _literal(ast.unparse(node)) for name, node in pairs}
+        return arguments if all(is_plain(argument) for argument in arguments.values()) else None
 
     def _calls_the_tool(self, body: list[ast.stmt]) -> bool:
         """Return whether the tool is named here, or in lines before that this one may use."""

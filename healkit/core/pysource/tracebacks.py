@@ -46,9 +46,9 @@ def message_of(error: BaseException) -> str:
     try:
         return str(error)
     except Exception as trouble:  # noqa: BLE001 - a foreign __str__ raises what it likes
-        given = _BASE["args"].__get__(error)
-        if type(error).__str__ in {BaseException.__str__, Exception.__str__} and len(given) == 1:
-            value = given[0]
+        arguments = _BASE["args"].__get__(error)
+        if type(error).__str__ in {BaseException.__str__, Exception.__str__} and len(arguments) == 1:
+            value = arguments[0]
             if type(value) is int:
                 return int_text(value)
         return f"<no message: {type(trouble).__name__} while it was read>"
@@ -61,8 +61,8 @@ def text_of(told: TracebackException, message: str) -> str:
 
 def linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
     """Return the exceptions that an exception was raised from, the nearest first, and the members of a group."""
-    found: list[tuple[Link, BaseException]] = []
-    seen = {id(error)}
+    links: list[tuple[Link, BaseException]] = []
+    visited = {id(error)}
 
     def follow(one: BaseException) -> None:
         if isinstance(one, BaseExceptionGroup):
@@ -74,51 +74,51 @@ def linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
             add("context", context)
 
     def add(link: Link, one: BaseException) -> None:
-        if id(one) in seen or len(found) == LINKED_MAX:
+        if id(one) in visited or len(links) == LINKED_MAX:
             return
-        seen.add(id(one))
+        visited.add(id(one))
         if not isinstance(one, BaseExceptionGroup):
-            found.append((link, one))
+            links.append((link, one))
         follow(one)
 
     follow(error)
-    return found
+    return links
 
 
 @contextmanager
 def _shortened(error: BaseException) -> Iterator[None]:
     """Leave out the middle of a stack that is too deep to read, here and in all exceptions that are linked to it."""
     whole: list[tuple[BaseException, TracebackType | None]] = []
-    for one in (error, *(linked for _, linked in linked_to(error))):
-        told = traceback_of(one)
-        ends = _ends_of(told)
-        if ends is not told:
-            whole.append((one, told))
-            _BASE["__traceback__"].__set__(one, ends)
+    for exception in (error, *(linked for _, linked in linked_to(error))):
+        stack = traceback_of(exception)
+        ends = _ends_of(stack)
+        if ends is not stack:
+            whole.append((exception, stack))
+            _BASE["__traceback__"].__set__(exception, ends)
     try:
         yield
     finally:
-        for one, told in whole:
-            _BASE["__traceback__"].__set__(one, told)
+        for exception, stack in whole:
+            _BASE["__traceback__"].__set__(exception, stack)
 
 
 def _ends_of(told: TracebackType | None) -> TracebackType | None:
     """Return a traceback with both ends of a stack that is longer than `FRAMES_MAX`; another one as it is."""
-    entries, one = 0, told
-    while one is not None:
-        entries, one = entries + 1, one.tb_next
+    entries, entry = 0, told
+    while entry is not None:
+        entries, entry = entries + 1, entry.tb_next
     if entries <= FRAMES_MAX:
         return told
-    kept, one = list[TracebackType](), told
+    ends, entry = list[TracebackType](), told
     for number in range(entries):
-        assert one is not None
+        assert entry is not None
         if number < FRAMES_MAX // 2 or number >= entries - FRAMES_MAX // 2:
-            kept.append(one)
-        one = one.tb_next
-    made: TracebackType | None = None
-    for one in reversed(kept):
-        made = TracebackType(made, one.tb_frame, one.tb_lasti, one.tb_lineno)
-    return made
+            ends.append(entry)
+        entry = entry.tb_next
+    result: TracebackType | None = None
+    for entry in reversed(ends):
+        result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return result
 
 
 _FAULTHANDLER_FRAME = re.compile(
@@ -133,12 +133,12 @@ def frames_from_faulthandler(text: str, filename: str, source: str) -> list[Fram
     call first and holds no source lines, so those are taken from `source`.
     """
     lines = source.splitlines()
-    found = [
+    frames = [
         Frame(filename, int(m["line"]), m["name"], _line(lines, int(m["line"])), in_tool=True)
         for m in _FAULTHANDLER_FRAME.finditer(text)
         if m["file"] == filename
     ]
-    return found[::-1]
+    return frames[::-1]
 
 
 def format_frames(frames: list[Frame], last_line: str) -> str:
@@ -225,10 +225,10 @@ def normalise(message: str) -> str:
 
 def _own_frames(failure: Failure) -> list[str]:
     """Return the tool's own frames, outermost first, each function and line once however deep it recurses."""
-    own = [f"{frame.name}|{' '.join(frame.line.split())}" for frame in failure.frames if frame.in_tool]
+    lines = [f"{frame.name}|{' '.join(frame.line.split())}" for frame in failure.frames if frame.in_tool]
     if failure.code in _STOPPED:
-        return own[:1]
+        return lines[:1]
     # How deep two functions called each other is no part of what went wrong, where it ended is; unless the depth
     # itself was the failure.
-    ended = [] if failure.ename == "RecursionError" else own[-1:]
-    return [*dict.fromkeys(own), *ended]
+    ended = [] if failure.ename == "RecursionError" else lines[-1:]
+    return [*dict.fromkeys(lines), *ended]

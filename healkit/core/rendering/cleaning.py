@@ -87,7 +87,7 @@ def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None 
     exact: keys whose values stay as they are, such as `code`, which is read back. cleaner: instead of the
     environment's.
     """
-    kept: list[Any] = []
+    originals: list[Any] = []
 
     def aside(part: object) -> Any:
         if isinstance(part, list | tuple):
@@ -96,27 +96,27 @@ def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None 
             if part is not None and not isinstance(part, str | int | float):
                 raise TypeError(f"{type(part).__name__} is no JSON.")
             return part
-        found = {}
+        result = {}
         for key, item in part.items():
             if key in exact or str(key).startswith("image/"):
-                kept.append(item)
-                item = {_PLACE: len(kept) - 1}  # noqa: PLW2901 - what takes its place
+                originals.append(item)
+                item = {_PLACE: len(originals) - 1}  # noqa: PLW2901 - what takes its place
             else:
                 item = aside(item)  # noqa: PLW2901 - as above
-            found[key] = item
-        return found
+            result[key] = item
+        return result
 
     def back(part: object) -> Any:
         if isinstance(part, list):
             return [back(item) for item in part]
         if isinstance(part, dict):
             if part.keys() == {_PLACE}:
-                return kept[part[_PLACE]]
+                return originals[part[_PLACE]]
             return {key: back(item) for key, item in part.items()}
         return part
 
     cleaned = (cleaner or sanitizer()).clean(aside(value), limit_bytes=_UNLIMITED).value
-    return back(cleaned) if kept else cleaned
+    return back(cleaned) if originals else cleaned
 
 
 #: Key of what stands for a value that is set aside.
@@ -135,16 +135,16 @@ def document(shown: Document) -> Document:
 def _words(shown: Document) -> dict[str, None]:
     """Return the words of a document as keys, in its order."""
     words: dict[str, None] = {}
-    left: list[object] = [shown]
-    while left:
-        part = left.pop()
+    pending: list[object] = [shown]
+    while pending:
+        part = pending.pop()
         if isinstance(part, str):
             words[part] = None
         elif isinstance(part, list | tuple):
-            left.extend(reversed(part))
+            pending.extend(reversed(part))
         elif type(part) in _WORDED:
             for name in _WORDED[type(part)][::-1]:
-                left.append(getattr(part, name))  # noqa: PERF401 - a comprehension is a call more for each part
+                pending.append(getattr(part, name))  # noqa: PERF401 - a comprehension is a call more for each part
     return words
 
 
@@ -176,11 +176,15 @@ def execution(
     """
     if isinstance(found, ShownExecution):
         return found
-    shown: ShownExecution | None = getattr(found, "shown", None) if cleaner is None and not in_list else None
-    if shown is None:
-        shown = execution_texts(found, cleaner, in_list=in_list)
+    cleaned: ShownExecution | None = (
+        getattr(found, "shown", None) if cleaner is None and not in_list else None
+    )
+    if cleaned is None:
+        cleaned = execution_texts(found, cleaner, in_list=in_list)
     return (
-        shown if found.value is None else dataclasses.replace(shown, value=_value(found.value, shown.record))
+        cleaned
+        if found.value is None
+        else dataclasses.replace(cleaned, value=_value(found.value, cleaned.record))
     )
 
 
@@ -198,8 +202,8 @@ def execution_texts(
         cleaned["last_output"] = _text(raw.last_output, cleaner)
         cleaned["calls"] = [_call(call, cleaner) for call in raw.calls]
         cleaned["decisions"] = [cleaned_record(decision, cleaner) for decision in raw.decisions]
-        cleaned["warnings"] = [_text(one, cleaner) for one in raw.warnings]
-        cleaned["conversions"] = [_text(one, cleaner) for one in raw.conversions]
+        cleaned["warnings"] = [_text(warning, cleaner) for warning in raw.warnings]
+        cleaned["conversions"] = [_text(conversion, cleaner) for conversion in raw.conversions]
     if raw.result_summary:
         cleaned["result_summary"] = _json(raw.result_summary, cleaner)
     if cleaner.has_hidden:
@@ -223,12 +227,12 @@ _TEXTS = (
 def _value(value: Any, cleaner: RecordCleaner) -> Any:
     """Return a value as it may be shown: a frame in which anything is hidden becomes a preview."""
     if values.is_plain(value):
-        shown = cleaner.clean(value, limit_bytes=_ARGUMENTS_MAX_BYTES)
-        return shown.value if shown.hidden else value
+        cleaned = cleaner.clean(value, limit_bytes=_ARGUMENTS_MAX_BYTES)
+        return cleaned.value if cleaned.hidden else value
     preview, _ = values.readable(value, functools.partial(secret_columns, cleaner))
-    shown = cleaner.clean(preview, limit_bytes=_ARGUMENTS_MAX_BYTES)
-    hides = shown.hidden or HIDDEN in str(preview)
-    return values.recorded(shown.value) if hides else value
+    cleaned = cleaner.clean(preview, limit_bytes=_ARGUMENTS_MAX_BYTES)
+    hides = cleaned.hidden or HIDDEN in str(preview)
+    return values.recorded(cleaned.value) if hides else value
 
 
 def outputs(shown: Sequence[Mapping[str, Any]], cleaner: Cleaner | None = None) -> list[dict[str, Any]]:
@@ -256,7 +260,9 @@ class LiveOutputs:
         if isinstance(text, str) and len(text) > _LIVE_MAX_CHARS:
             self._show({**output, "text": self._cleaner.again(text)})
             return
-        texts = {kind: one for kind, one in output.get("data", {}).items() if not kind.startswith("image/")}
+        texts = {
+            kind: content for kind, content in output.get("data", {}).items() if not kind.startswith("image/")
+        }
         hidden = self._cleaner.clean([text, texts, output.get("traceback")], limit_bytes=_UNLIMITED).hidden
         secret = hidden.keys() - _personal_rules()
         self._show(outputs([output], self._cleaner)[0] if secret else output)
@@ -295,8 +301,8 @@ def report(found: Whole, cleaner: RecordCleaner | None = None) -> Whole:
         return cleaned.value if cleaned.hidden else part
 
     cleaned = each_text(found, clean)
-    told: Whole = each_text(cleaned, cleaner.again) if cleaner.has_hidden else cleaned
-    return told
+    result: Whole = each_text(cleaned, cleaner.again) if cleaner.has_hidden else cleaned
+    return result
 
 
 def each_text(part: Any, change: Callable[[Any], Any]) -> Any:
@@ -315,9 +321,9 @@ def each_text(part: Any, change: Callable[[Any], Any]) -> Any:
         names, replace = list(part.__struct_fields__), msgspec.structs.replace
     else:
         return part
-    held = {name: getattr(part, name) for name in names if name not in _AS_IT_IS}
-    changed = {name: each_text(value, change) for name, value in held.items()}
-    changed = {name: value for name, value in changed.items() if value is not held[name]}
+    fields = {name: getattr(part, name) for name in names if name not in _AS_IT_IS}
+    changed = {name: each_text(value, change) for name, value in fields.items()}
+    changed = {name: value for name, value in changed.items() if value is not fields[name]}
     return replace(part, **changed) if changed else part
 
 
@@ -332,11 +338,11 @@ _AS_IT_IS = frozenset({
 
 def arguments(given: Mapping[str, Any], cleaner: RecordCleaner) -> dict[str, Any]:
     """Return the arguments with what is hidden of each, each by itself: one that is too long costs no other."""
-    shown: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in given.items():
         cleaned = _value({name: value}, cleaner)
-        shown |= cleaned if isinstance(cleaned, dict) else {name: cleaned}
-    return shown
+        result |= cleaned if isinstance(cleaned, dict) else {name: cleaned}
+    return result
 
 
 def _again(cleaner: RecordCleaner, part: Any) -> Any:
@@ -358,8 +364,8 @@ def _json(written: str, cleaner: RecordCleaner) -> str:
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return _text(written, cleaner)
     decoded = values.without_secret_frames(decoded, functools.partial(secret_columns, cleaner))
-    shown = cleaner.clean(decoded, limit_bytes=_UNLIMITED)
-    return msgspec.json.encode(shown.value).decode() if shown.hidden else written
+    cleaned = cleaner.clean(decoded, limit_bytes=_UNLIMITED)
+    return msgspec.json.encode(cleaned.value).decode() if cleaned.hidden else written
 
 
 def _failure(failure: Failure, cleaner: RecordCleaner, *, in_list: bool) -> Failure:

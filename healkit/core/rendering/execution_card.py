@@ -103,12 +103,12 @@ def card(
     execution = cleaning.execution(execution)
     if execution.failure is not None:
         return _failure_card(execution, execution.failure, frames, face, note, aside)
-    shown: list[Part] = [*_notes(execution, note), *_details(execution)]
+    parts: list[Part] = [*_notes(execution, note), *_details(execution)]
     if execution.status == "RUNNING":
-        return Card(headline(execution), "…", "warn", parts=shown)
+        return Card(headline(execution), "…", "warn", parts=parts)
     value = Only("html", Code(result_text(execution), 240))
     title = f"{execution.label} returned a value"
-    return Card(title, "✓", "good", parts=[value, *shown], line=f"✓ {headline(execution)}")
+    return Card(title, "✓", "good", parts=[value, *parts], line=f"✓ {headline(execution)}")
 
 
 def success(execution: ExecutionData) -> Card:
@@ -117,28 +117,31 @@ def success(execution: ExecutionData) -> Card:
     sign = Span(f"✓ {execution.label} ", "strong", "good")
     record = record_line(execution)
     line = Line((sign, Span(record, "quiet", plain=f"· {record}")), "wrapped", indent=0)
-    made = f"{plain.count(len(execution.calls), 'call')} made"
-    calls = [Fold(made, (Facts(list(_steps(execution))),))] if execution.calls else []
+    title = f"{plain.count(len(execution.calls), 'call')} made"
+    calls = [Fold(title, (Facts(list(_steps(execution))),))] if execution.calls else []
     return Card(tone="good", parts=(Section((line, *calls)), *_notes(execution, "")))
 
 
 def _failure_card(
     execution: ExecutionData, failure: Failure, frames: int | None, face: Face, note: str, aside: Aside
 ) -> Card:
-    told = _told(execution, aside)
-    why, rest = _explained(failure, told), [*locals_of(aside), _frames(failure, frames), *_details(execution)]
+    advice = _told(execution, aside)
+    why, rest = (
+        _explained(failure, advice),
+        [*locals_of(aside), _frames(failure, frames), *_details(execution)],
+    )
     steps = next_steps(execution, face)
     if aside.tip:
         rest.append(Line(Span(f"Tip: {aside.tip}", "quiet", plain=aside.tip), "tip", "tip"))
     return Card(
-        _title(failure, told),
+        _title(failure, advice),
         "✗",
         "bad",
-        below=list(_below(execution, failure, aside, told)),
+        below=list(_below(execution, failure, aside, advice)),
         parts=[
             *([Line(failure.hint, "note", "note")] if failure.hint else []),
             *_notes(execution, note),
-            *_folded(why, told),
+            *_folded(why, advice),
             Fold("Values, frames and record" if aside.locals else "Frames and record", rest, "body"),
             *([_next(steps)] if steps else []),
         ],
@@ -193,11 +196,11 @@ def _below(
     where, own_line = place(execution), tool_line(execution)
     label = Span(execution.label, "label", "bad", plain="at" if where else "")
     line: list[str | Span] = [label, " ", where]
-    shown = [where, "  ", Span(own_line, "mark")] if own_line else line
+    html_line = [where, "  ", Span(own_line, "mark")] if own_line else line
     more = [] if failure.code == "TOOL_EXCEPTION" else [ending(failure)]
     more += [aside.history] if aside.history else []
     quiet = [Span("  " + " · ".join(more), "quiet")] if more else []
-    yield Only("html", Line((*shown, *quiet)))
+    yield Only("html", Line((*html_line, *quiet)))
     if told is not None and _is_short(told.why):
         yield Only("html", Line(Span(told.why, "ticked"), "quiet"))
     # A terminal has no fold, and no width for all of it in one line.
@@ -215,17 +218,17 @@ def _below(
 
 def _told(execution: ExecutionData, aside: Aside) -> Explanation | None:
     """Return the explanation, with better words where there are some, and without what the two limits do not allow."""
-    told = explanation(execution, aside.defined)
-    if told is None:
+    advice = explanation(execution, aside.defined)
+    if advice is None:
         return None
     if aside.why:
-        what = told.what.partition(" Did you mean")[0]
-        told = dataclasses.replace(told, what=what, why=aside.why, hint="", fix=aside.fix, code="")
+        what = advice.what.partition(" Did you mean")[0]
+        advice = dataclasses.replace(advice, what=what, why=aside.why, hint="", fix=aside.fix, code="")
     elif aside.made and "`None`" in aside.made:  # what else gives `None` is not the cause
-        told = dataclasses.replace(told, why=aside.made, hint="", fix="", code="")
+        advice = dataclasses.replace(advice, why=aside.made, hint="", fix="", code="")
     elif aside.made:
-        told = dataclasses.replace(told, why=f"{told.why} {aside.made}".strip())
-    return told.at(execution.explained).at(aside.explained)
+        advice = dataclasses.replace(advice, why=f"{advice.why} {aside.made}".strip())
+    return advice.at(execution.explained).at(aside.explained)
 
 
 def _explained(failure: Failure, told: Explanation | None) -> list[Part]:
@@ -245,9 +248,9 @@ def _explained(failure: Failure, told: Explanation | None) -> list[Part]:
     if told.code:
         terminal = Facts([("code" if told.fix else "fix", told.code)])
         lines += [Only("html", Code(told.code)), Only("text", terminal)]
-    for one in told.linked:
-        title = Span(f"{one.title}: ", "strong", plain="")
-        lines.append(Line((title, Span(one.in_one_line, "ticked")), label=one.title.lower()))
+    for linked in told.linked:
+        title = Span(f"{linked.title}: ", "strong", plain="")
+        lines.append(Line((title, Span(linked.in_one_line, "ticked")), label=linked.title.lower()))
     return lines
 
 
@@ -281,8 +284,8 @@ def _details(execution: ExecutionData) -> list[Part]:
     """Show its input, its output, its grants, its calls, and its place on record."""
     rows: list[tuple[str, Fact]] = []
     if has_arguments(execution):
-        given = plain.value_text(execution.arguments)
-        rows.append(("arguments", Span(given, "code", plain=plain.one_line(given, 500))))
+        arguments_text = plain.value_text(execution.arguments)
+        rows.append(("arguments", Span(arguments_text, "code", plain=plain.one_line(arguments_text, 500))))
     if execution.failure is not None and execution.last_output.strip():
         rows.append(("last output", Code(_tail(execution.last_output), 160)))
     if granted := grant_lines(execution.grants):
@@ -308,8 +311,8 @@ def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
         mark, outcome = call_mark(call), call_outcome(call)
         took = "from the record" if call.answered_from else plain.duration(call.duration_ms)
         sign, name = Span(mark, "strong", _CALL_TONES[mark]), Span(f"{call.server}.{call.tool}", "code")
-        came = f"  {outcome}" if outcome.strip() else ""
-        yield "call", (f"{call.task_id} ", name, " ", sign, " ", Span(took, "quiet"), came)
+        suffix = f"  {outcome}" if outcome.strip() else ""
+        yield "call", (f"{call.task_id} ", name, " ", sign, " ", Span(took, "quiet"), suffix)
         yield from decided(call.task_id)
 
 
@@ -366,14 +369,14 @@ def explanation(execution: ExecutionData, defined: Collection[str] = ()) -> Expl
     failure = execution.failure
     if failure is None:
         return None
-    told: Explanation | None = hooks.ask().explain(
+    advice: Explanation | None = hooks.ask().explain(
         failure=failure, where=place(execution), code=execution.code or "", defined=defined
     )
-    if told is None:
+    if advice is None:
         return None
-    if cleaning.has_secret(told.code):
-        told = dataclasses.replace(told, code="")  # run as it is shown, it would change the data
-    return told.of_cell() if execution.origin == "cell" else told
+    if cleaning.has_secret(advice.code):
+        advice = dataclasses.replace(advice, code="")  # run as it is shown, it would change the data
+    return advice.of_cell() if execution.origin == "cell" else advice
 
 
 def ending(failure: Failure) -> str:
@@ -437,12 +440,12 @@ def _frame_in(summary: str) -> values.Preview | None:
 
 
 def _frame_text(frame: values.Preview) -> str:
-    shown = frame.shown
-    rows = [row if isinstance(row, list) else [row] for row in shown["first"]]
-    names = shown.get("columns") or [""] * max(map(len, rows), default=0)
+    preview = frame.shown
+    rows = [row if isinstance(row, list) else [row] for row in preview["first"]]
+    names = preview.get("columns") or [""] * max(map(len, rows), default=0)
     if not names or any(len(row) != len(names) for row in rows):
         return repr(frame)
-    more = ["…"] if shown["shape"] and len(rows) < shown["shape"][0] else []
+    more = ["…"] if preview["shape"] and len(rows) < preview["shape"][0] else []
     table = plain.text_table(names, [[str(cell) for cell in row] for row in rows])
     return "\n".join([repr(frame), *table.splitlines()[0 if any(names) else 1 :], *more])
 
@@ -594,9 +597,9 @@ def next_steps(execution: ExecutionData, face: Face) -> list[str]:
     if face == "terminal":
         steps = [f"healkit vault show {name}{flag}", f"healkit vault patch {name} FILE{flag}"]
         if values.is_plain(execution.arguments):  # what a command line can say
-            given = {key: "…" if is_hidden(value) else value for key, value in execution.arguments.items()}
-            payload = shlex.quote(json.dumps(given, ensure_ascii=False))
-            steps.append(f"healkit run {name}{flag}" + (f" --args {payload}" if given else ""))
+            masked = {key: "…" if is_hidden(value) else value for key, value in execution.arguments.items()}
+            payload = shlex.quote(json.dumps(masked, ensure_ascii=False))
+            steps.append(f"healkit run {name}{flag}" + (f" --args {payload}" if masked else ""))
     else:
         steps = [f"%vault show {name}{flag} --edit"]
         if execution.failure is not None:
@@ -620,8 +623,8 @@ def _notebook_arguments(arguments: dict[str, Any]) -> str:
         return "".join(
             f" {key}={'…' if is_hidden(value) else repr(value)}" for key, value in arguments.items()
         )
-    given = {key: "…" if is_hidden(value) else value for key, value in arguments.items()}
-    return f" --args {json.dumps(given, ensure_ascii=False)}"
+    masked = {key: "…" if is_hidden(value) else value for key, value in arguments.items()}
+    return f" --args {json.dumps(masked, ensure_ascii=False)}"
 
 
 def is_hidden(value: object) -> bool:
@@ -668,7 +671,7 @@ def locals_of(aside: Aside) -> list[Part]:
     """Build the table of the locals, and what was hidden of them; empty where there are none."""
     if not aside.locals:
         return []
-    rows = [row_of(one, 60, 160) for one in aside.locals]
+    rows = [row_of(variable, 60, 160) for variable in aside.locals]
     more = len(rows) - _TEXT_MAX
     parts: list[Part] = [
         Only("text", Table(("locals", "type", "value"), rows[:_TEXT_MAX], indent=2)),
@@ -690,15 +693,15 @@ def locals_card(frames: Frames) -> Card:
         else "There are no frames of the tool's own to show locals of."
     )
     folds = [
-        _kept_frame(frame, found, is_open=index == len(frames) - 1)
-        for index, (frame, found) in enumerate(frames)
+        _kept_frame(frame, variables, is_open=index == len(frames) - 1)
+        for index, (frame, variables) in enumerate(frames)
     ]
     return Card(parts=(Section((Span(title, "strong"), *folds)),))
 
 
 def _kept_frame(frame: KeptFrame, found: Sequence[Local], *, is_open: bool) -> Fold:
     """Build one frame: `#1  fibonacci v1, line 3, in fibonacci`; `eval(…, frame=1)` takes that number."""
-    rows = [row_of(one, _TYPE_MAX_CHARS, _REPR_MAX_CHARS) for one in found]
+    rows = [row_of(variable, _TYPE_MAX_CHARS, _REPR_MAX_CHARS) for variable in found]
     table: Part = Table(("name", "type", "value"), rows, indent=6)
     if not rows:
         table = Line(Span("no locals", "quiet"), "bare", indent=6)

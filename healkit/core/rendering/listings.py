@@ -60,7 +60,7 @@ def executions(found: Sequence[ExecutionData], *, left_out: int = 0, ask: str = 
     below = [Span(left_out_line(left_out, ask), "quiet")] if left_out else []
     if not found:
         return Card(parts=("No executions match.", *below))
-    rows = [_execution_row(cleaning.execution(one, in_list=True)) for one in found]
+    rows = [_execution_row(cleaning.execution(execution, in_list=True)) for execution in found]
     table = Table(_EXECUTIONS, rows, cut="result")
     return Card(tone="info", parts=(table, *below))
 
@@ -69,20 +69,20 @@ def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
     mark, tone = _STATES.get(one.status, ("…", "warn"))
     status = "refused" if one.refused else one.status
     label: Cell = Span(one.label, "code")
-    asked = one.client.partition(", ")[0] if one.client else ""
-    if beside := asked or (one.origin if one.origin in HEALING_ORIGINS else ""):
+    client = one.client.partition(", ")[0] if one.client else ""
+    if beside := client or (one.origin if one.origin in HEALING_ORIGINS else ""):
         label = (Span(one.label, "code"), Span(f" {beside}", "quiet", plain=f" ({beside})"))
-    came = ""
+    result = ""
     if one.failure is not None:
-        came = plain.one_line(one.failure.summary, 160)
+        result = plain.one_line(one.failure.summary, 160)
     elif one.ok:
-        came = execution_card.result_line(one, 160)
+        result = execution_card.result_line(one, 160)
     return (
         str(one.log_id) if one.log_id is not None else "–",
         Span(plain.moment(one.timestamp), "moment"),
         label,
         Span(f"{mark} {status}", "state", tone),
-        came,
+        result,
         Span(plain.duration(one.duration_ms), "unbroken"),
         one.isolation or "–",
     )
@@ -144,18 +144,20 @@ def summary(rows: Sequence[ToolSummary], by: Sequence[str] = ()) -> Card:
     """Build the list of tools' runs; `by` names what else they are summed up by."""
     if not rows:
         return Card(parts=("No executions match.",))
-    asked = [word for word in ("persona", "revision", "day") if word in by]
+    columns = [word for word in ("persona", "revision", "day") if word in by]
     refused = ["refused"] if any(row.refused for row in rows) else []
-    headers = ("tool", *asked, "runs", "failed", *refused, "rate", "mean", "half within", "95 % within")
-    return Card(tone="info", parts=(Table(headers, [_summary_row(row, [*asked, *refused]) for row in rows]),))
+    headers = ("tool", *columns, "runs", "failed", *refused, "rate", "mean", "half within", "95 % within")
+    return Card(
+        tone="info", parts=(Table(headers, [_summary_row(row, [*columns, *refused]) for row in rows]),)
+    )
 
 
 def _summary_row(row: ToolSummary, asked: Sequence[str]) -> tuple[str, ...]:
-    known = {"persona": row.persona or "–", "revision": _revision(row.revision), "day": str(row.day)}
+    cells = {"persona": row.persona or "–", "revision": _revision(row.revision), "day": str(row.day)}
     times = (row.mean_ms, row.p50_ms, row.p95_ms)
     return (
         row.tool_name,
-        *(known[word] for word in asked if word in known),
+        *(cells[word] for word in asked if word in cells),
         f"{row.runs:,}",
         f"{row.failures:,}",
         *([f"{row.refused:,}"] if "refused" in asked else []),
@@ -197,11 +199,11 @@ def vault(entries: Sequence[VaultEntry]) -> Card:
     if not entries:
         return Card(parts=("The vault is empty.",))
     theirs = [entry for entry in entries if entry.group in _SEEDED]
-    own = [entry for entry in entries if entry.group not in _SEEDED]
-    if not own or not theirs:
+    user_tools = [entry for entry in entries if entry.group not in _SEEDED]
+    if not user_tools or not theirs:
         return Card(tone="info", parts=(_tools(entries),))
     shipped = Fold(f"{plain.count(len(theirs), 'tool')} of the lessons", (_tools(theirs),), terminal="both")
-    return Card(tone="info", parts=(_tools(own), shipped))
+    return Card(tone="info", parts=(_tools(user_tools), shipped))
 
 
 def _tools(entries: Sequence[VaultEntry]) -> Table:
@@ -223,18 +225,20 @@ def history(label: str, revisions: Sequence[RevisionInfo]) -> Card:
     """Build the list of a tool's revisions; the active one is marked."""
     title = f"{label}: {plain.count(len(revisions), 'revision')}"
     rows = []
-    for one in revisions:
-        number = f"v{one.number}{' ● active' if one.active else ''}{' draft' if one.draft else ''}"
-        failures = str(one.failures)
+    for revision in revisions:
+        number = (
+            f"v{revision.number}{' ● active' if revision.active else ''}{' draft' if revision.draft else ''}"
+        )
+        failures = str(revision.failures)
         row = (
-            Span(number, "strong" if one.active else ""),
-            _revision(one.parent),
-            one.author,
-            Span(plain.moment(one.created_at), "moment"),
-            str(one.runs),
-            Span(f"✗ {failures}", "strong", "bad", plain=failures) if one.failures else Span(failures),
-            Span(one.code_hash[:8], "code"),
-            Span(plain.one_line(one.reason, 160), "ticked"),
+            Span(number, "strong" if revision.active else ""),
+            _revision(revision.parent),
+            revision.author,
+            Span(plain.moment(revision.created_at), "moment"),
+            str(revision.runs),
+            Span(f"✗ {failures}", "strong", "bad", plain=failures) if revision.failures else Span(failures),
+            Span(revision.code_hash[:8], "code"),
+            Span(plain.one_line(revision.reason, 160), "ticked"),
         )
         rows.append(row)
     return Card(title, tone="info", parts=(Table(_HISTORY, rows),))
@@ -268,8 +272,8 @@ def _entry_facts(found: VaultEntry) -> list[tuple[str, str]]:
     facts = [*removed, ("arguments", _signature(found.input_schema))]
     facts += [("" if i else "grants", line) for i, line in enumerate(_granted(found))]
     for example in found.examples[:_EXAMPLES_MAX]:
-        shown = json.dumps(values.with_texts(example), ensure_ascii=False, default=str)
-        facts.append(("example", plain.one_line(shown, 300)))
+        text = json.dumps(values.with_texts(example), ensure_ascii=False, default=str)
+        facts.append(("example", plain.one_line(text, 300)))
     if (more := len(found.examples) - _EXAMPLES_MAX) > 0:
         facts.append(("", f"and {plain.count(more, 'more example')}"))
     return [*facts, ("code hash", found.code_hash)]
@@ -292,18 +296,18 @@ def saved(found: VaultEntry) -> Card:
 def _saved_facts(found: VaultEntry) -> list[tuple[str, str]]:
     lines = len(found.code.splitlines())
     more = f" … {lines:,} lines" if lines > 1 else ""
-    known = [("persona", found.persona), ("code", first_line(found.code) + more)]
+    facts = [("persona", found.persona), ("code", first_line(found.code) + more)]
     flag = "" if found.persona == "default" else f" --persona {found.persona}"
     if found.draft:
         note = "a draft, which cannot be run before it parses"
-        return [*known, ("note", note), ("fix it", f"%vault show {found.tool_name}{flag} --edit")]
-    given = _given(found)
+        return [*facts, ("note", note), ("fix it", f"%vault show {found.tool_name}{flag} --edit")]
+    arguments = _given(found)
     words = [repr(found.tool_name)] + ([] if found.persona == "default" else [repr(found.persona)])
-    call = ", ".join(f"{name!r}: {value}" for name, value in given)
-    typed = "".join(f" {name}={value}" for name, value in given)
-    words += [f"arguments={{{call}}}"] if given else []
+    call = ", ".join(f"{name!r}: {value}" for name, value in arguments)
+    typed = "".join(f" {name}={value}" for name, value in arguments)
+    words += [f"arguments={{{call}}}"] if arguments else []
     return [
-        *known,
+        *facts,
         ("run it", f"hk.execute_tool({', '.join(words)})"),
         ("or", f"%run_tool {found.tool_name}{flag}{typed}"),
     ]
@@ -315,9 +319,9 @@ def _given(found: VaultEntry) -> list[tuple[str, str]]:
         arguments = dict(example.get("arguments") or {})
         if values.has_tags(arguments):
             break  # no literal can be typed for it
-        given = [(str(name), repr(value)) for name, value in arguments.items()]
-        if sum(len(value) for _, value in given) <= _EXAMPLE_MAX_CHARS:
-            return given
+        literals = [(str(name), repr(value)) for name, value in arguments.items()]
+        if sum(len(value) for _, value in literals) <= _EXAMPLE_MAX_CHARS:
+            return literals
     names = found.input_schema.get("required") or ()
     return [(str(name), "…") for name in names]
 
@@ -424,8 +428,8 @@ def _trace_rows(found: Status) -> list[tuple[str, str]]:
         (state.parked, "parked"),
         (state.local, "here only"),
     ]
-    known = [f"{count:,} {word}" for count, word in counts if count]
-    rows = [("traces", ", ".join(known) or "none")]
+    parts = [f"{count:,} {word}" for count, word in counts if count]
+    rows = [("traces", ", ".join(parts) or "none")]
     rows += found.settings.items()
     rows += [("parked", f"{count:,} for: {reason}") for reason, count in state.parked_for.items()]
     return [*rows, ("sending", state.problem)] if state.problem else rows
@@ -439,7 +443,8 @@ def trust(report: TrustReport) -> Card:
     else:
         rows.append(("tools", f"{report.tools:,}"))
     granted = [
-        f"{label}: {', '.join(execution_card.grant_lines(own))}" for label, own in report.grants.items()
+        f"{label}: {', '.join(execution_card.grant_lines(tool_grants))}"
+        for label, tool_grants in report.grants.items()
     ]
     rows += [("" if i else "grants", line) for i, line in enumerate(granted)]
     rows += [("effects", _some(report.acting))] if report.acting else []
@@ -448,8 +453,8 @@ def trust(report: TrustReport) -> Card:
 
 
 def _some(names: Sequence[str]) -> str:
-    left = len(names) - _NAMES_MAX
-    return ", ".join(names[:_NAMES_MAX]) + (f", and {left:,} more" if left > 0 else "")
+    remaining = len(names) - _NAMES_MAX
+    return ", ".join(names[:_NAMES_MAX]) + (f", and {remaining:,} more" if remaining > 0 else "")
 
 
 def doctor(report: DoctorReport) -> Card:

@@ -80,22 +80,22 @@ def safe_output(output: dict[str, Any]) -> dict[str, Any] | None:
     if kind not in {"display_data", "execute_result"}:
         return None
     data = output.get("data")
-    shown = _bundle(data if isinstance(data, dict) else {})
+    bundle = _bundle(data if isinstance(data, dict) else {})
     return {
         "output_type": "display_data",
-        "data": shown,
-        "metadata": _metadata(output.get("metadata"), shown),
+        "data": bundle,
+        "metadata": _metadata(output.get("metadata"), bundle),
     }
 
 
 def _bundle(data: dict[str, Any]) -> dict[str, Any]:
-    shown = {kind: safe for kind, value in data.items() if (safe := _spared(kind, value)) is not None}
-    left_out = [str(kind) for kind in data if kind not in shown]
-    if not shown and left_out:
-        shown["text/plain"] = (
+    bundle = {kind: safe for kind, value in data.items() if (safe := _spared(kind, value)) is not None}
+    left_out = [str(kind) for kind in data if kind not in bundle]
+    if not bundle and left_out:
+        bundle["text/plain"] = (
             f"(not shown: {', '.join(left_out)}; a restricted tool displays text, tables and images only)"
         )
-    return shown
+    return bundle
 
 
 def _spared(kind: str, value: object) -> Any:
@@ -169,17 +169,17 @@ def _attribute(_tag: str, name: str, value: str) -> str | None:
 
 def _metadata(metadata: object, shown: dict[str, Any]) -> dict[str, Any]:
     """Return the size of an image; no other metadata improves an output."""
-    kept: dict[str, Any] = {}
+    sizes: dict[str, Any] = {}
     for kind in _IMAGES & shown.keys():
-        given = metadata.get(kind) if isinstance(metadata, dict) else None
+        entry = metadata.get(kind) if isinstance(metadata, dict) else None
         size = (
-            {k: v for k, v in given.items() if k in {"width", "height"} and isinstance(v, int)}
-            if isinstance(given, dict)
+            {k: v for k, v in entry.items() if k in {"width", "height"} and isinstance(v, int)}
+            if isinstance(entry, dict)
             else {}
         )
         if size:
-            kept[kind] = size
-    return kept
+            sizes[kind] = size
+    return sizes
 
 
 def _text(value: object) -> str:
@@ -256,10 +256,10 @@ def _inactive_command(found: re.Match[str]) -> str:
 
 def _decoded_letter(found: re.Match[str]) -> str:
     """Write entities of letters and digits as these: they could spell a command or a scheme; drop controls."""
-    meant = html.unescape(found[0])
-    if drawn(meant) != meant:
+    decoded = html.unescape(found[0])
+    if drawn(decoded) != decoded:
         return ""
-    return meant if meant.isascii() and meant.isalnum() else found[0]
+    return decoded if decoded.isascii() and decoded.isalnum() else found[0]
 
 
 def _checked_target(found: re.Match[str]) -> str:
@@ -276,5 +276,5 @@ def _scheme_of(target: str) -> str | None:
             break
         target = decoded
     plain = _DROPPED.sub("", unicodedata.normalize("NFKC", _DROPPED.sub("", target)))
-    found = _SCHEME.match(plain)
-    return None if found is None else found[1].lower()
+    match = _SCHEME.match(plain)
+    return None if match is None else match[1].lower()

@@ -80,8 +80,8 @@ def plot_runs(runs: Sequence[Ran], metrics: Sequence[ToolSummary]) -> Plot:
         rate = 100 * len(failed) / len(mine)
         rates.plot([mine[0].timestamp, mine[-1].timestamp], [rate, rate], "o-", color=colour, label=label)
         for mark, chosen in (("o", [run for run in mine if not run.failed]), ("x", failed)):
-            found = [run for run in chosen if run.duration_ms is not None]
-            times.plot([r.timestamp for r in found], [r.duration_ms for r in found], mark, color=colour)
+            timed = [run for run in chosen if run.duration_ms is not None]
+            times.plot([r.timestamp for r in timed], [r.duration_ms for r in timed], mark, color=colour)
     return _finished(figure, rates, times, metrics)
 
 

@@ -262,18 +262,18 @@ def _steps(steps: Steps) -> Html:
     """
     drawn = {at: _part(step.brief) for at, step in enumerate(steps.steps)}
     room = steps.max_chars - sum(map(len, drawn.values()))
-    others = [at for at in drawn if steps.steps[at].rank]
+    removable = [at for at in drawn if steps.steps[at].rank]
     for at in sorted(drawn, key=lambda at: (steps.steps[at].rank, at)):
         full = _part(steps.steps[at].full)
         more = len(full) - len(drawn[at])
         if more <= room or not steps.steps[at].rank:
             drawn[at], room = full, room - more
     gap = len(drawn)
-    while room < 0 and others:
-        gap = others.pop()
+    while room < 0 and removable:
+        gap = removable.pop()
         room += len(drawn.pop(gap))
-    if left := len(steps.steps) - len(drawn):
-        drawn[gap] = tag("div", muted(f"… {count(left, 'more step')}"))
+    if dropped_count := len(steps.steps) - len(drawn):
+        drawn[gap] = tag("div", muted(f"… {count(dropped_count, 'more step')}"))
     return join(drawn[at] for at in sorted(drawn))
 
 
@@ -441,8 +441,8 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first
         body.append(tag("tr", *cells, style=row_style))
     parts = [tag("thead", head)] if headers else []
     style = "table-layout:auto;border-collapse:collapse;margin:0;font-size:12px;border:0;width:100%"
-    found = tag("table", *parts, tag("tbody", *body), style=style)
-    return tag("div", found, style="overflow-x:auto") if headers else found
+    element = tag("table", *parts, tag("tbody", *body), style=style)
+    return tag("div", element, style="overflow-x:auto") if headers else element
 
 
 def moment(text: str) -> Html:

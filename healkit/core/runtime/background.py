@@ -70,8 +70,8 @@ class Stop:
         """Register the function that ends a run; called by the run as it begins."""
         with self._lock:
             self._ends = [*self._ends, end]
-            asked = self.asked
-        if asked:
+            is_requested = self.asked
+        if is_requested:
             end()
 
 
@@ -214,10 +214,10 @@ async def retained_worker(trace_id: str, *, hold: bool = False) -> RetainedWorke
     """Return the worker of a failed run; raises `PostMortemGone` with the reason. `hold` lets its time stand still."""
     reason = ""
     for pool in _pools.values():
-        if (found := pool.retained.find(trace_id)) is not None:
+        if (worker := pool.retained.find(trace_id)) is not None:
             if hold:
                 pool.retained.hold(trace_id)
-            return found
+            return worker
         reason = reason or pool.retained.reason(trace_id)
     raise PostMortemGone(
         f"The worker of that run is not there to be asked: {reason or _NOT_KNOWN}.",

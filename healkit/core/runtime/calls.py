@@ -74,13 +74,13 @@ class Decisions:
     def take(self, call: rpc.RpcCall, after_task: str) -> rpc.RpcResult:
         """Record a branch decision; called on a bridge thread. Never raises."""
         try:
-            said = claims.decode(call.args, _decision, max_bytes=_DECISION_MAX_BYTES)
+            decision = claims.decode(call.args, _decision, max_bytes=_DECISION_MAX_BYTES)
         except claims.BadClaim as error:
             refused = rpc.RpcError("CALL_REFUSED", "", f"That is no decision: {error}")
             return rpc.RpcResult(call.id, success=False, error=refused)
         number = next(self._numbers)
         if number == self._most + 1:
-            said = rpc.Decision(
+            decision = rpc.Decision(
                 "…", "[TRUNCATED]", f"more than {self._most:,} decisions; the rest is not kept"
             )
         if number <= self._most + 1:
@@ -89,9 +89,9 @@ class Decisions:
                     trace_id=self._trace_id,
                     number=number,
                     after_task=after_task,
-                    node=summarize(said.node, _NAME_MAX_CHARS),
-                    outcome=summarize(said.outcome, _NAME_MAX_CHARS),
-                    condition=summarize(said.condition, _CONDITION_MAX_CHARS),
+                    node=summarize(decision.node, _NAME_MAX_CHARS),
+                    outcome=summarize(decision.outcome, _NAME_MAX_CHARS),
+                    condition=summarize(decision.condition, _CONDITION_MAX_CHARS),
                     decided_at=utc_now(),
                 )
             )
@@ -200,19 +200,19 @@ class CallRouter:
         A server that cannot say what it has shows whatever `code` may call, so that the call itself is on record and
         told why. Waits for servers that have to be started; called on a thread that may wait.
         """
-        found: list[ToolDefinition] = []
+        definitions: list[ToolDefinition] = []
         if self._replay is not None:
-            found = list(self._replay.cassette.definitions)
+            definitions = list(self._replay.cassette.definitions)
         for server, provider in list(self._providers.items()):
             if not reaches(self._patterns, server) or (
                 self._replay is not None and not self._replay.may_reach(server)
             ):
                 continue  # do not start it for nothing
             try:
-                found += provider.definitions(self._context.persona)
+                definitions += provider.definitions(self._context.persona)
             except HealkitError as error:
-                found += _stand_ins(server, code, str(error.code))
-        return [definition for definition in found if self._allows(definition.server, definition.name)]
+                definitions += _stand_ins(server, code, str(error.code))
+        return [definition for definition in definitions if self._allows(definition.server, definition.name)]
 
     def handle(self, call: rpc.RpcCall) -> rpc.RpcResult:
         """Record, decide, perform; called by the bridge. Never raises."""
@@ -268,24 +268,24 @@ class CallRouter:
                 self._keep(opened.record.task_id, answer)
             return rpc.RpcResult(call.id, success=True, result=msgspec.Raw(answer))
         except values.CannotCross as error:
-            told = rpc.RpcError(
+            rpc_error = rpc.RpcError(
                 "CALL_FAILED", "AnswerUnsupported", f"the answer holds {error.why} at {error.path}"
             )
-            return rpc.RpcResult(call.id, success=False, error=told)
+            return rpc.RpcResult(call.id, success=False, error=rpc_error)
         except HealkitError as error:
             if isinstance(error, ToolExecutionError) and error.log_id is not None:
                 failure = error.failure
-                said = f"mcp.{call.server}.{call.tool}: {failure.ename}: {failure.evalue}"
-                self._failed[said] = call.tool, error
+                text = f"mcp.{call.server}.{call.tool}: {failure.ename}: {failure.evalue}"
+                self._failed[text] = call.tool, error
             if error.__cause__ is not None:  # kept from the worker
                 opened.in_full = self.records.ends_of(f"{error} Cause: {error.__cause__}")
             return rpc.RpcResult(call.id, success=False, error=_told(error))
         except Exception as error:  # noqa: BLE001 - a provider is foreign code
             # Tell the worker what went wrong, without the host's traceback and paths.
             message = str(error)[:10_000]
-            told = rpc.RpcError("CALL_FAILED", type(error).__name__, message)
+            rpc_error = rpc.RpcError("CALL_FAILED", type(error).__name__, message)
             opened.in_full = self.records.ends_of("".join(traceback.format_exception(error)))
-            return rpc.RpcResult(call.id, success=False, error=told)
+            return rpc.RpcResult(call.id, success=False, error=rpc_error)
 
     def _perform(self, call: rpc.RpcCall, number: int) -> Any:
         if number > self._max_calls:
@@ -297,8 +297,8 @@ class CallRouter:
             )
         provider = self._providers.get(call.server)
         if provider is None:
-            known = did_you_mean(call.server, self._providers)
-            raise CallRefused(f"No server named {call.server!r} is connected.{known}")
+            suggestion = did_you_mean(call.server, self._providers)
+            raise CallRefused(f"No server named {call.server!r} is connected.{suggestion}")
         if not self._allows(call.server, call.tool):
             raise CallRefused(
                 f"This tool may not call mcp.{call.server}.{call.tool}.",
@@ -505,11 +505,13 @@ class CallRecords:
             with self._lock:
                 if opened.record.success is None:  # ahead of the thread that was to write it
                     self._fail(opened, _TIMED_OUT)
-                came = self._ending(opened, result, opened.in_full)
-                what = "its answer" if result.success else f"its error ({came.error})"
-                after_s = (came.duration_ms or 0.0) / 1000
+                late_record = self._ending(opened, result, opened.in_full)
+                what = "its answer" if result.success else f"its error ({late_record.error})"
+                after_s = (late_record.duration_ms or 0.0) / 1000
                 error = f"{opened.record.error}; {what} came after {after_s:.1f} s and was dropped"
-                self._set(opened, _replace(opened.record, result_summary=came.result_summary, error=error))
+                self._set(
+                    opened, _replace(opened.record, result_summary=late_record.result_summary, error=error)
+                )
             self._record(opened.record)
 
     def _fail(self, opened: OpenCall, error: rpc.RpcError) -> None:
@@ -531,13 +533,13 @@ class CallRecords:
                 error=in_full,
                 duration_ms=duration_ms,
             )
-        said = f"{error.ename}: {error.message}" if error.ename else error.message
+        message = f"{error.ename}: {error.message}" if error.ename else error.message
         return _replace(
             opened.record,
             success=False,
             result_summary="",
             error_code=error.code,
-            error=in_full or said,
+            error=in_full or message,
             duration_ms=duration_ms,
         )
 
@@ -655,9 +657,9 @@ def unaccepted(own: Grants, files: Iterable[str] = ()) -> Grants:
     it may write, it may only read.
     """
     granted = (*own.read, *own.write)
-    asked = [os.path.abspath(os.path.expanduser(one)) if one[:1] in "~./" else one for one in files]
-    fitting = [path for path in granted if any(fnmatch.fnmatchcase(path, one) for one in asked)]
-    named = _paths(granted, [*fitting, *map(os.path.realpath, asked)])
+    patterns = [os.path.abspath(os.path.expanduser(file)) if file[:1] in "~./" else file for file in files]
+    fitting = [path for path in granted if any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)]
+    named = _paths(granted, [*fitting, *map(os.path.realpath, patterns)])
     return msgspec.structs.replace(own, read=named, write=(), own_grants=False)
 
 
@@ -696,7 +698,7 @@ def _paths(own: Iterable[str], caller: Iterable[str]) -> tuple[str, ...]:
         if _is_within(mine, theirs) or _is_within(theirs, mine)
     )
     return tuple(
-        path for path in shared if not any(path != other and _is_within(path, other) for other in shared)
+        path for path in shared if not any(path != folder and _is_within(path, folder) for folder in shared)
     )
 
 
@@ -711,8 +713,8 @@ def _calls(own: Grants, caller: Grants) -> tuple[str, ...] | None:
     shared = dict.fromkeys(
         both
         for pattern in own.call_patterns
-        for other in caller.call_patterns
-        if (both := _pattern(pattern, other)) is not None
+        for caller_pattern in caller.call_patterns
+        if (both := _pattern(pattern, caller_pattern)) is not None
     )
     return tuple(shared)
 
@@ -724,9 +726,9 @@ def _pattern(a: str, b: str) -> str | None:
     """
     if a == b:
         return a
-    for plain, other in ((a, b), (b, a)):
+    for plain, counterpart in ((a, b), (b, a)):
         if not _WILDCARDS & set(plain):
-            return plain if allows([other], plain) else None
+            return plain if allows([counterpart], plain) else None
     if all(pattern[-1] == "*" and not _WILDCARDS & set(pattern[:-1]) for pattern in (a, b)):
         short, long = sorted((a, b), key=len)
         return long if long.startswith(short[:-1]) else None

@@ -111,7 +111,7 @@ class LogCleaner:
 
     def without_secret_facts(self, failure: Failure | None) -> Failure | None:
         """Return the failure with what was read off live objects cleaned, or without it where that fails."""
-        if failure is None or not any(one.observed for one in (failure, *failure.linked)):
+        if failure is None or not any(member.observed for member in (failure, *failure.linked)):
             return failure
         try:
             return cleaned_facts(failure, self.sanitizer)

@@ -90,9 +90,9 @@ class Execution(ExecutionData):
     @classmethod
     def of(cls, started: Started, finished: Finished | None, **more: Any) -> Execution:
         """Return the execution that began and ended so; more: what the two records do not hold, by field."""
-        known: dict[str, Any] = {"status": "RUNNING"}
+        fields: dict[str, Any] = {"status": "RUNNING"}
         if finished is not None:
-            known = {
+            fields = {
                 "status": finished.status,
                 "failure": finished.failure,
                 "result_summary": finished.result_summary,
@@ -110,7 +110,7 @@ class Execution(ExecutionData):
             grants=started.grants,
             run_id=started.run_id,
             client=started.client,
-            **(known | more),
+            **(fields | more),
         )
 
     @property
@@ -201,9 +201,9 @@ class Execution(ExecutionData):
         return {"text/plain": self.to_text(), "text/html": self.to_html()}
 
     def __repr__(self) -> str:
-        shown = cleaning.execution(self)
-        told = ((field.name, getattr(shown, field.name)) for field in _FIELDS if field.repr)
-        return f"Execution({', '.join(f'{name}={values.as_text(value)}' for name, value in told)})"
+        cleaned = cleaning.execution(self)
+        attributes = ((field.name, getattr(cleaned, field.name)) for field in _FIELDS if field.repr)
+        return f"Execution({', '.join(f'{name}={values.as_text(value)}' for name, value in attributes)})"
 
 
 _FIELDS = dataclasses.fields(Execution)

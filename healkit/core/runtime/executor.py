@@ -347,8 +347,10 @@ class Executor:
         reads_log = call.entry.type == "sql" and allows(granted.call_patterns, READ_LOG)
         if not reads_log or self._may_read_log(call):
             return None
-        said = not_run("the log", READ_LOG, "live")
-        return Failure("CALL_NOT_ON_RECORD", "NotOnRecord", said, f"NotOnRecord: {said}", hint=NAME_IT_HINT)
+        message = not_run("the log", READ_LOG, "live")
+        return Failure(
+            "CALL_NOT_ON_RECORD", "NotOnRecord", message, f"NotOnRecord: {message}", hint=NAME_IT_HINT
+        )
 
     def _may_read_log(self, call: _Call) -> bool:
         """Return whether a SQL tool may read its persona's rows of the log."""
@@ -380,8 +382,8 @@ class Executor:
             lambda task_id, answer: self._keep_answer(call, task_id, answer),
         )
         # Skip proxy definitions for code that never mentions `mcp`.
-        known = await asyncio.to_thread(router.definitions, entry.code) if "mcp" in entry.code else []
-        init = _init(call, known, self._config)
+        definitions = await asyncio.to_thread(router.definitions, entry.code) if "mcp" in entry.code else []
+        init = _init(call, definitions, self._config)
         tier: Tier = recording.started.isolation  # type: ignore[assignment]  # _prepare has put a tier there
         pool = self._pool()
         worker: KernelWorker | SubprocessWorker
@@ -433,9 +435,11 @@ class Executor:
             )
         except HealkitError as error:
             text = f"{error.message}\n\n{entry.ref.filename}\n{entry.code}"
-            near, known = (error.near, error.known) if isinstance(error, SqlFailed) else ([], [])
+            near, existing_names = (error.near, error.known) if isinstance(error, SqlFailed) else ([], [])
             kind = type(error).__name__
-            failure = Failure(error.code, kind, error.message, text, hint=error.hint, near=near, known=known)
+            failure = Failure(
+                error.code, kind, error.message, text, hint=error.hint, near=near, known=existing_names
+            )
             return Outcome("complete"), None, failure
         value, conversions = to_jsonable(rows)
         encoded = msgspec.Raw(msgspec.json.encode(value))
@@ -469,7 +473,7 @@ class Executor:
             finished = msgspec.structs.replace(finished, failure=fault, result_summary=fault.summary)
         failed = finished.failure is not None
         result = None if failed else outcome.complete
-        converted = [] if result is None else [f"result {one}" for one in result.conversions]
+        converted = [] if result is None else [f"result {conversion}" for conversion in result.conversions]
         return Execution.of(
             recording.started,
             finished,
@@ -479,7 +483,7 @@ class Executor:
             outputs=outcome.outputs,
             calls=call.calls,
             decisions=recording.decisions,
-            conversions=[*(f"argument {one}" for one in call.arguments.notes), *converted],
+            conversions=[*(f"argument {note}" for note in call.arguments.notes), *converted],
             warnings=self._warnings(
                 recording.started,
                 recording.sink.problem,
@@ -505,12 +509,12 @@ class Executor:
 
     def _warnings(self, started: Started, *problems: str) -> list[str]:
         """Return what the user should know besides the outcome."""
-        found = list(filter(None, (self._recorder.problem, self._contents.problem, *problems)))
+        warnings = list(filter(None, (self._recorder.problem, self._contents.problem, *problems)))
         if started.isolation == "process":
-            found.append(
+            warnings.append(
                 "This tool ran without isolation (HEALKIT_ISOLATION=process): it could do whatever you can."
             )
-        return found
+        return warnings
 
 
 def _started(request: ExecutionRequest, run_id: str | None) -> Started:
@@ -533,8 +537,8 @@ def _started(request: ExecutionRequest, run_id: str | None) -> Started:
 
 def _attempts_before(rows: Sequence[int | None]) -> str:
     """Say which attempts preceded a call that is retried."""
-    known = ", ".join(f"{row}" for row in rows if row is not None)
-    where = f" (log: {known})" if known else ""
+    log_ids = ", ".join(f"{row}" for row in rows if row is not None)
+    where = f" (log: {log_ids})" if log_ids else ""
     return f"Attempt {len(rows) + 1}; {count(len(rows), 'earlier one')} failed by a passing fault{where}."
 
 

@@ -71,14 +71,14 @@ class History:
 
     def shown_groups(self, groups: Sequence[GroupInfo]) -> list[GroupInfo]:
         """Return groups of failures as they may be shown: the arguments of the newest row tell what a message holds."""
-        shown = []
+        cleaned = []
         for group in groups:
             row = self._log().get(group.last_log_id)
             record = cleaning.sanitizer().of_record()
             if row is not None:
                 cleaning.execution(execution_of(row, []), record, in_list=True)
-            shown.append(dataclasses.replace(group, evalue=record.text(group.evalue).value))
-        return shown
+            cleaned.append(dataclasses.replace(group, evalue=record.text(group.evalue).value))
+        return cleaned
 
     def execution(self, log_id: int) -> Execution | None:
         """Return one row of the log with the calls it made; None when there is no such row."""
@@ -100,12 +100,12 @@ class History:
         `left_out` says how many of them stand between its rows.
         """
         if filters == Filters(tried=False) and before_id is None and after_id is None:
-            found, left_out = self._newest.page(limit)
+            log_rows, left_out = self._newest.page(limit)
         else:
             page = self._log().query(filters=filters, limit=limit, before_id=before_id, after_id=after_id)
-            found, left_out = page.rows, page.left_out
+            log_rows, left_out = page.rows, page.left_out
         explained = self._config.explain
-        rows = (execution_of(row, []).but(explained=explained) for row in found)
+        rows = (execution_of(row, []).but(explained=explained) for row in log_rows)
         return Executions(rows, left_out)
 
     def replay_of(self, failed: Execution) -> Execution | None:
@@ -205,14 +205,14 @@ def last_error_report(log: Log, tool_name: str | None = None, persona: str | Non
 def _nothing_found(log: Log, tool_name: str | None, persona: str | None) -> str:
     if tool_name is None:
         return "No errors found."
-    others = log.tools_with_errors(persona)
-    if not others:
+    tools = log.tools_with_errors(persona)
+    if not tools:
         return f"No errors found for tool {tool_name!r}, nor for any other."
-    near = near_misses(tool_name, others)
+    near = near_misses(tool_name, tools)
     hint = (
         f"Did you mean {' or '.join(map(repr, near))}?"
         if near
-        else f"Failures are on record for: {', '.join(others[:10])}."
+        else f"Failures are on record for: {', '.join(tools[:10])}."
     )
     return f"No errors found for tool {tool_name!r}. {hint}"
 
@@ -246,11 +246,11 @@ _REPLAYS_MAX = 200
 def _passing_replay(log: Log, failed: Execution) -> Any:
     """Return the newest success of a later revision with the very same arguments; None where there is none."""
     row = None if failed.log_id is None else log.get(failed.log_id)
-    given = failed.uncleaned.arguments if row is None else row.arguments
+    arguments = failed.uncleaned.arguments if row is None else row.arguments
     for row in log.query(
         status="SUCCESS", tool=failed.tool_name, persona=failed.persona, tried=False, limit=_REPLAYS_MAX
     ):
         later = row.revision is not None and row.revision > (failed.revision or 0)
-        if later and row.arguments == given and contents.same_data(row.trace_id, failed.trace_id):
+        if later and row.arguments == arguments and contents.same_data(row.trace_id, failed.trace_id):
             return row
     return None

@@ -156,8 +156,8 @@ def fault_of(started: Started, error: BaseException, duration_ms: float, *, quot
     quoted: with the error's message, which may hold a part of what the tool was given.
     """
     internal = InternalError.of(error)
-    told = read_traceback(error)
-    text = text_of(told, "") if quoted else "".join(told.stack.format())
+    trace = read_traceback(error)
+    text = text_of(trace, "") if quoted else "".join(trace.stack.format())
     last = f"{InternalError.__name__}: {internal.message}"
     failure = Failure(
         internal.code,
@@ -194,7 +194,11 @@ def _of_death(outcome: Outcome, init: Init) -> Failure:
     else:
         hint = "That is an error in C code, often a library given what it does not expect."
     frames = frames_from_faulthandler(outcome.crash_text, init.entry.filename, init.code)
-    if number == signal.SIGSEGV and len(frames) >= _DEEP_FRAMES and len({one.name for one in frames}) <= 3:
+    if (
+        number == signal.SIGSEGV
+        and len(frames) >= _DEEP_FRAMES
+        and len({frame.name for frame in frames}) <= 3
+    ):
         message = f"its process died of {name}, in a recursion that is too deep for the stack"
         hint = "Give the recursion an end, and leave sys.setrecursionlimit as it is."
         return _observed("TOOL_CRASHED", "RecursionError", message, hint, outcome, init)
@@ -234,7 +238,7 @@ def with_own_secrets(failure: Failure, outcome: Outcome | None = None) -> Failur
     texts = failure.texts
     if outcome is not None:
         texts = "\n".join([texts, outcome.last_output, msgspec.json.encode(outcome.outputs).decode()])
-    secrets = [one for one in failure.secrets if one[1] in texts]
+    secrets = [secret for secret in failure.secrets if secret[1] in texts]
     return msgspec.structs.replace(failure, secrets=secrets)
 
 
@@ -255,7 +259,11 @@ def capped(failure: Failure) -> Failure:
         },
         linked=[]
         if failure.link
-        else [capped(one) for one in failure.linked[:LINKED_MAX] if one.link not in (None, "call")],
+        else [
+            capped(linked_failure)
+            for linked_failure in failure.linked[:LINKED_MAX]
+            if linked_failure.link not in (None, "call")
+        ],
         log_id=None,
         secrets=[
             (name[:_NAME_MAX_CHARS], value[:SECRET_MAX_CHARS])
@@ -309,9 +317,9 @@ def judged(
         wrong = check.raises or (check.known and not met(check.expected, value))
         wrong = wrong or (is_typed(check) and is_beyond_json(outline))
         outcome = "wrong" if wrong else "passed"
-        found = values.kept(value) if exact else value
+        result = values.kept(value) if exact else value
         return CheckResult(
-            outcome=outcome, value=found, outline=outline, duration_s=duration_s, trace_id=trace_id
+            outcome=outcome, value=result, outline=outline, duration_s=duration_s, trace_id=trace_id
         )
     if failure.code in _TIME:
         outcome = "timeout"

@@ -72,11 +72,14 @@ class PostMortem:
         """Return the locals of some frames without secrets; one that is hidden in a frame is hidden in all."""
         record = cleaning.sanitizer().of_record()
         for _ in range(2):  # the second time, all that are hidden are known
-            shown = [
-                [msgspec.structs.replace(one, repr=presentable(one.repr, one.name, record)) for one in found]
-                for found in frames
+            cleaned = [
+                [
+                    msgspec.structs.replace(variable, repr=presentable(variable.repr, variable.name, record))
+                    for variable in variables
+                ]
+                for variables in frames
             ]
-        return shown
+        return cleaned
 
     def previews(self, frame: KeptFrame | int | None = None) -> list[Local]:
         """Return the locals as a card shows them: at once, since no `__repr__` of the tool's own is called.
@@ -147,8 +150,8 @@ class PostMortem:
     def all_locals(self, frames: int = SHOWN_FRAMES) -> list[tuple[KeptFrame, list[Local]]]:
         """Return the tool's innermost frames, at most so many, each with its locals."""
         chosen = self.frames()[-frames:]
-        asked = [self._ask(pm.AskLocals(frame.number), pm.Locals).locals for frame in chosen]
-        return list(zip(chosen, self._presentable(asked), strict=True))
+        answers = [self._ask(pm.AskLocals(frame.number), pm.Locals).locals for frame in chosen]
+        return list(zip(chosen, self._presentable(answers), strict=True))
 
     def to_text(self) -> str:
         """Write the tool's frames with their locals, as plain text."""

@@ -100,10 +100,10 @@ class HostFunctions:
         return asyncio.run(_await(value))
 
     def _find(self, tool: str) -> Callable[..., Any]:
-        found = self._functions.get(tool)
-        if found is None:
+        entry = self._functions.get(tool)
+        if entry is None:
             raise CallRefused(f"No function named {tool!r} is provided.{did_you_mean(tool, self._functions)}")
-        return found[0]
+        return entry[0]
 
 
 class VaultTools:
@@ -121,10 +121,12 @@ class VaultTools:
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
         """Every tool that persona would find; called by the router."""
-        found: dict[str, ToolDefinition] = {}
+        definitions: dict[str, ToolDefinition] = {}
         for entry in self._vault().list():
-            if entry.persona == persona or (entry.persona == "default" and entry.tool_name not in found):
-                found[entry.tool_name] = ToolDefinition(
+            if entry.persona == persona or (
+                entry.persona == "default" and entry.tool_name not in definitions
+            ):
+                definitions[entry.tool_name] = ToolDefinition(
                     self.server,
                     entry.tool_name,
                     entry.description,
@@ -132,12 +134,12 @@ class VaultTools:
                     self._only_looks(entry),
                 )
         for former, name in self._vault().former_names(persona).items():
-            if name in found:  # code that was written before the renaming goes on working
-                now = found[name]
-                found[former] = ToolDefinition(
+            if name in definitions:  # code that was written before the renaming goes on working
+                now = definitions[name]
+                definitions[former] = ToolDefinition(
                     self.server, former, f"{name} by its former name.", now.input_schema, now.read_only
                 )
-        return list(found.values())
+        return list(definitions.values())
 
     def _only_looks(self, entry: VaultEntry) -> bool:
         """Return whether it only calculates, and so does each tool that it calls: none is granted anything to read."""
@@ -147,8 +149,8 @@ class VaultTools:
             met.append(self._vault().lookup(name, entry.persona))
             return met[-1]
 
-        granted = (one.grants for one in met)
-        return not effects_of(entry, lookup) and not any(one.read for one in granted)
+        granted = (tool.grants for tool in met)
+        return not effects_of(entry, lookup) and not any(grants.read for grants in granted)
 
     def expect(self, tool: str) -> None:
         """Refuse nothing: an execution of a tool that is not there is on record too; called by the router."""
@@ -164,9 +166,9 @@ class VaultTools:
             return self._execute(tool, arguments, context)
         except (ToolNotFound, PersonaNotFound) as error:
             # The vault names what is near for any persona; a tool hears of those that it could call.
-            known = [definition.name for definition in self.definitions(context.persona)]
+            names = [definition.name for definition in self.definitions(context.persona)]
             raise type(error)(
-                f"There is no vault tool {tool!r} for {context.persona!r}.{did_you_mean(tool, known)}"
+                f"There is no vault tool {tool!r} for {context.persona!r}.{did_you_mean(tool, names)}"
             ) from None
 
 
@@ -288,7 +290,7 @@ class LogTools:
 
     def _list(self, mine: str, /, persona: str | None = None) -> list[dict[str, Any]]:
         """Name, persona, revision and description of each tool that the caller's persona can run."""
-        shown = (DEFAULT_PERSONA, mine) if persona is None else (_visible(persona, mine),)
+        personas = (DEFAULT_PERSONA, mine) if persona is None else (_visible(persona, mine),)
         return [
             {
                 "tool_name": e.tool_name,
@@ -297,7 +299,7 @@ class LogTools:
                 "description": e.description,
             }
             for e in self._vault().list()
-            if e.persona in shown
+            if e.persona in personas
         ]
 
     def _inspect(self, mine: str, /, tool_name: str, persona: str | None = None) -> dict[str, Any]:

@@ -261,16 +261,16 @@ class Recorder:
         """
         if self._backlog.waiting:
             self._backlog.store()
-        kept = self._cleaner.for_log(started)
+        cleaned = self._cleaner.for_log(started)
         error: Exception | None = None
         if not self._backlog.holds(started.trace_id):
             try:
-                return self._writer.begin_in_order(kept, self._config.log_wait_s)
+                return self._writer.begin_in_order(cleaned, self._config.log_wait_s)
             except Exception as raised:  # noqa: BLE001 - no failure of the log may reach the tool's caller
                 error = raised
-        kept = self._writer.in_order(kept)
-        self._backlog.add(kept, error)
-        return None, kept.timestamp
+        cleaned = self._writer.in_order(cleaned)
+        self._backlog.add(cleaned, error)
+        return None, cleaned.timestamp
 
     def call(self, record: CallRecord) -> None:
         """Commit a bridged call; called on the bridge's thread as it begins and as it ends."""
@@ -446,9 +446,9 @@ def without_contents(record: AnyRecord) -> AnyRecord:
     if isinstance(record, DecisionRecord):
         return replace(record, outcome=NOT_KEPT, condition="")
     if isinstance(record, CallRecord):
-        said = NOT_KEPT_VALUE if record.success else ""
+        summary = NOT_KEPT_VALUE if record.success else ""
         error = NOT_KEPT if record.error else ""
-        return replace(record, arguments=NOT_KEPT_OBJECT, result_summary=said, error=error)
+        return replace(record, arguments=NOT_KEPT_OBJECT, result_summary=summary, error=error)
     if record.failure is None:
         return replace(record, result_summary=NOT_KEPT_VALUE, last_output="")
     traceback = format_frames(record.failure.frames, f"{record.failure.ename}: {NOT_KEPT}")
@@ -749,13 +749,13 @@ def left_behind(folders: list[Path]) -> Iterator[tuple[str, Path]]:
 
 def read_journal(file: Path) -> list[Step]:
     """Return the steps in a journal, each as it was last seen; a line that a crash tore is left out."""
-    found: dict[str | int, Step] = {}
+    steps: dict[str | int, Step] = {}
     with suppress(OSError):
         for line in file.read_bytes().splitlines():
             with suppress(msgspec.MsgspecError, UnicodeDecodeError):
                 record = _decode_step(line)
-                found[_step_key(record)] = record
-    return list(found.values())
+                steps[_step_key(record)] = record
+    return list(steps.values())
 
 
 def _step_key(step: Step) -> str | int:

@@ -252,11 +252,11 @@ def _closing(text: str, start: int, quote: str) -> tuple[int, bool]:
     """Return the end of the quoted text that begins at `start`, and if it has one; without, it ends with its line."""
     limit = min(len(text), start + VALUE_MAX_CHARS)
     position = start
-    while (found := text.find(quote, position, limit)) >= 0:
-        slashes = found - len(text[start:found].rstrip("\\")) - start
+    while (index := text.find(quote, position, limit)) >= 0:
+        slashes = index - len(text[start:index].rstrip("\\")) - start
         if slashes % 2 == 0:
-            return found, True
-        position = found + 1
+            return index, True
+        position = index + 1
     line = _LINE.match(text, start, min(limit, start + UNCLOSED_MAX_CHARS))
     return (line.end() if line else start), False
 
@@ -407,9 +407,12 @@ def _farther(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Spa
         value = value_at(text, match.end())
         if value is None or value.f_string:
             return None
-        found = text[value.start : value.end].rstrip(".")
+        candidate = text[value.start : value.end].rstrip(".")
         if _KEY_FOLLOWS.match(text, value.end) or (
-            pattern is CELL and found.isidentifier() and not found.islower() and not looks_like_token(found)
+            pattern is CELL
+            and candidate.isidentifier()
+            and not candidate.islower()
+            and not looks_like_token(candidate)
         ):
             return None
         if pattern is CALL and _is_setting(text, begin, name, level, value):
@@ -420,11 +423,11 @@ def _farther(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Spa
 
 def _is_setting(text: str, begin: int, name: str, level: Secrecy, value: ValueSpan) -> bool:
     """Recognise `.password("…")`, `setPassword("…")` and `password.equals("…")`."""
-    found = text[value.start : value.end]
+    candidate = text[value.start : value.end]
     return (
         level in NUMBERED
-        and found[:1].islower()
-        and not names_a_secret(found.rstrip("."))
+        and candidate[:1].islower()
+        and not names_a_secret(candidate.rstrip("."))
         and NEXT_ITEM.match(text, value.end) is None  # of several arguments the last is the secret
         and (text[begin - 1 : begin] == "." or "." in name or _SETTER.search(name) is not None)
     )
@@ -437,34 +440,36 @@ def _in_code(
     numbered = level in NUMBERED
     if pattern is CONSTANT:
         return mixed(text, value, name, level) if name.isupper() and numbered else None
-    found = text[value.start : value.end].rstrip(".")
+    candidate = text[value.start : value.end].rstrip(".")
     if numbered and (
-        name.upper().startswith("X-") if pattern is PAIR else len(found) >= 8 and found.isascii()
+        name.upper().startswith("X-") if pattern is PAIR else len(candidate) >= 8 and candidate.isascii()
     ):
         return mixed(text, value, name, level)  # in a pair, a header
     if pattern is PAIR and numbered and _GETTER_BEFORE.search(text, max(0, stop - 110), stop):
         return judged(text, value, name, level)  # `getenv("DB_PASSWORD", "…")`
-    return judged(text, value, name, level) if _is_shaped(found, level, _is_sure(found, level)) else None
+    return (
+        judged(text, value, name, level) if _is_shaped(candidate, level, _is_sure(candidate, level)) else None
+    )
 
 
 def _in_prose(
     text: str, _stop: int, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy
 ) -> Span | None:
     """Judge the value in a sentence, below it, or in a table's next cell."""
-    found = text[value.start : value.end].rstrip(".")
+    candidate = text[value.start : value.end].rstrip(".")
     if pattern is ANNOUNCED:
-        return judged(text, value, name, level) if level in NUMBERED and looks_like_token(found) else None
-    sure = _is_sure(found, level, quoted=pattern is PROSE_QUOTED)
+        return judged(text, value, name, level) if level in NUMBERED and looks_like_token(candidate) else None
+    sure = _is_sure(candidate, level, quoted=pattern is PROSE_QUOTED)
     if pattern is NEXT_WORD:
         if level not in {Secrecy.PASSWORD, Secrecy.PHRASE}:
             return None
-        sure = sure and _MINGLED.search(found) is not None and found.isascii()
+        sure = sure and _MINGLED.search(candidate) is not None and candidate.isascii()
     if pattern is PROSE_BARE:
-        if level is Secrecy.PASSWORD and states_a_word(text, value, found):
-            return value.start, value.start + len(found), None
-        if level is not Secrecy.PASSWORD and len(found) < 10:
+        if level is Secrecy.PASSWORD and states_a_word(text, value, candidate):
+            return value.start, value.start + len(candidate), None
+        if level is not Secrecy.PASSWORD and len(candidate) < 10:
             return None
-    return judged(text, value, name, level) if _is_shaped(found, level, sure) else None
+    return judged(text, value, name, level) if _is_shaped(candidate, level, sure) else None
 
 
 def _is_sure(found: str, level: Secrecy, *, quoted: bool = False) -> bool:
@@ -532,11 +537,11 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
         return header(text, position, name)
     if level in _WHOLE_LINES and (line := _line_value(text, begin, match, value)) is not None:
         return line
-    found = judged(text, value, name, level, loose=is_loose(text, begin, match, value))
+    result = judged(text, value, name, level, loose=is_loose(text, begin, match, value))
     in_json = (match["closed"] or "").endswith('"') and text[value.start : value.end].isdigit()
-    if found is not None and in_json:
-        return found[0], found[1], '"[REDACTED:secret-name]"'  # a quoted text, so that JSON stays JSON
-    return found
+    if result is not None and in_json:
+        return result[0], result[1], '"[REDACTED:secret-name]"'  # a quoted text, so that JSON stays JSON
+    return result
 
 
 def _line_value(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> Span | None:
@@ -550,9 +555,9 @@ def _line_value(text: str, begin: int, match: re.Match[str], value: ValueSpan) -
         return None
     rest = _LINE_REST.match(text, value.start, value.start + _LINE_MAX_CHARS)
     end = value.start + len(rest[0].rstrip(" \t,;\"'`")) if rest else value.end
-    found = text[value.start : end]
+    candidate = text[value.start : end]
     tight = match["sign"] == "=" and not match["gap"] and not match["pad"]
-    if end <= value.end or is_reference(found) or not is_line(found, alone=not tight):
+    if end <= value.end or is_reference(candidate) or not is_line(candidate, alone=not tight):
         return None
     return value.start, end, None
 
@@ -602,9 +607,9 @@ def bracketed(text: str, position: int, name: str, level: Secrecy) -> Span | Non
 
 def mixed(text: str, value: ValueSpan, name: str, level: Secrecy) -> Span | None:
     """Judge a value in a call that may be given other words too: it must have letters, and digits or symbols."""
-    found = text[value.start : value.end]
-    sure = len(found) >= 6 and (
-        _LETTERS_AND_MORE.search(found) or is_generated(found) or looks_like_token(found)
+    candidate = text[value.start : value.end]
+    sure = len(candidate) >= 6 and (
+        _LETTERS_AND_MORE.search(candidate) or is_generated(candidate) or looks_like_token(candidate)
     )
     return judged(text, value, name, level) if sure else None
 
@@ -624,8 +629,8 @@ def in_list(text: str, match: re.Match[str], name: str, level: Secrecy) -> Span 
         value = value_at(text, position)
         if value is None or value.where != QUOTED:
             return None
-        found = text[value.start : value.end]
-        if looks_like_token(found) or (
+        candidate = text[value.start : value.end]
+        if looks_like_token(candidate) or (
             turn == 1 and name.lower().endswith("auth") and not looks_like_token(name)
         ):
             stated = Secrecy.PASSWORD if turn == 1 else level
@@ -667,15 +672,15 @@ def header(text: str, position: int, name: str) -> Span | None:
 
 
 def judged(text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: bool = False) -> Span | None:
-    found = text[value.start : value.end]
+    candidate = text[value.start : value.end]
     if value.where == BARE and text[value.end : value.end + 1] in {"(", "["}:
         return None
     if level is Secrecy.HEADER and value.where != BARE:
-        if not hides(level, name, found, value.where):
+        if not hides(level, name, candidate, value.where):
             return None
-        scheme = re.match(r"\s*(?:Basic|Bearer|Digest|Token|ApiKey)\s+(?=\S)", found, re.IGNORECASE)
+        scheme = re.match(r"\s*(?:Basic|Bearer|Digest|Token|ApiKey)\s+(?=\S)", candidate, re.IGNORECASE)
         return value.start + (scheme.end() if scheme else 0), value.end, None
-    if not hides(level, name, found, value.where, loose=loose):
+    if not hides(level, name, candidate, value.where, loose=loose):
         return None
     return value.start, end_of(text, value), None
 

@@ -90,8 +90,8 @@ def clean_bounded(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
 def of_record(cleaner: Cleaner) -> Cleaner:
     """Return a cleaner for the parts of one record: what the sanitiser hides in one part, it hides in all."""
     make = getattr(cleaner, "of_record", None)
-    made: Cleaner = cleaner if make is None else make()
-    return made
+    record_cleaner: Cleaner = cleaner if make is None else make()
+    return record_cleaner
 
 
 def again(cleaner: Cleaner, value: object) -> Any:
@@ -192,7 +192,7 @@ def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
     changes = {name: text(getattr(failure, name)) for name in ("evalue", "hint")}
     changes["traceback"] = again(cleaner, stack)
-    linked = [cleaned_failure(one, cleaner) for one in failure.linked]
+    linked = [cleaned_failure(linked_failure, cleaner) for linked_failure in failure.linked]
     return msgspec.structs.replace(cleaned_facts(failure, cleaner), frames=frames, linked=linked, **changes)
 
 
@@ -208,12 +208,12 @@ def cleaned_facts(failure: Failure, cleaner: Cleaner) -> Failure:
     """Return the failure with what was read off live objects cleaned: Python's own traceback does not show that."""
     if failure.linked:
         failure = msgspec.structs.replace(
-            failure, linked=[cleaned_facts(one, cleaner) for one in failure.linked]
+            failure, linked=[cleaned_facts(linked_failure, cleaner) for linked_failure in failure.linked]
         )
     if not failure.observed:
         return failure
     text = partial(_cleaned_text, cleaner)
-    names = {name: [text(one) for one in getattr(failure, name)] for name in ("near", "known")}
+    names = {name: [text(word) for word in getattr(failure, name)] for name in ("near", "known")}
     facts = {name: text(fact) for name, fact in failure.facts.items()}
     return msgspec.structs.replace(failure, **names, facts=facts)
 
@@ -292,34 +292,34 @@ def _inside(value: object, budget: int) -> Any:
         return _object(value, budget)
     if not isinstance(value, list):
         return value
-    kept: list[Any] = []
-    left = budget - 2
+    result: list[Any] = []
+    remaining = budget - 2
     for position, item in enumerate(value):
         rest = len(value) - position
-        if left < 2 * _LEAST_BYTES and rest > 1:
-            kept.append(f"{MARKER} {rest:,} more items")
+        if remaining < 2 * _LEAST_BYTES and rest > 1:
+            result.append(f"{MARKER} {rest:,} more items")
             break
-        fitted, size = _fitted(item, left if rest == 1 else max(_LEAST_BYTES, left // _SHARE))
-        kept.append(fitted)
-        left -= size + 1
-    return kept
+        fitted, size = _fitted(item, remaining if rest == 1 else max(_LEAST_BYTES, remaining // _SHARE))
+        result.append(fitted)
+        remaining -= size + 1
+    return result
 
 
 def _object(value: dict[str, Any], budget: int) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    left = budget - 2
+    result: dict[str, Any] = {}
+    remaining = budget - 2
     for position, (key, item) in enumerate(value.items()):
         rest = len(value) - position
         weight = len(_encode(key)) + 2
-        if left < 2 * _LEAST_BYTES + weight and (rest > 1 or weight > left):
-            kept[MARKER] = f"{rest:,} more keys"
+        if remaining < 2 * _LEAST_BYTES + weight and (rest > 1 or weight > remaining):
+            result[MARKER] = f"{rest:,} more keys"
             break
         fitted, size = _fitted(
-            item, left - weight if rest == 1 else max(_LEAST_BYTES, (left - weight) // _SHARE)
+            item, remaining - weight if rest == 1 else max(_LEAST_BYTES, (remaining - weight) // _SHARE)
         )
-        kept[key] = fitted
-        left -= size + weight
-    return kept
+        result[key] = fitted
+        remaining -= size + weight
+    return result
 
 
 def _fitted(item: object, budget: int) -> tuple[Any, int]:

@@ -127,21 +127,21 @@ class Matcher:
 
     def _find(self, text: str, windows: Sequence[tuple[int, int]]) -> list[HiddenSpan]:
         """Return the spans to hide that begin in one of the windows; what stands around these is read too."""
-        found = self._anchored(text, windows)
+        spans = self._anchored(text, windows)
         for begin, end in windows:
             for rule, pattern in self._searched:
                 for match in pattern.finditer(text, begin, end):
                     if checked(rule, match):
-                        found.append(HiddenSpan(*span_of(match), _RANKS[rule.kind], rule, None))
+                        spans.append(HiddenSpan(*span_of(match), _RANKS[rule.kind], rule, None))
             if self._numeric and _LONG_NUMBER.search(text, begin, end):
-                self._among_numbers(text, begin, end, found)
+                self._among_numbers(text, begin, end, spans)
         if self._custom:
-            found += self._by_custom(text)
-        if not found:
-            return found
+            spans += self._by_custom(text)
+        if not spans:
+            return spans
         if self._allow:
-            found = [item for item in found if not self._allowed(text[item.start : item.end])]
-        return _merged(found)
+            spans = [item for item in spans if not self._allowed(text[item.start : item.end])]
+        return _merged(spans)
 
     def _among_numbers(self, text: str, begin: int, limit: int, found: list[HiddenSpan]) -> None:
         """Try the number rules on each long enough number that no better rule has found; one pass finds these."""
@@ -175,7 +175,7 @@ class Matcher:
             folded = "".join(
                 character.lower() if len(character.lower()) == 1 else character for character in text
             )
-        found: list[HiddenSpan] = []
+        spans: list[HiddenSpan] = []
         ends = [0, 0, 0, 0]  # end of the last span of each rank; covered text is not searched again
         tries = allowed = tries_left()
         judged = [0] * len(self.rules)  # by rule, up to where it need not look again
@@ -209,25 +209,25 @@ class Matcher:
                     tries -= READ_ON if work and span[2] is None else 0
                     continue
                 tries -= FOUND if work else 0
-                found.append(HiddenSpan(span[0], span[1], rank, rule, span[2]))
+                spans.append(HiddenSpan(span[0], span[1], rank, rule, span[2]))
                 for covered in range(rank, 4):
                     if span[1] > ends[covered]:
                         ends[covered] = span[1]
         spend_tries(allowed - tries)
-        return found
+        return spans
 
     def _by_custom(self, text: str) -> list[HiddenSpan]:
         folded = text.lower()
-        found: list[HiddenSpan] = []
+        spans: list[HiddenSpan] = []
         for rule, pattern in self._custom:
             if rule.keywords and not any(keyword in folded for keyword in rule.keywords):
                 continue
-            found += [
+            spans += [
                 HiddenSpan(start, end, _RANKS[rule.kind], rule, None)
                 for start, end in _custom_spans(pattern, text)
                 if end > start and not is_replacement(text[start:end])
             ]
-        return found
+        return spans
 
     def _allowed(self, text: str) -> bool:
         return any(pattern.fullmatch(text) for pattern in self._allow)
@@ -261,15 +261,15 @@ class Matcher:
         allow_work(len(text))
         windows: Sequence[tuple[int, int]] = ((max(0, len(text) - _CUT_CHARS) if cut else 0, len(text)),)
         for number in range(2 * _MAX_ROUNDS):
-            found = self._find(text, windows)
-            if not found:
+            spans = self._find(text, windows)
+            if not spans:
                 return text
             if number >= _MAX_ROUNDS:
-                found = _merged([_to_end_of_word(span, text) for span in found])
-            text = replaced(text, found, hidden)
+                spans = _merged([_to_end_of_word(span, text) for span in spans])
+            text = replaced(text, spans, hidden)
             if self.is_plain(text):
                 return text
-            windows = _around(found, text)
+            windows = _around(spans, text)
             if number == 0:
                 allow_later_work(len(text))
         return text
@@ -430,8 +430,8 @@ class KnownValues:
         for value, rule in self.rules.items():
             for form in _forms(value) if len(text) < _LONG_CHARS else (value,):
                 if form in text:
-                    shown = rule.shown
-                    text, times = _alone(form).subn(lambda _, shown=shown: shown, text)  # type: ignore[misc]  # bound at once
+                    replacement = rule.shown
+                    text, times = _alone(form).subn(lambda _, shown=replacement: shown, text)  # type: ignore[misc]  # bound at once
                     if times:
                         hidden[rule.id] += times
         return text
@@ -448,7 +448,9 @@ class KnownValues:
             return self._walk(value, hidden)
         present = KnownValues()
         present.rules = {
-            one: rule for one, rule in self.rules.items() if any(form in whole for form in _forms(one))
+            secret: rule
+            for secret, rule in self.rules.items()
+            if any(form in whole for form in _forms(secret))
         }
         return present._walk(value, hidden) if present.rules else value
 
@@ -615,20 +617,20 @@ class Traversal:
     def _hide(self, text: str) -> str:
         """Hide the whole text; count it under its format where that is known."""
         start = len(text) - len(text.partition(" ")[2]) if _SCHEME_FIRST.match(text) else 0
-        known = [
+        spans = [
             item
             for item in self._matcher.find(text[:4096])
             if 2 * (item.end - item.start) >= len(text) - start
         ]
-        rule = known[0].rule if known else SECRET_NAME
-        if known and rule.kind == "personal":
+        rule = spans[0].rule if spans else SECRET_NAME
+        if spans and rule.kind == "personal":
             rule = SECRET_NAME
         return replaced(text, [HiddenSpan(start, len(text), 0, rule, None)], self.hidden)
 
     def _personal(self, text: str, name: str) -> str:
         ahead = f"{' '.join(words_of(name))}: "
-        found = [item for item in self._matcher.find(ahead + text) if item.start >= len(ahead)]
-        moved = [item._replace(start=item.start - len(ahead), end=item.end - len(ahead)) for item in found]
+        spans = [item for item in self._matcher.find(ahead + text) if item.start >= len(ahead)]
+        moved = [item._replace(start=item.start - len(ahead), end=item.end - len(ahead)) for item in spans]
         return self._matcher.text(replaced(text, moved, self.hidden), self.hidden)
 
     def _number(self, value: int, name: str) -> int | str:
@@ -660,21 +662,21 @@ class Traversal:
             if kind is str and usual and key not in result and (key, item, under) in self._plain_items:
                 result[key] = item
                 continue
-            shown = key if _is_plain_key(key) else self._matcher.text(key, self.hidden)
-            if shown in result or (shown != key and shown in value):
-                shown = self._another(shown, value, result)
+            cleaned_key = key if _is_plain_key(key) else self._matcher.text(key, self.hidden)
+            if cleaned_key in result or (cleaned_key != key and cleaned_key in value):
+                cleaned_key = self._another(cleaned_key, value, result)
             if web_key and key in JWK_MEMBERS and kind is str and len(item) >= 16:
-                result[shown] = self._hide(item)
+                result[cleaned_key] = self._hide(item)
                 continue
             if kind is float or item is None or (kind is int and 0 <= item < _LEAST_NUMBER):
-                result[shown] = item
+                result[cleaned_key] = item
                 continue
-            result[shown] = self.value(item, stated if stated and key in _VALUE_KEYS else key, under)
+            result[cleaned_key] = self.value(item, stated if stated and key in _VALUE_KEYS else key, under)
             if (
                 usual
                 and kind is str
-                and result[shown] is item
-                and shown is key
+                and result[cleaned_key] is item
+                and cleaned_key is key
                 and len(item) <= _SHORT_TEXT_CHARS
             ):
                 self._plain_items.add((key, item, under))
@@ -727,7 +729,7 @@ class Traversal:
     def _another(shown: str, *taken: dict[str, Any]) -> str:
         """Return a free key for a second one that reads the same after cleaning."""
         turn = 2
-        while any(f"{shown} {turn}" in other for other in taken):
+        while any(f"{shown} {turn}" in mapping for mapping in taken):
             turn += 1
         return f"{shown} {turn}"
 
@@ -763,10 +765,10 @@ class Traversal:
 
     def _arguments(self, value: list[str]) -> list[str]:
         """Return the arguments of a program without the secret among them: `["docker", "login", "-p", "…"]`."""
-        found = argument_with_secret(value)
-        if found is None:
+        location = argument_with_secret(value)
+        if location is None:
             return value
-        position, start = found
+        position, start = location
         item = value[position]
         hidden = replaced(item, [HiddenSpan(start, len(item), 0, COMMAND_PASSWORD, None)], self.hidden)
         return [*value[:position], hidden, *value[position + 1 :]]

@@ -255,10 +255,10 @@ def spend_tries(count: int) -> None:
 def may_check() -> bool:
     """Count one costly check; return False where none is left."""
     shared = _SHARED.get()
-    left = _CHECKS_LEFT.get()
-    if left <= 0 or (shared is not None and shared[1] <= 0):
+    remaining = _CHECKS_LEFT.get()
+    if remaining <= 0 or (shared is not None and shared[1] <= 0):
         return False
-    _CHECKS_LEFT.set(left - 1)
+    _CHECKS_LEFT.set(remaining - 1)
     if shared is not None:
         shared[1] -= 1
     return True

@@ -98,7 +98,7 @@ class Sanitizer:
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """Return the spans to hide in a text as (start, end, rule id), in order and without overlaps."""
-        return [(found.start, found.end, found.rule.id) for found in self._matcher.find(text)]
+        return [(span.start, span.end, span.rule.id) for span in self._matcher.find(text)]
 
     def clean(
         self, value: object, *, limit_bytes: int | None = None, known: KnownValues | None = None
@@ -136,12 +136,12 @@ class Sanitizer:
             if shorter is cleaned:
                 break
             again = Traversal(self._matcher, cut=True, known=walk.hidden.known)
-            seen = again.value(shorter)
+            rechecked = again.value(shorter)
             if not again.hidden:
                 cleaned = shorter
                 break
             walk.hidden.update(again.hidden)
-            cleaned = seen
+            cleaned = rechecked
         return Cleaned(cleaned, dict(walk.hidden), size if size > limit_bytes else None)
 
 
@@ -173,7 +173,11 @@ class RecordCleaner:
         """Return what to show for each text; what is hidden in one is hidden in all of them."""
         is_plain = self._sanitizer.is_plain
         cleaned = {text: text if is_plain(text) else str(self.text(text).value) for text in texts}
-        return {text: self.again(shown) for text, shown in cleaned.items()} if self._known.rules else cleaned
+        return (
+            {text: self.again(cleaned_text) for text, cleaned_text in cleaned.items()}
+            if self._known.rules
+            else cleaned
+        )
 
     def again(self, value: object) -> Any:
         """Return a cleaned value without what was hidden since."""
@@ -249,9 +253,9 @@ def as_markdown() -> str:
     """Return the table of docs/sanitizing.md: each rule's id, what it hides, and its replacement."""
     parts: list[str] = []
     for heading, rules in SECTIONS:
-        shown = rules + (PhoneRules("US").rules() if rules is PERSONAL_DATA else ())
+        section_rules = rules + (PhoneRules("US").rules() if rules is PERSONAL_DATA else ())
         parts.append(f"### {heading}\n\n| counted as | what is hidden | shown as |\n| --- | --- | --- |\n")
-        parts.extend(f"| `{rule.id}` | {rule.what} | `{rule.shown}` |\n" for rule in shown)
+        parts.extend(f"| `{rule.id}` | {rule.what} | `{rule.shown}` |\n" for rule in section_rules)
         parts.append("\n")
     return "".join(parts).rstrip() + "\n"
 
@@ -294,13 +298,13 @@ def load_rules(path: str | Path) -> tuple[SanitizerRule, ...]:
     if not isinstance(rows, list) or not rows:
         raise RulesInvalid(f"The sanitiser's rules {str(path)!r} hold no rule.", hint=_FORM)
     rules = tuple(_rule(row, f"rule {number} of {str(path)!r}") for number, row in enumerate(rows, 1))
-    seen: set[str] = set()
+    rule_ids: set[str] = set()
     for rule in rules:
-        if rule.id in seen:
+        if rule.id in rule_ids:
             raise RulesInvalid(
                 f"Two rules of {str(path)!r} are called {rule.id!r}.", hint="Give each an id of its own."
             )
-        seen.add(rule.id)
+        rule_ids.add(rule.id)
     return rules
 
 
@@ -410,12 +414,12 @@ class SecretMap:
                 self.hidden[_rule_of(mark)] += text.count(original)
                 text = text.replace(original, mark)
         for _ in range(_MAX_ROUNDS):
-            found = self._sanitizer.spans(text)
-            if not found:
+            spans = self._sanitizer.spans(text)
+            if not spans:
                 break
             parts: list[str] = []
             position = 0
-            for start, end, rule in found:
+            for start, end, rule in spans:
                 parts += (text[position:start], self._mark(text[start:end], rule))
                 position = end
                 self.hidden[rule] += 1

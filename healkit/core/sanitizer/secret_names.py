@@ -184,14 +184,14 @@ def words_of(name: str) -> list[str]:
 
     Glued names are taken apart.
     """
-    found: list[str] = []
+    words: list[str] = []
     for word in (_WORDS if name.isascii() else _FOREIGN_WORDS).findall(name):
         folded = word.lower()
         if folded in _GLUED:
-            found += _GLUED[folded].split()
+            words += _GLUED[folded].split()
         else:
-            found.append(folded)
-    return found
+            words.append(folded)
+    return words
 
 
 @lru_cache(maxsize=16_384)
@@ -208,11 +208,11 @@ def secrecy_of(name: str) -> Secrecy:
     core = list(words)
     while len(core) > 1 and (core[-1].isdigit() or core[-1] in _NEUTRAL) and not _plain(core):
         core.pop()
-    found = _plain(core)
-    if core[-1] == "key" and not found and len(core) > 1 and core[-2] not in _DATA_KEYS:
+    level = _plain(core)
+    if core[-1] == "key" and not level and len(core) > 1 and core[-2] not in _DATA_KEYS:
         return Secrecy.WEAK  # FRAMEIT_KEY, old_key
-    if found:
-        return Secrecy.WEAK if _QUESTIONS.intersection(core[:-1]) and found is not Secrecy.PIN else found
+    if level:
+        return Secrecy.WEAK if _QUESTIONS.intersection(core[:-1]) and level is not Secrecy.PIN else level
     if core[-1] in _ABOUT or core[-1] in _NO_TOKEN:
         return Secrecy.NONE
     middle = any(word in _PASSWORD or word in _SECRET for word in core[:-1]) or any(
@@ -302,11 +302,11 @@ def named_secrets(spaces: Iterable[Mapping[str, Any]], shown: str = "") -> Itera
                 yield from _named([(name, value)], "", shown)
             elif not isinstance(value, type | FunctionType | ModuleType):
                 try:
-                    held = value if type(value) is dict else object.__getattribute__(value, "__dict__")
+                    attributes = value if type(value) is dict else object.__getattribute__(value, "__dict__")
                 except (AttributeError, TypeError):
                     continue
-                if type(held) is dict:
-                    yield from _named(itertools.islice(held.items(), _ITEMS_MAX), f"{name}.", shown)
+                if type(attributes) is dict:
+                    yield from _named(itertools.islice(attributes.items(), _ITEMS_MAX), f"{name}.", shown)
 
 
 def _named(items: Iterable[tuple[Any, Any]], prefix: str, shown: str) -> Iterator[tuple[str, str]]:

@@ -285,7 +285,9 @@ def _is_joined(words: list[str]) -> bool:
     return (
         len(words) >= _MANY_WORDS
         and all(map(_PHRASE_WORD.match, words))
-        and all(known.isdisjoint(words) for known in (_GRAMMAR, _TERMS, _SECRET_WORDS, _NOT_A_VALUE))
+        and all(
+            vocabulary.isdisjoint(words) for vocabulary in (_GRAMMAR, _TERMS, _SECRET_WORDS, _NOT_A_VALUE)
+        )
     )
 
 
@@ -344,11 +346,11 @@ def spells_bytes(numbers: str, level: Secrecy) -> bool:
     """Return True for numbers that are a secret's bytes; behind a token's name, those of printable characters."""
     if "'" in numbers:
         return True
-    found = [int(number, 0) for number in re.findall(r"0x[0-9A-Fa-f]+|[1-9]\d*|0", numbers)]
+    values = [int(number, 0) for number in re.findall(r"0x[0-9A-Fa-f]+|[1-9]\d*|0", numbers)]
     return (
         "-" not in numbers
-        and all(number < 256 for number in found)
-        and (level is not Secrecy.TOKEN or all(32 < number < 127 for number in found))
+        and all(number < 256 for number in values)
+        and (level is not Secrecy.TOKEN or all(32 < number < 127 for number in values))
     )
 
 

@@ -82,11 +82,11 @@ _SQL_BEFORE = re.compile(r"(?i)\b(?:create|alter)\s+(?:user|role|login)\b|\bgran
 def _in_statement(match: re.Match[str]) -> bool:
     """Require a statement about users before it; "identified by name" is prose."""
     before = match.string[max(0, match.start() - 160) : match.start()]
-    found = match["secret"]
-    quoted = match.string[match.start("secret") - 1] == '"' and _SIGN_OR_DIGIT.search(found) is not None
+    secret = match["secret"]
+    quoted = match.string[match.start("secret") - 1] == '"' and _SIGN_OR_DIGIT.search(secret) is not None
     return (
-        not is_reference(found)
-        and found.lower() not in {"values", "password", "external", "random"}
+        not is_reference(secret)
+        and secret.lower() not in {"values", "password", "external", "random"}
         and (quoted or _SQL_BEFORE.search(before) is not None)
     )
 
@@ -110,13 +110,17 @@ def auth_scheme(text: str, start: int, end: int) -> Span | None:
     match = _CREDENTIALS.match(text, end)
     if match is None:
         return None
-    found = match[1].rstrip(".:")
-    long_enough = len(found) >= 20 and any(character.isdigit() for character in found)
-    padded = found.endswith("=") and len(found) >= 8 and re.search(r"\d|[a-z][A-Z]", found) is not None
-    if is_reference(found) or not (looks_like_token(found) or long_enough or padded):
+    credentials = match[1].rstrip(".:")
+    long_enough = len(credentials) >= 20 and any(character.isdigit() for character in credentials)
+    padded = (
+        credentials.endswith("=")
+        and len(credentials) >= 8
+        and re.search(r"\d|[a-z][A-Z]", credentials) is not None
+    )
+    if is_reference(credentials) or not (looks_like_token(credentials) or long_enough or padded):
         return None
     rest = _CREDENTIALS_REST.match(text, match.end()) if len(match[1]) == _CREDENTIALS_READ else None
-    return match.start(1), rest.end() if rest else match.start(1) + len(found), None
+    return match.start(1), rest.end() if rest else match.start(1) + len(credentials), None
 
 
 _CREDENTIALS_READ = 256
@@ -129,8 +133,8 @@ def _unlike_reference(match: re.Match[str]) -> bool:
 
 
 def _shaped(match: re.Match[str]) -> bool:
-    found = match["secret"]
-    return not is_reference(found) and (looks_like_token(found) or any(c in "!@#$%^&*" for c in found))
+    secret = match["secret"]
+    return not is_reference(secret) and (looks_like_token(secret) or any(c in "!@#$%^&*" for c in secret))
 
 
 _QUOTE_AHEAD = re.compile(r"[ \t]{0,4}(?=[\"'`])")
@@ -139,10 +143,10 @@ _DSN_BEFORE = re.compile(r"[\w.-]{1,64}:(?P<secret>[^\s\"'`]{3,128})$")
 
 def dsn_password(text: str, start: int, _end: int) -> Span | None:
     """Find the password of `user:password@tcp(…)`, before the protocol."""
-    found = _DSN_BEFORE.search(text[max(0, start - 200) : start].rpartition("\n")[2])
-    if found is None or is_reference(found["secret"]):
+    match = _DSN_BEFORE.search(text[max(0, start - 200) : start].rpartition("\n")[2])
+    if match is None or is_reference(match["secret"]):
         return None
-    return start - len(found["secret"]), start, None
+    return start - len(match["secret"]), start, None
 
 
 _PGPASS_LINE = re.compile(
@@ -155,10 +159,10 @@ def pgpass_line(text: str, start: int, _end: int) -> Span | None:
     if not start or text[start - 1].isspace():
         return None
     begin = start - len(text[max(0, start - 120) : start].split()[-1])
-    found = _PGPASS_LINE.match(text, begin)
-    if found is None or is_reference(found["secret"]):
+    match = _PGPASS_LINE.match(text, begin)
+    if match is None or is_reference(match["secret"]):
         return None
-    return (*found.span("secret"), None)
+    return (*match.span("secret"), None)
 
 
 def _default(text: str, start: int, end: int) -> Span | None:
@@ -286,14 +290,14 @@ def is_sure(found: str) -> bool:
 
 def password(match: re.Match[str]) -> bool:
     """Accept what may be a password, and no name of one."""
-    found = match["secret"]
-    return hides(Secrecy.PASSWORD, "password", found, QUOTED) and not names_a_secret(found)
+    secret = match["secret"]
+    return hides(Secrecy.PASSWORD, "password", secret, QUOTED) and not names_a_secret(secret)
 
 
 def sure_password(match: re.Match[str]) -> bool:
     """Accept a password that is no plain word: at these places stand other words as well."""
-    found = match["secret"]
-    return password(match) and is_sure(found) and ALGORITHM.match(found) is None
+    secret = match["secret"]
+    return password(match) and is_sure(secret) and ALGORITHM.match(secret) is None
 
 
 #: Options by program; the secret follows, behind blanks or, in a list of arguments, what is between them. Of a line, so
@@ -381,16 +385,16 @@ def program_argument(text: str, start: int, end: int) -> Span | None:
 def argument_with_secret(arguments: Sequence[str]) -> tuple[int, int] | None:
     """Find the secret among the arguments of a program, as lists hold them: its position, and where it begins there."""
     program = arguments[0].rpartition("/")[2]
-    if program.lower() not in _OPTIONS or any("\n" in each or '"' in each for each in arguments):
+    if program.lower() not in _OPTIONS or any("\n" in word or '"' in word for word in arguments):
         return None
     command = " ".join((program, *arguments[1:]))
-    found = program_argument(command, 0, len(program) + 1)
-    if found is None:
+    span = program_argument(command, 0, len(program) + 1)
+    if span is None:
         return None
     begin = 0
     for position, argument in enumerate((program, *arguments[1:])):
-        if found[0] <= begin + len(argument):
-            return position, found[0] - begin
+        if span[0] <= begin + len(argument):
+            return position, span[0] - begin
         begin += len(argument) + 1
     return None
 
@@ -471,8 +475,8 @@ COMMAND_PASSWORD = next(rule for rule in COMMAND_SYNTAXES if rule.id == "command
 
 
 def _key(match: re.Match[str]) -> bool:
-    found = match["secret"]
-    return password(match) and ALGORITHM.match(found) is None and not found.startswith("-----")
+    secret = match["secret"]
+    return password(match) and ALGORITHM.match(secret) is None and not secret.startswith("-----")
 
 
 _OF_PASSWORD = re.compile(r"(?i)pass(?:wor[dt]|phrase|code|wd)?\b|pwd\b|passwd|secret|api[_-]?key|token")
@@ -496,8 +500,8 @@ def _positional(match: re.Match[str]) -> bool:
 
 
 def _token(match: re.Match[str]) -> bool:
-    found = match["secret"]
-    return looks_like_token(found) and not is_path_or_url(found) and password(match)
+    secret = match["secret"]
+    return looks_like_token(secret) and not is_path_or_url(secret) and password(match)
 
 
 def _prompted(match: re.Match[str]) -> bool:
@@ -529,8 +533,8 @@ def input_value(text: str, _start: int, end: int) -> Span | None:
     value = _INPUT_VALUE.search(text, end, field.end()) if field else None
     if field is None or value is None:
         return None
-    for found in _INPUT_OF.finditer(text, end, field.end()):
-        name = found[1] or "password"
+    for attribute in _INPUT_OF.finditer(text, end, field.end()):
+        name = attribute[1] or "password"
         level = secrecy_of(name)
         if level > Secrecy.WEAK and hides(level, name, value["secret"], QUOTED):
             return (*value.span("secret"), None)
@@ -556,8 +560,8 @@ def inserted(text: str, start: int, end: int) -> Span | None:
         value = _VALUE.match(text, position)
         if value is None:
             return None
-        level, found = secrecy_of(column.strip(' \n\t"`[]')), value["text"] or value["other"]
-        if found and level in wanted and hides(level, column, found, QUOTED):
+        level, content = secrecy_of(column.strip(' \n\t"`[]')), value["text"] or value["other"]
+        if content and level in wanted and hides(level, column, content, QUOTED):
             return (*value.span("text" if value["text"] else "other"), None)
         position = value.end()
     return None
@@ -693,20 +697,20 @@ _KEY_LINES_MAX, _KEY_LINE_MAX_CHARS = 200, 240
 def _end_of_lines(text: str, position: int) -> int | None:
     """Return the end of a key block whose lines each have a prefix; None where the next line is none of a key."""
     begin = text.find("\n", position, position + 80) + 1
-    kept: int | None = None
+    last_end: int | None = None
     for _ in range(_KEY_LINES_MAX if begin else 0):
         if (closing := _END_LINE.match(text, begin)) is not None:
-            return closing.end() if kept else None
+            return closing.end() if last_end else None
         end = text.find("\n", begin, begin + _KEY_LINE_MAX_CHARS)
         line = text[begin : end if end >= 0 else begin + _KEY_LINE_MAX_CHARS]
         is_last = end >= 0 and _END_LINE.match(text, end + 1) is not None and _SHORT_LINE.search(line)
         if _KEY_LINE.search(line) is None and _LOGGED_LINE.search(line) is None and not is_last:
-            return kept
-        kept = begin + len(line)
+            return last_end
+        last_end = begin + len(line)
         if end < 0:
-            return kept
+            return last_end
         begin = end + 1
-    return kept
+    return last_end
 
 
 _END_HEAD = re.compile(r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----")
@@ -780,12 +784,12 @@ _READ_AHEAD, _READ_BEHIND = 4000, 1500
 def other_jwk(text: str, start: int, end: int) -> Span | None:
     """Find the private members of a web key in YAML, in a call or in a page: all from the first to the last one."""
     begin, limit = max(0, start - _READ_BEHIND), end + _READ_AHEAD
-    found = [match for match in _MEMBER.finditer(text, begin, limit) if looks_like_token(match[1])]
-    if not found:
+    matches = [match for match in _MEMBER.finditer(text, begin, limit) if looks_like_token(match[1])]
+    if not matches:
         return end + _READ_BEHIND // 2, end + _READ_BEHIND // 2, None
-    first = found[0]
+    first = matches[0]
     last = first
-    for match in found[1:]:
+    for match in matches[1:]:
         if match.start() - last.end() > _GAP_CHARS:
             break
         last = match

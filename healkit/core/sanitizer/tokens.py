@@ -224,8 +224,8 @@ def _prefixed(text: str, start: int, end: int) -> Span | None:
     if not looks_like_token(body[0]):
         judged = min(body.end(), end + JUDGED_CHARS)
         return judged, judged, None
-    found = _VENDOR.search(text, max(0, start - 21), start)
-    begin = found.start() if found else start
+    vendor = _VENDOR.search(text, max(0, start - 21), start)
+    begin = vendor.start() if vendor else start
     while begin < start and not starts_word(
         text, begin
     ):  # behind an escape or a colour, which end in a letter

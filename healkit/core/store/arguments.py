@@ -148,11 +148,11 @@ def _clearly_valid(schema: object, value: Any) -> bool:
         return "items" not in schema or all(_clearly_valid(schema["items"], item) for item in value)
     if not isinstance(value, dict):
         return True
-    properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    if not isinstance(others, bool) or not value.keys() >= set(schema.get("required", ())):
+    properties, additional = schema.get("properties", {}), schema.get("additionalProperties", True)
+    if not isinstance(additional, bool) or not value.keys() >= set(schema.get("required", ())):
         return False
     return all(
-        _clearly_valid(properties[name], item) if name in properties else others
+        _clearly_valid(properties[name], item) if name in properties else additional
         for name, item in value.items()
     )
 
@@ -197,8 +197,8 @@ def _validator(schema: str) -> Draft202012Validator:
     keywords = {"format": _check_format, "columns": _check_columns}
     validator: type[Draft202012Validator] = validators.extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # its own gap
     # An empty registry: the default one would fetch what it does not know.
-    found: Draft202012Validator = validator(json.loads(schema), registry=Registry())
-    return found
+    checker: Draft202012Validator = validator(json.loads(schema), registry=Registry())
+    return checker
 
 
 def _check_format(
@@ -231,12 +231,12 @@ def _problems(error: ValidationError) -> Iterator[str]:
             names = [name for name in rule if name not in value and error.message.startswith(repr(name))]
             yield from (f"{_path(error, name)} is missing" for name in names)
         case "additionalProperties":
-            known = list(schema.get("properties", {}))
+            properties = list(schema.get("properties", {}))
             for name in value:
-                if name not in known and rule is False:
-                    near = " or ".join(f"`{miss}`" for miss in near_misses(name, known))
+                if name not in properties and rule is False:
+                    near = " or ".join(f"`{miss}`" for miss in near_misses(name, properties))
                     yield f"{_path(error, name)} is unknown" + (f", did you mean {near}?" if near else "")
-                elif name not in known:
+                elif name not in properties:
                     yield f"{_path(error, name)}: {error.message}"
         case "type" if schema.get("format") == "dataframe":
             return  # said for its format

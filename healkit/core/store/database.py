@@ -120,7 +120,7 @@ class Database:
             lambda: (self.file_id(), self.without_room, self._is_unchecked),
         )
         with mapped(self.where, self.path, also=(OSError, ImportError)):
-            made = self.path is not None and not self.path.exists()
+            is_new = self.path is not None and not self.path.exists()
             version = self._look_before_opening(create)
             try:
                 self.read_only |= only_read
@@ -131,7 +131,7 @@ class Database:
                 self._bring_up_to_date(version, create)
             except BaseException:
                 self.close()
-                if made:
+                if is_new:
                     self._remove_empty()
                 raise
 
@@ -203,7 +203,7 @@ class Database:
             for row in self.fetch(trust.TOOLS)
         }
         grants = {label: msgspec.convert(row["grants"], Grants) for label, row in tools.items()}
-        asked = [
+        requests = [
             revision_label(row["tool_name"], row["target_persona"], row["parent"])
             for row in self.fetch(trust.WAITING)
         ]
@@ -213,7 +213,7 @@ class Database:
             len(tools),
             {label: granted for label, granted in grants.items() if granted != Grants()},
             tuple(label for label, row in tools.items() if row["flags"].get("side_effects")),
-            tuple(dict.fromkeys(asked)),
+            tuple(dict.fromkeys(requests)),
         )
 
     @property
@@ -320,10 +320,10 @@ class Database:
         uri = sqlite_uri(self.path, "ro")
         with closing(sqlite3.connect(uri, uri=True, timeout=MIGRATION_WAIT_S)) as probe:
             probe.execute("PRAGMA trusted_schema = OFF")
-            known = probe.execute(
+            version_table = probe.execute(
                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (migrate.VERSION_TABLE,)
             ).fetchone()
-            row = probe.execute(migrate.READ_VERSION).fetchone() if known else None
+            row = probe.execute(migrate.READ_VERSION).fetchone() if version_table else None
         version = str(row[0]) if row else None
         migrate.refuse_unknown(version, self.where)
         return version
@@ -409,10 +409,10 @@ class Database:
         if self._file is None:
             return None
         try:
-            found = os.stat(self._file)
+            status = os.stat(self._file)
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def check_still(self, file: tuple[int, int] | None) -> None:
         """Raise `DatabaseMissing` unless that file is still the database; what went into another is lost."""
@@ -538,12 +538,12 @@ class KeptConnection:
 
     def _take(self, state: Hashable) -> sqlite3.Connection | None:
         try:
-            kept = self._idle.pop()
+            entry = self._idle.pop()
         except IndexError:
             return None
-        if kept[:2] == (os.getpid(), state):
-            return kept[2]
-        _close([kept])
+        if entry[:2] == (os.getpid(), state):
+            return entry[2]
+        _close([entry])
         return None
 
 
@@ -646,12 +646,12 @@ def translate(error: BaseException, where: str, path: Path | None = None) -> Dat
     # SQLAlchemy keeps the driver's own error as `orig`.
     original: BaseException = getattr(error, "orig", None) or error
     kind = _kind_of(original, path)
-    said = shown_url((str(original).strip().splitlines() or [type(original).__name__])[0])
+    message = shown_url((str(original).strip().splitlines() or [type(original).__name__])[0])
     if kind is DatabaseError:
         return DatabaseError(
-            f"The database {where} did not do what was asked: {said}.", hint=_driver_hint(original)
+            f"The database {where} did not do what was asked: {message}.", hint=_driver_hint(original)
         )
-    return kind(f"The database {where} {_STATE_OF[kind]} ({said}).", hint=_next_step(kind, path))
+    return kind(f"The database {where} {_STATE_OF[kind]} ({message}).", hint=_next_step(kind, path))
 
 
 def _next_step(kind: type[DatabaseError], path: Path | None) -> str:
@@ -682,8 +682,8 @@ def mapped(where: str, path: Path | None = None, also: tuple[type[Exception], ..
 
 def _refuse_type(error: Exception) -> None:
     """Raise `UsageInvalid` where a driver was given what no column holds, such as a list for a name."""
-    if found := _NO_COLUMN.search(str(getattr(error, "orig", None) or error)):
-        raise UsageInvalid(f"A {found[1]} cannot stand there.", hint="Give text or a number.") from error
+    if match := _NO_COLUMN.search(str(getattr(error, "orig", None) or error)):
+        raise UsageInvalid(f"A {match[1]} cannot stand there.", hint="Give text or a number.") from error
 
 
 def _kind_of(error: BaseException, path: Path | None) -> type[DatabaseError]:

@@ -94,18 +94,18 @@ class EntryLookup:
         if not (isinstance(name, str) and isinstance(persona, str)):
             return self._vault().active(name, persona)
         rows = self._database.fetch(LOOKUP, name=name, persona=persona)
-        found = {row["target_persona"]: row for row in rows}
-        chosen = found.get(persona) or found.get(DEFAULT_PERSONA)
+        by_persona = {row["target_persona"]: row for row in rows}
+        chosen = by_persona.get(persona) or by_persona.get(DEFAULT_PERSONA)
         if chosen is None:
             entry = self._vault().active(name, persona)
         else:
             row: Any = SimpleNamespace(**chosen)
             entry = entry_of(EntryRows(row, row, row), self._entry_type)
         if removed := entry.flags.get("removed_grants"):
-            said = ", ".join(f"{grant}={value!r}" for grant, value in removed.items())
+            listing = ", ".join(f"{grant}={value!r}" for grant, value in removed.items())
             owner = "" if entry.persona == DEFAULT_PERSONA else f" --persona {entry.persona}"
             raise VaultError(
-                f"{entry.label} has a grant that healkit no longer has: {said}. Nothing was run.",
+                f"{entry.label} has a grant that healkit no longer has: {listing}. Nothing was run.",
                 hint=f"Give it new grants: healkit vault grant {entry.tool_name}{owner} --clear. "
                 "What needs another environment runs in a Jupyter kernel of that environment.",
             )
@@ -213,8 +213,8 @@ def describe(code: str, kind: str, ref: EntryRef, dialect: str, *, draft: bool) 
         if draft:
             return Described({"type": "object"}, "")
         raise
-    found = shapes.input_schema(tree, shape), shapes.docstring(tree, shape), examples_in(tree, shape)
-    return Described(*found)
+    parts = shapes.input_schema(tree, shape), shapes.docstring(tree, shape), examples_in(tree, shape)
+    return Described(*parts)
 
 
 def check_names(name: str, persona: str) -> None:
@@ -233,15 +233,15 @@ def check_names(name: str, persona: str) -> None:
 
 def check_same(entry: VaultEntry, name: str, digest: str, grants: Grants | None) -> None:
     """Raise `ToolExists` where the entry, added again by that name, has other code or other grants than are given."""
-    known = "" if entry.tool_name == name else f" It was called {name!r} before."
+    note = "" if entry.tool_name == name else f" It was called {name!r} before."
     if digest != entry.code_hash:
         raise ToolExists(
-            f"The vault has {entry.label} already, with other code.{known}",
+            f"The vault has {entry.label} already, with other code.{note}",
             hint=f"Patch it: vault.patch({entry.tool_name!r}, code, reason=…), or take another name.",
         )
     if grants not in (None, entry.grants):  # dropping a limit silently would leave the tool without it
         raise ToolExists(
-            f"The vault has {entry.label} already, with other grants.{known}",
+            f"The vault has {entry.label} already, with other grants.{note}",
             hint=f"Change them: vault.set_grants({entry.tool_name!r}, …).",
         )
 
@@ -253,11 +253,11 @@ def stored_hash(code: CodeVault) -> str:
 
 def check_untampered(label: str, code: CodeVault) -> None:
     """Raise `VaultTampered` unless the stored code has the hash it is stored under."""
-    found = stored_hash(code)
-    if found != code.hash:
+    actual = stored_hash(code)
+    if actual != code.hash:
         raise VaultTampered(
             f"The stored code of {label} was changed outside of healkit: it should have the SHA-256 "
-            f"{code.hash[:12]}… and has {found[:12]}…. Nothing was run.",
+            f"{code.hash[:12]}… and has {actual[:12]}…. Nothing was run.",
             hint="Revert to another revision, or restore the database from a copy.",
         )
 
@@ -282,8 +282,8 @@ def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
         del fields["own_grants"]
     unknown = sorted(set(fields) - set(Grants.__struct_fields__))
     if unknown:
-        known = ", ".join(Grants.__struct_fields__)
-        hint = f"The grants are {known}; `--clear` takes back a stored one that healkit no longer has."
+        names = ", ".join(Grants.__struct_fields__)
+        hint = f"The grants are {names}; `--clear` takes back a stored one that healkit no longer has."
         raise ConfigError(f"There is no grant {unknown[0]!r}.", hint=hint)
     try:
         grants = msgspec.convert(fields, Grants)
@@ -303,16 +303,16 @@ def keep_records_apart(grants: Grants, database: Path | None, folders: Iterable[
     folders: where records wait for their database.
     """
     files = [] if database is None else [Path(f"{database}{suffix}") for suffix in _BESIDE]
-    kept = {os.path.realpath(path): path for path in (*files, *folders)}
+    protected = {os.path.realpath(path): path for path in (*files, *folders)}
     for name in ("read", "write"):
         for path in getattr(grants, name):
             real = os.path.realpath(path)
-            for own_real, own in kept.items():
+            for own_real, protected_path in protected.items():
                 is_it = real == own_real or real.startswith(f"{own_real}/") or _same_file(own_real, real)
                 if is_it or own_real.startswith(f"{real.rstrip('/')}/"):
                     raise ConfigError(
                         f"The grant {name}={path!r} {'is' if is_it else 'holds'} what healkit keeps its records in "
-                        f"({str(own)!r}), which no tool may see.",
+                        f"({str(protected_path)!r}), which no tool may see.",
                         hint="Grant a folder without it; HEALKIT_DB can name another place for the database.",
                     )
 

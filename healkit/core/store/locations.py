@@ -114,16 +114,16 @@ def server_url(url: str) -> URL:
     from sqlalchemy.exc import ArgumentError
 
     try:
-        found = make_url(url)
+        parsed = make_url(url)
     except (ArgumentError, ValueError):
-        found = None
-    if found is None or "@" in (found.host or ""):
+        parsed = None
+    if parsed is None or "@" in (parsed.host or ""):
         raise ConfigError(
             f"{shown_url(url)!r} is not a database's URL.",
             hint="Write postgresql+psycopg://user:password@host/name, with %40 for an @ in the password, "
             "%3A for a colon and %2F for a slash.",
         )
-    return found
+    return parsed
 
 
 def server_engine(
@@ -140,10 +140,10 @@ def server_engine(
     """
     from sqlalchemy import create_engine
 
-    found = server_url(url)
-    own_wait = "connect_timeout" in found.query
+    parsed = server_url(url)
+    own_wait = "connect_timeout" in parsed.query
     connect_args = {} if own_wait else {"connect_timeout": max(2, math.ceil(within_s))}
-    return create_engine(found, connect_args=connect_args, pool_pre_ping=pool_pre_ping, poolclass=poolclass)
+    return create_engine(parsed, connect_args=connect_args, pool_pre_ping=pool_pre_ping, poolclass=poolclass)
 
 
 def views_folder(path: Path | None, url: str) -> Path:

@@ -265,8 +265,10 @@ def _read_parquet(file: IO[bytes], path: Path) -> Numbered:
                 number += 1
                 yield f"{str(path)!r}, row {number}", _convert(row, lambda time: time.isoformat(), json.loads)
     except (pa.ArrowException, ValueError, AttributeError, TypeError, RecursionError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise LogFileError(f"{str(path)!r} cannot be read after row {number}: {said}.", hint=_MEND) from None
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise LogFileError(
+            f"{str(path)!r} cannot be read after row {number}: {reason}.", hint=_MEND
+        ) from None
 
 
 # Retention: old executions deleted, or moved to an archive.
@@ -460,9 +462,9 @@ class Retention:
             begun = time.monotonic()
             trace_ids = list(session.scalars(select(LOG.c.trace_id).where(which, _may_go())))
             if archived_parts is not None:
-                found = count_parts(session, trace_ids)
+                counts = count_parts(session, trace_ids)
                 trace_ids = [
-                    trace_id for trace_id in trace_ids if found[trace_id] <= archived_parts[trace_id]
+                    trace_id for trace_id in trace_ids if counts[trace_id] <= archived_parts[trace_id]
                 ]
             _forget_priorities(session, trace_ids)
             for table in (*(table for table, _ in PARTS.values()), USES, LEARNED, LOG):
@@ -569,12 +571,12 @@ def records_of(session: Session, rows: Sequence[Any]) -> list[Record]:
 
 def count_parts(session: Session, trace_ids: Sequence[str]) -> dict[str, int]:
     """Count the rows of other tables that belong to each of those executions, 0 included."""
-    found = dict.fromkeys(trace_ids, 0)
+    counts = dict.fromkeys(trace_ids, 0)
     for table, _ in PARTS.values():
         counted = select(table.c.trace_id, func.count()).where(table.c.trace_id.in_(trace_ids))
         for trace_id, count in session.execute(counted.group_by(table.c.trace_id)):
-            found[trace_id] += count
-    return found
+            counts[trace_id] += count
+    return counts
 
 
 class RecordRows(NamedTuple):
@@ -599,7 +601,10 @@ def checked(dialect_name: str, where: str, record: Record) -> RecordRows:
         return RecordRows(row, parts)
     return RecordRows(
         _for_server(row, LOG),
-        {name: [_for_server(part, PARTS[name][0]) for part in found] for name, found in parts.items()},
+        {
+            name: [_for_server(part, PARTS[name][0]) for part in part_rows]
+            for name, part_rows in parts.items()
+        },
     )
 
 
@@ -682,10 +687,10 @@ def _value(where: str, column: Column[Any], value: Any) -> Any:
     if isinstance(kind, UtcDateTime):
         try:
             moment = datetime.fromisoformat(value)
-            known = moment.tzinfo is not None and moment.astimezone(UTC) is not None
+            has_offset = moment.tzinfo is not None and moment.astimezone(UTC) is not None
         except (TypeError, ValueError, OverflowError):
-            known = False
-        if not known:
+            has_offset = False
+        if not has_offset:
             raise LogFileError(f"{where}: {column.name!r} is no time with an offset: {value!r}.", hint=_HINT)
         return moment
     wanted = next((types for base, types in _NUMBERS.items() if isinstance(kind, base)), (str,))
@@ -714,7 +719,7 @@ def _is_too_deep(value: object) -> bool:
     level = [value]
     for _ in range(_MAX_DEPTH):
         inner = [list(item.values()) if isinstance(item, dict) else item for item in level]
-        level = [each for items in inner if isinstance(items, list) for each in items]
+        level = [child for items in inner if isinstance(items, list) for child in items]
         if not level:
             return False
     return True

@@ -198,16 +198,16 @@ def _left_out(
     """Count the trials and searches from that row to the page's `end`; None is the end of the log."""
     both = dataclasses.replace(filters, tried=True)
     statement = _statement(session, both, anchor, time, newer=newer, end=end).where(_tried_only(filters))
-    found = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()
-    return session.scalar(select(func.count()).select_from(found)) or 0
+    subquery = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()
+    return session.scalar(select(func.count()).select_from(subquery)) or 0
 
 
 def count_refused(session: Session, filters: Filters) -> int:
     """Count the filtered calls that were refused before any code ran, up to `TRIED_COUNTED_MAX`."""
     chosen = dataclasses.replace(filters, status="REFUSED")
     statement = _statement(session, chosen, None, None, newer=False)
-    found = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()
-    return session.scalar(select(func.count()).select_from(found)) or 0
+    subquery = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()
+    return session.scalar(select(func.count()).select_from(subquery)) or 0
 
 
 def _all_conditions(pieces: list[Piece], filters: Filters) -> list[ColumnElement[bool]]:
@@ -229,8 +229,8 @@ def _beyond(anchor: int, time: datetime | None, *, newer: bool, matched: bool) -
         number = match_key(time, anchor)
         return from_key(number + 1) if newer else before(number)
     row, key = tuple_(LOG.c.timestamp, LOG.c.id), tuple_(time, anchor)
-    found: ColumnElement[bool] = row > key if newer else row < key
-    return found
+    condition: ColumnElement[bool] = row > key if newer else row < key
+    return condition
 
 
 def _matches(pieces: list[Piece], filters: Filters) -> Select[Any]:
@@ -251,14 +251,14 @@ def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElem
 
     by_index: False keeps the planner from starting with the index of a filter, where another way finds fewer rows.
     """
-    found: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if filters.status is not None:
-        found.append(status_is(filters.status))
+        conditions.append(status_is(filters.status))
         by_index = by_index and not _are_running(filters)
     if filters.leaves_out_refused:
-        found.append(ran(LOG.c.error_code))
+        conditions.append(ran(LOG.c.error_code))
     if filters.persona not in {None, "default"} and by_index:
-        found.append(LOG.c.persona != literal_column("'default'"))  # the condition of an index
+        conditions.append(LOG.c.persona != literal_column("'default'"))  # the condition of an index
     for own_column, value in (
         (LOG.c.tool_name, filters.tool),
         (LOG.c.persona, filters.persona),
@@ -267,16 +267,16 @@ def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElem
         (LOG.c.origin, filters.origin),
     ):
         if value is not None:
-            found.append((own_column if by_index else func.coalesce(own_column, "")) == value)
+            conditions.append((own_column if by_index else func.coalesce(own_column, "")) == value)
     if filters.leaves_out_tried:
-        found += own_only() if by_index else [func.coalesce(LOG.c.origin, "").not_in(TRIED_ORIGINS)]
+        conditions += own_only() if by_index else [func.coalesce(LOG.c.origin, "").not_in(TRIED_ORIGINS)]
     if filters.since is not None:
-        found.append(LOG.c.timestamp >= moment(filters.since))
+        conditions.append(LOG.c.timestamp >= moment(filters.since))
     if filters.until is not None:
-        found.append(LOG.c.timestamp < moment(filters.until))
+        conditions.append(LOG.c.timestamp < moment(filters.until))
     if filters.trace is not None:
-        found.append(or_(LOG.c.trace_id == filters.trace, LOG.c.parent_trace_id == filters.trace))
-    return found
+        conditions.append(or_(LOG.c.trace_id == filters.trace, LOG.c.parent_trace_id == filters.trace))
+    return conditions
 
 
 def indexed_facts(filters: Filters) -> list[str]:
@@ -285,8 +285,8 @@ def indexed_facts(filters: Filters) -> list[str]:
     tool = filters.tool
     if filters.leaves_out_tried:
         tool = OWN + (tool or "")
-    known = (tool, filters.persona, filters.fingerprint, filters.run, status)
-    return [value for value in known if value is not None]
+    facts = (tool, filters.persona, filters.fingerprint, filters.run, status)
+    return [value for value in facts if value is not None]
 
 
 def status_is(status: str) -> ColumnElement[bool]:
@@ -301,13 +301,15 @@ def status_is(status: str) -> ColumnElement[bool]:
 
 def refused(code: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition on a failure's code that the call was refused, as the partial index has it."""
-    found: ColumnElement[bool] = code.not_in([literal_column(f"'{ran}'") for ran in sorted(TOOL_CODES)])
-    return found
+    condition: ColumnElement[bool] = code.not_in([literal_column(f"'{ran}'") for ran in sorted(TOOL_CODES)])
+    return condition
 
 
 def ran(code: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition on a failure's code that code ran; a row without one is from before there were codes."""
-    return or_(code.is_(None), code.in_([literal_column(f"'{known}'") for known in sorted(TOOL_CODES)]))
+    return or_(
+        code.is_(None), code.in_([literal_column(f"'{tool_code}'") for tool_code in sorted(TOOL_CODES)])
+    )
 
 
 def _are_running(filters: Filters) -> bool:
@@ -399,7 +401,7 @@ def has_words(text: str) -> bool:
 
 def read_pieces(session: Session, text: str) -> list[Piece]:
     """Split a typed text into pieces; a last word that the index does not hold is taken for a beginning."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     if len(text) > TEXT_MAX_CHARS:
         raise UsageInvalid(
             f"A text to look for has at most {TEXT_MAX_CHARS:,} characters, and this one {len(text):,}.",
@@ -411,8 +413,8 @@ def read_pieces(session: Session, text: str) -> list[Piece]:
             continue
         if loose and not piece.goes_on and len(_last_word(loose)) >= _BEGINNING_MIN_CHARS:
             piece = Piece(loose, goes_on=not _is_anywhere(session, piece))
-        found.append(piece)
-    return found
+        pieces.append(piece)
+    return pieces
 
 
 def spelled_out(session: Session, pieces: list[Piece]) -> list[Piece]:
@@ -420,11 +422,11 @@ def spelled_out(session: Session, pieces: list[Piece]) -> list[Piece]:
 
     Whole words are read off the index from the newest on; a beginning is not.
     """
-    found: list[Piece] = []
+    spelled: list[Piece] = []
     for piece in pieces:
         words = _words_beginning(session, piece) if piece.goes_on else None
-        found.append(piece._replace(words=words))
-    return found
+        spelled.append(piece._replace(words=words))
+    return spelled
 
 
 def _words_beginning(session: Session, piece: Piece) -> tuple[str, ...] | None:
@@ -435,15 +437,15 @@ def _words_beginning(session: Session, piece: Piece) -> tuple[str, ...] | None:
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.healkit_words USING fts5vocab(main, executionlog_fts, 'instance')"
     )
     # One look for each word: a list of words would count how often each of them occurs, which takes long.
-    found: list[str] = []
+    words: list[str] = []
     after, end = beginning, f"{beginning}\U0010ffff"
-    while len(found) <= _SPELLED_MAX:
+    while len(words) <= _SPELLED_MAX:
         term = session.connection().exec_driver_sql(
             "SELECT term FROM temp.healkit_words WHERE term >= ? AND term < ? LIMIT 1", (after, end)
         )
         if (word := term.scalar()) is None:
-            return tuple(found)
-        found.append(str(word))
+            return tuple(words)
+        words.append(str(word))
         after = f"{word}\x01"
     return None
 

@@ -113,8 +113,8 @@ class Log:
             return self._last_error([], persona)
         with self._reading() as session:
             names = vault_rows.all_of(session, tool)
-        found = (self._last_error([LOG.c.tool_name == name], persona) for name in names)
-        return next((row for row in found if row is not None), None)
+        candidates = (self._last_error([LOG.c.tool_name == name], persona) for name in names)
+        return next((row for row in candidates if row is not None), None)
 
     def _last_error(self, of_tool: list[ColumnElement[bool]], persona: str | None) -> ExecutionLog | None:
         conditions = [status_is("FAILURE"), *own_only(), *of_tool]

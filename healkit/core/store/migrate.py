@@ -52,8 +52,8 @@ _INSERT_ADOPTED = (
 @cache
 def versions() -> tuple[str, ...]:
     """Return the numbers of all migrations that this version ships, in order: `("r0001", …)`."""
-    found = (re.match(r"(r\d{4})_\w+\.py$", file.name) for file in (FOLDER / "versions").iterdir())
-    return tuple(sorted(match[1] for match in found if match))
+    matches = (re.match(r"(r\d{4})_\w+\.py$", file.name) for file in (FOLDER / "versions").iterdir())
+    return tuple(sorted(match[1] for match in matches if match))
 
 
 def head() -> str:
@@ -118,10 +118,10 @@ def schema_of(version: str) -> dict[str, tuple[str, str | None]]:
     try:
         with engine.begin() as connection:
             _migrate(connection, version)
-            made = connection.exec_driver_sql("SELECT name, type, sql FROM sqlite_master").all()
+            rows = connection.exec_driver_sql("SELECT name, type, sql FROM sqlite_master").all()
     finally:
         engine.dispose()
-    return {name: (kind, sql) for name, kind, sql in made}
+    return {name: (kind, sql) for name, kind, sql in rows}
 
 
 def _migrate(connection: Connection, version: str) -> None:
@@ -141,9 +141,9 @@ def _set_aside(connection: Connection, where: str) -> bool:
 
     if not inspect(connection).has_table(_TABLE):
         return False
-    found = [column["name"] for column in inspect(connection).get_columns(_TABLE)]
-    if connection.dialect.name != "sqlite" or set(found) != set(_FOREIGN_COLUMNS):
-        raise _refused(where, f"its columns are {', '.join(found)}")
+    columns = [column["name"] for column in inspect(connection).get_columns(_TABLE)]
+    if connection.dialect.name != "sqlite" or set(columns) != set(_FOREIGN_COLUMNS):
+        raise _refused(where, f"its columns are {', '.join(columns)}")
     execute = connection.exec_driver_sql
     attached = execute(
         "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') AND (tbl_name = ? OR sql LIKE ?)",

@@ -200,7 +200,7 @@ def _locked(file: Path) -> Iterator[None]:
 @contextmanager
 def _all_locked(folders: list[Path]) -> Iterator[list[Path]]:
     """Lock the folders whose drain lock is free, until the end of the block, and yield them."""
-    held: list[tuple[int, Path]] = []
+    locks: list[tuple[int, Path]] = []
     try:
         for folder in folders:
             with suppress(OSError):
@@ -209,12 +209,12 @@ def _all_locked(folders: list[Path]) -> Iterator[list[Path]]:
                 descriptor = os.open(folder / "drain.lock", os.O_RDWR | os.O_CREAT, 0o600)
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    held.append((descriptor, folder))
+                    locks.append((descriptor, folder))
                 except OSError:
                     os.close(descriptor)
-        yield [folder for _, folder in held]
+        yield [folder for _, folder in locks]
     finally:
-        for descriptor, _ in held:
+        for descriptor, _ in locks:
             os.close(descriptor)
 
 
@@ -228,13 +228,13 @@ def _cut(folder: Path, done: set[int]) -> None:
         return
     file = folder / "records.jsonl"
     with _locked(folder / "append.lock"), file.open("r+b") as content:
-        left, start = False, 0
+        has_records, start = False, 0
         for number, line in enumerate(content.read().splitlines(keepends=True)):
             if number in done:
                 content.seek(start)
                 content.write(b" " * (len(line) - 1))
-            left = left or (number not in done and bool(line.strip()))
+            has_records = has_records or (number not in done and bool(line.strip()))
             start += len(line)
         content.flush()
-        if not left:
+        if not has_records:
             content.truncate(0)

@@ -97,8 +97,8 @@ def check_sql(code: str, dialect: str = "sqlite") -> list[str]:
         with _quiet():
             parsed = sqlglot.parse(code, dialect=_SQLGLOT_NAMES.get(dialect, dialect))
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
-        said = str(error).replace("\x1b[4m", "").replace("\x1b[0m", "") or "it is nested too deeply"
-        raise _not_allowed(f"it does not parse: {said}") from None
+        reason = str(error).replace("\x1b[4m", "").replace("\x1b[0m", "") or "it is nested too deeply"
+        raise _not_allowed(f"it does not parse: {reason}") from None
     statements = [statement for statement in parsed if statement is not None]
     if len(statements) != 1:
         raise _not_allowed(f"it holds {len(statements)} statements, not one")
@@ -188,10 +188,10 @@ def _names(
     if kind == "function":
         return near_misses(wanted, [name for _, name in rows], NEAR_MAX), []
     by_name, named = _named_in(code, dialect)
-    asked = {by_name.get(owner.lower(), owner.lower())} if owner else set(by_name.values())
-    found = [name for table, name in rows if table.lower() in asked] + ([] if owner else named)
-    known = [name for name in dict.fromkeys(found) if name.lower() != wanted.lower()]
-    return near_misses(wanted, known, NEAR_MAX), known[:KNOWN_MAX]
+    queried_tables = {by_name.get(owner.lower(), owner.lower())} if owner else set(by_name.values())
+    candidates = [name for table, name in rows if table.lower() in queried_tables] + ([] if owner else named)
+    existing_names = [name for name in dict.fromkeys(candidates) if name.lower() != wanted.lower()]
+    return near_misses(wanted, existing_names, NEAR_MAX), existing_names[:KNOWN_MAX]
 
 
 def _named_in(code: str, dialect: str) -> tuple[dict[str, str], list[str]]:
@@ -390,13 +390,13 @@ def _run_elsewhere(
         original = getattr(error, "orig", None) or error
         if getattr(original, "sqlstate", "") == "57014":
             raise _timed_out(timeout_s) from None
-        said = shown_url(str(original).strip())
+        message = shown_url(str(original).strip())
         if not connected:
             raise SqlFailed(
-                f"The database of this tool cannot be reached: {said}.", hint="Is its server running?"
+                f"The database of this tool cannot be reached: {message}.", hint="Is its server running?"
             ) from None
-        names = _names(code, said, "postgres", _schema_of_server(engine), log_of is not None)
-        raise SqlFailed(f"The database rejected the statement: {said}.", names=names) from None
+        names = _names(code, message, "postgres", _schema_of_server(engine), log_of is not None)
+        raise SqlFailed(f"The database rejected the statement: {message}.", names=names) from None
     finally:
         engine.dispose()
 

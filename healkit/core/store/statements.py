@@ -212,7 +212,7 @@ def rows_of(dialect_name: str, cursor: DBAPICursor) -> list[dict[str, Any]]:
     names = list(map(itemgetter(0), cursor.description))
     readers = _READERS[dialect_name]
     special = [(name, read) for name in names if (read := readers.get(name)) is not None]
-    found = []
+    rows = []
     for row in cursor.fetchall():
         values = dict(zip(names, row, strict=True))
         for name, read in special:
@@ -221,8 +221,8 @@ def rows_of(dialect_name: str, cursor: DBAPICursor) -> list[dict[str, Any]]:
                     values[name] = read(values[name])
                 except (ValueError, TypeError, msgspec.MsgspecError):
                     raise unreadable(name, values[name]) from None
-        found.append(values)
-    return found
+        rows.append(values)
+    return rows
 
 
 def unreadable(column: str, value: object) -> DatabaseCorrupt:
@@ -313,9 +313,9 @@ def finished_values(record: Finished) -> dict[str, Any]:
 
 def call_values(record: CallRecord) -> dict[str, Any]:
     """Return the columns of a bridged call."""
-    values, given = msgspec.structs.asdict(record), record.arguments
-    if given.endswith("characters]") or not given.endswith("}"):  # cut, and no JSON object any more
-        values["arguments"] = _encode(given).decode()
+    values, arguments = msgspec.structs.asdict(record), record.arguments
+    if arguments.endswith("characters]") or not arguments.endswith("}"):  # cut, and no JSON object any more
+        values["arguments"] = _encode(arguments).decode()
     return {**values, "result_summary": summarize(record.result_summary, CALL_MAX_CHARS)}
 
 

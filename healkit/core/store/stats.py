@@ -86,10 +86,10 @@ def read_summary(session: Session, filters: Filters, by: Sequence[str]) -> Summa
         statement = statement.where(DAYS.c.day >= _day(filters.since))
     if filters.until is not None:
         statement = statement.where(DAYS.c.day < _day(filters.until))
-    found: dict[tuple[Any, ...], list[Any]] = {}
+    groups: dict[tuple[Any, ...], list[Any]] = {}
     for row in session.execute(statement.group_by(*keys, DAYS.c.within_ms)):
-        found.setdefault(tuple(getattr(row, name) for name in wanted), []).append(row)
-    return Summary([_sum_of(dict(zip(wanted, key, strict=True)), found[key]) for key in sorted(found)])
+        groups.setdefault(tuple(getattr(row, name) for name in wanted), []).append(row)
+    return Summary([_sum_of(dict(zip(wanted, key, strict=True)), groups[key]) for key in sorted(groups)])
 
 
 def _day(value: Moment) -> date:
@@ -182,10 +182,10 @@ def read_groups(session: Session, filters: Filters, limit: int) -> Groups:
         statement = statement.where(GROUPS.c.last_seen >= moment(filters.since))
     if filters.until is not None:
         statement = statement.where(GROUPS.c.last_seen < moment(filters.until))
-    found = session.execute(statement).all()
-    successes = _Successes(session, {row.tool_name for row in found})
+    rows = session.execute(statement).all()
+    successes = _Successes(session, {row.tool_name for row in rows})
     left_out = count_refused(session, filters) if filters.status is None else 0
-    return Groups([_info(row, successes) for row in found], left_out)
+    return Groups([_info(row, successes) for row in rows], left_out)
 
 
 def _info(row: Row[*tuple[Any, ...]], successes: _Successes) -> GroupInfo:
@@ -242,8 +242,12 @@ class _Successes:
         """Return the revisions that passed with arguments for which the entry has failed so."""
         name, served = self._entry(tool, persona)
         names = [old for old, current in self._names.items() if current == name]
-        others = [other for owner, other in self._entries if owner == name and other != served]
-        whose = LOG.c.persona == served if served != "default" else LOG.c.persona.not_in(others)
+        personas = [
+            entry_persona
+            for owner, entry_persona in self._entries
+            if owner == name and entry_persona != served
+        ]
+        whose = LOG.c.persona == served if served != "default" else LOG.c.persona.not_in(personas)
         mine = and_(LOG.c.tool_name.in_(names), whose, LOG.c.revision.is_not(None))
         return passing_revisions(self._session, mine, fingerprint)
 
@@ -297,8 +301,8 @@ class _Executions(Collector):
         seconds = HistogramMetricFamily(
             "healkit_execution_seconds", "Time of finished executions.", labels=["tool", "persona"]
         )
-        for key, found in itertools.groupby(self._rows, key=lambda row: (row.tool_name, row.persona)):
-            rows, labels = list(found), list(key)
+        for key, group in itertools.groupby(self._rows, key=lambda row: (row.tool_name, row.persona)):
+            rows, labels = list(group), list(key)
             runs, failures, refused = (
                 sum(int(getattr(row, name)) for row in rows) for name in ("runs", "failures", "refused")
             )

@@ -111,7 +111,7 @@ def trust_own(place: str, identity: str, *, lasting: bool) -> None:
 
 def distrust(place: str) -> bool:
     """Trust the database at that place no longer; return whether it was trusted."""
-    _unwritten.difference_update({one for one in _unwritten if one[0] == place})
+    _unwritten.difference_update({entry for entry in _unwritten if entry[0] == place})
     with suppress(FileNotFoundError):
         _file(place).unlink()
         return True
@@ -124,21 +124,21 @@ def strange_parts(connection: sqlite3.Connection, version: str) -> list[str]:
     These are all triggers of others, and tables and indexes that differ from healkit's: a view of such a name, a
     default or a check of another's. Other tables and views are never used. version: that of the tables.
     """
-    own = migrate.schema_of(version)
-    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
-    there = {name: (kind, _plain(sql)) for kind, name, _, sql in found}
-    tables = {name for name, (kind, _) in own.items() if kind == "table"}
+    expected = migrate.schema_of(version)
+    rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    there = {name: (kind, _plain(sql)) for kind, name, _, sql in rows}
+    tables = {name for name, (kind, _) in expected.items() if kind == "table"}
     strange = [
         f"the {kind} {name!r}"
-        for kind, name, table, sql in found
-        if name not in own
+        for kind, name, table, sql in rows
+        if name not in expected
         and sql is not None
         and (kind == "trigger" or (kind == "index" and table in tables))
     ]
     differing = [
-        name for name, (kind, sql) in own.items() if there.get(name, ("", "")) != (kind, _plain(sql))
+        name for name, (kind, sql) in expected.items() if there.get(name, ("", "")) != (kind, _plain(sql))
     ]
-    return strange + [f"the {own[name][0]} {name!r}, changed" for name in differing]
+    return strange + [f"the {expected[name][0]} {name!r}, changed" for name in differing]
 
 
 def _plain(sql: str | None) -> str:

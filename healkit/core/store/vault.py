@@ -104,16 +104,16 @@ class Vault:
         """
         check_names(name, persona)
         vault_rows.check_words(type, author)
-        given = msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants or {}
-        granted = self._checked(given)
+        grant_fields = msgspec.to_builtins(grants) if isinstance(grants, Grants) else grants or {}
+        granted = self._checked(grant_fields)
         flags = {"side_effects": side_effects, **({} if log else {"log": False})}
         settings = ToolSettings(description, input_schema, examples, group, granted, flags)
         change = CodeChange(code, author, reason, draft=draft)
         tool = vault_rows.new_tool(name, persona, type, change, settings, self._database.dialect_name)
         with self._database.write() as session:
-            rows, known = vault_rows.register(session, tool, change, type)
+            rows, is_registered = vault_rows.register(session, tool, change, type)
             entry = self._entry(rows)
-            if known:
+            if is_registered:
                 check_same(entry, name, tool.active_hash, None if grants is None else granted)
             return entry
 
@@ -230,8 +230,8 @@ class Vault:
         """
         with self._database.read() as session:
             rows = vault_rows.active_rows(session, None, text=text, limit=limit)
-            found = [entry_of(row, self._entry_type, check=False) for row in rows]
-            return found, vault_rows.count_active(session, text)
+            entries = [entry_of(row, self._entry_type, check=False) for row in rows]
+            return entries, vault_rows.count_active(session, text)
 
     def names(self) -> builtins.list[str]:
         """Return the names of all tools, sorted."""
@@ -247,15 +247,15 @@ class Vault:
         """Return the code kept under a hash, or under the only hash that begins so; raise `VaultError`."""
         check_text("digest", digest)
         with self._database.read() as session:
-            found = session.scalars(
+            matches = session.scalars(
                 select(CodeVault).where(col(CodeVault.hash).startswith(digest, autoescape=True)).limit(2)
             ).all()
-            if len(found) != 1:
+            if len(matches) != 1:
                 raise VaultError(
-                    f"{'No' if not found else 'More than one'} code in the vault has hash {digest!r}."
+                    f"{'No' if not matches else 'More than one'} code in the vault has hash {digest!r}."
                 )
-            check_untampered(f"hash {digest}", found[0])
-            return found[0].code
+            check_untampered(f"hash {digest}", matches[0])
+            return matches[0].code
 
     def history(
         self,

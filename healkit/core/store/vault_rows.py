@@ -77,9 +77,9 @@ def find(session: Session, name: str, persona: str) -> ToolRegistry | None:
             name, persona, [tool.target_persona for tool in of_name(session, current(session, name))]
         )
     statement = select(ToolRegistry).where(col(ToolRegistry.target_persona) == persona)
-    found = session.scalars(statement.where(col(ToolRegistry.tool_name) == name)).first()
-    if found is not None or (now := current(session, name)) == name:
-        return found
+    exact_match = session.scalars(statement.where(col(ToolRegistry.tool_name) == name)).first()
+    if exact_match is not None or (now := current(session, name)) == name:
+        return exact_match
     return session.scalars(statement.where(col(ToolRegistry.tool_name) == now)).first()
 
 
@@ -100,10 +100,10 @@ def readable(session: Session, name: str, persona: str, revision: int | None = N
 
     revision: with a number, the persona's own tool is meant even where it is removed, as in old rows.
     """
-    own, default = find(session, name, persona), find(session, name, DEFAULT_PERSONA)
-    live = [tool for tool in (own, default) if tool is not None and tool.removed_at is None]
-    found = own if own is not None and revision is not None else next(iter(live), None)
-    return found or own or default or exactly(session, name, persona)
+    persona_tool, default = find(session, name, persona), find(session, name, DEFAULT_PERSONA)
+    live = [tool for tool in (persona_tool, default) if tool is not None and tool.removed_at is None]
+    chosen = persona_tool if persona_tool is not None and revision is not None else next(iter(live), None)
+    return chosen or persona_tool or default or exactly(session, name, persona)
 
 
 def exactly(session: Session, name: str, persona: str, *, removed: bool = False) -> ToolRegistry:
@@ -115,8 +115,8 @@ def exactly(session: Session, name: str, persona: str, *, removed: bool = False)
     if tool is not None and (removed or tool.removed_at is None):
         return tool
     same_name = of_name(session, current(session, name))
-    personas = [other.target_persona for other in same_name if other.removed_at is None]
-    removed_one = tool or next((other for other in same_name if not personas), None)
+    personas = [sibling.target_persona for sibling in same_name if sibling.removed_at is None]
+    removed_one = tool or next((sibling for sibling in same_name if not personas), None)
     if removed_one is not None:
         raise _removed(removed_one)
     if personas:
@@ -325,8 +325,8 @@ def change_examples(
 ) -> None:
     """Give the tool those examples, or the ones in its docstring, which then follow the code."""
     if examples is None:
-        found = _described(session, tool, dialect).examples
-        set_examples(tool, found, derived=bool(found))
+        derived_examples = _described(session, tool, dialect).examples
+        set_examples(tool, derived_examples, derived=bool(derived_examples))
     else:
         kind = rows_of(session, tool).code.type
         set_examples(tool, stored_examples(examples, sql=kind == "sql"))
@@ -337,21 +337,24 @@ def stored_examples(examples: Iterable[Any], *, sql: bool) -> list[dict[str, Any
 
     Raises `ExamplesInvalid`.
     """
-    found = []
+    stored = []
     for example in checked_examples(examples, sql=sql):
         arguments = dict(example.get("arguments", {}))
-        kept = {name: values.adopted(value) for name, value in example.items() if name != "arguments"}
+        fields = {name: values.adopted(value) for name, value in example.items() if name != "arguments"}
         if "arguments" in example:
-            kept = {"arguments": {name: values.adopted(value) for name, value in arguments.items()}, **kept}
-        found.append(kept)
-    return found
+            fields = {
+                "arguments": {name: values.adopted(value) for name, value in arguments.items()},
+                **fields,
+            }
+        stored.append(fields)
+    return stored
 
 
 def set_examples(tool: ToolRegistry, examples: list[Any], *, derived: bool = False) -> None:
     """Store these examples; derived: they were read off the tool's code, which they follow."""
-    others = [name for name in tool.flags.get("derived", []) if name != "examples"]
+    derived_names = [name for name in tool.flags.get("derived", []) if name != "examples"]
     tool.examples = examples
-    tool.flags = {**tool.flags, "derived": [*others, *(["examples"] if derived else [])]}
+    tool.flags = {**tool.flags, "derived": [*derived_names, *(["examples"] if derived else [])]}
     tool.updated_at = utc_now()
 
 
@@ -448,9 +451,9 @@ def store_code(session: Session, code: str, digest: str, kind: str) -> CodeVault
 
 def check_words(kind: str, author: str) -> None:
     """Refuse a type or an author that is not in the closed list; raise `VaultError`."""
-    for word, value, known in (("type", kind, get_args(CodeType)), ("author", author, get_args(Author))):
-        if value not in known:
-            raise VaultError(f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(known)}.")
+    for word, value, allowed in (("type", kind, get_args(CodeType)), ("author", author, get_args(Author))):
+        if value not in allowed:
+            raise VaultError(f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(allowed)}.")
 
 
 def undone(session: Session, tool: ToolRegistry) -> tuple[Revision, Revision]:
@@ -680,9 +683,9 @@ def callers(session: Session, name: str) -> list[str]:
 
 def check_free(session: Session, name: str, by: str = "") -> None:
     """Raise `ToolExists` where a tool has that name, or had it; by: the name of the tool that may have had it."""
-    taken = of_name(session, name)
-    if taken:
-        removed = all(tool.removed_at is not None for tool in taken)
+    tools = of_name(session, name)
+    if tools:
+        removed = all(tool.removed_at is not None for tool in tools)
         raise ToolExists(
             f"The vault has a tool {name!r} already{', which was removed' if removed else ''}.",
             hint="Take another name.",
@@ -827,9 +830,9 @@ def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blam
         if not fingerprint:
             return Blame()
     same_failure = and_(mine, col(ExecutionLog.fingerprint) == fingerprint)
-    told = select(_REVISION, col(ExecutionLog.id), col(ExecutionLog.timestamp)).where(same_failure)
-    first = session.execute(told.order_by(*oldest_first).limit(1)).first()
-    last = session.execute(told.order_by(*newest_first).limit(1)).first()
+    failures = select(_REVISION, col(ExecutionLog.id), col(ExecutionLog.timestamp)).where(same_failure)
+    first = session.execute(failures.order_by(*oldest_first).limit(1)).first()
+    last = session.execute(failures.order_by(*newest_first).limit(1)).first()
     if first is None or last is None:
         return Blame(fingerprint)
     healthy = and_(mine, _STATUS == "SUCCESS")
@@ -867,8 +870,8 @@ def passing_revisions(session: Session, mine: ColumnElement[bool], fingerprint: 
         mine, _STATUS == "SUCCESS"
     )
     passed = healthy.order_by(*newest_first).limit(_SUCCESSES_COMPARED_MAX).subquery()
-    found = select(passed.c.number).where(passed.c.arguments.in_(met)).distinct()
-    return sorted(session.scalars(found))
+    statement = select(passed.c.number).where(passed.c.arguments.in_(met)).distinct()
+    return sorted(session.scalars(statement))
 
 
 def _bounds(

@@ -164,12 +164,12 @@ class Bridge:
             while (pending := self._next_call()) is not None:
                 self._handle(pending)
                 with self._lock:
-                    held, pending.holds_turn = pending.holds_turn, False
+                    has_turn, pending.holds_turn = pending.holds_turn, False
                     self._busy -= 1
                     self._in_flight_bytes -= pending.size_bytes
                     if self._awaits_room:
                         self._room.notify()
-                if held:
+                if has_turn:
                     self._turn.release()
                 del pending  # and its arguments, while this thread waits for the next call
         except Exception as error:  # noqa: BLE001 - the execution must hear of it, rather than wait until its time is up

@@ -111,18 +111,20 @@ def _narrow_view(chosen: tuple[str, ...]) -> View:
     )
     mounts = tuple(path for path in paths if path not in apart)
     read, listed = _expanded(mounts, hidden)
-    shown = (*apart, *chosen)
-    return View(mounts, tuple(_masks(mounts, hidden)), shown, (*read, *shown), (*listed, *sites))
+    visible_paths = (*apart, *chosen)
+    return View(
+        mounts, tuple(_masks(mounts, hidden)), visible_paths, (*read, *visible_paths), (*listed, *sites)
+    )
 
 
 def _existing(*, with_packages: bool) -> tuple[str, ...]:
-    found = interpreter()
+    python = interpreter()
     named: list[str | Path] = [
         sys.executable,
         Path(sys.prefix) / "pyvenv.cfg",
         FOLDER,
     ]
-    named += [*found.folders, *(found.sites if with_packages else ()), *_SYSTEM_READ]
+    named += [*python.folders, *(python.sites if with_packages else ()), *_SYSTEM_READ]
     existing: list[str] = []
     # Python may have been moved since it was built; its old place may be unreadable.
     for path in map(Path, filter(os.path.exists, named)):
@@ -140,11 +142,11 @@ def _package_folders(paths: tuple[str, ...]) -> list[str]:
 
 def _masks(mounts: tuple[str, ...], hidden: set[str]) -> list[str]:
     """Return each hidden folder by every name under which a mount shows it (`/lib` is often a link to `/usr/lib`)."""
-    found = []
+    masks = []
     for mount in mounts:
         real = os.path.realpath(mount)
-        found += [mount + folder[len(real) :] for folder in hidden if folder.startswith(f"{real}/")]
-    return sorted(found)
+        masks += [mount + folder[len(real) :] for folder in hidden if folder.startswith(f"{real}/")]
+    return sorted(masks)
 
 
 def _expanded(paths: tuple[str, ...], hidden: set[str]) -> tuple[list[str], list[str]]:
@@ -154,15 +156,15 @@ def _expanded(paths: tuple[str, ...], hidden: set[str]) -> tuple[list[str], list
     """
     read: list[str] = []
     listed: list[str] = []
-    seen: set[str] = set()
+    visited: set[str] = set()
     # What is reached without a link first: that is the name under which Python itself looks.
     waiting = sorted(paths, key=lambda path: os.path.realpath(path) != path)
     while waiting:
         path = waiting.pop(0)
         real = os.path.realpath(path)
-        if real in seen or real in hidden:
+        if real in visited or real in hidden:
             continue
-        seen.add(real)
+        visited.add(real)
         if any(folder.startswith(f"{real}/") for folder in hidden):
             listed.append(path)
             waiting += sorted(entry.path for entry in os.scandir(path))
@@ -181,4 +183,4 @@ def _link_chain(path: Path) -> list[Path]:
 
 def _without_nested(paths: dict[str, None]) -> list[str]:
     """Return the paths without those that lie inside another one."""
-    return [p for p in paths if not any(p != other and p.startswith(f"{other}/") for other in paths)]
+    return [p for p in paths if not any(p != outer and p.startswith(f"{outer}/") for outer in paths)]

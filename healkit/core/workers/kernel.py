@@ -234,18 +234,18 @@ class OutputCollector:
             if self.overflow.done():
                 continue
             size_bytes = sum(map(len, parts))
-            found = None
+            message = None
             if size_bytes <= self._left + _HEADERS_BYTES:
                 try:
-                    found = await _read(session, parts, size_bytes)
+                    message = await _read(session, parts, size_bytes)
                 except claims.BadClaim as error:
                     self.problem = f"it displayed too much in one message: {error}"
                     self.overflow.set_result(None)
                     continue
-            if found is None or found["parent_header"].get("msg_id") != message_id:
+            if message is None or message["parent_header"].get("msg_id") != message_id:
                 self._count(size_bytes)
                 continue
-            kind, content = found["msg_type"], found["content"]
+            kind, content = message["msg_type"], message["content"]
             if kind == "status" and content.get("execution_state") == "idle" and not self.idle.done():
                 self.idle.set_result(None)
             elif kind in _KINDS and self._count(max(0, size_bytes - _HEADERS_BYTES)):
@@ -281,8 +281,8 @@ async def _read(session: Session, parts: list[bytes], size_bytes: int) -> dict[s
     """Return the message, or None, as `_decoded` does; a large one is read on a thread. Raises `claims.BadClaim`."""
     if size_bytes <= claims.SMALL_BYTES:
         return _decoded(session, parts)
-    found: dict[str, Any] | None = await off_loop(_decoded, session, parts)
-    return found
+    message: dict[str, Any] | None = await off_loop(_decoded, session, parts)
+    return message
 
 
 def _decoded(session: Session, parts: list[bytes]) -> dict[str, Any] | None:
@@ -488,10 +488,10 @@ class RetainedWorkers:
 
     def find(self, trace_id: str) -> RetainedWorker | None:
         """Return the worker of that run, its time renewed; None where there is none any more."""
-        kept = self._retained.get(trace_id)
-        if kept is not None:
+        retained = self._retained.get(trace_id)
+        if retained is not None:
             self._set_timer(trace_id, self._timers[trace_id][1])
-        return kept
+        return retained
 
     def hold(self, trace_id: str) -> None:
         """Pause its time limit until it is found again; for a console that is open."""
@@ -504,33 +504,42 @@ class RetainedWorkers:
 
     def let_go(self, trace_id: str, reason: str) -> None:
         """End one; no error when it has gone before."""
-        if (kept := self._take(trace_id, reason)) is not None:
-            self._retire(kept.worker)
+        if (retained := self._take(trace_id, reason)) is not None:
+            self._retire(retained.worker)
 
     async def close(self) -> None:
         """End all of them, and return when they have ended."""
-        kept = [self._take(trace_id, "healkit was shut down") for trace_id in list(self._retained)]
+        retained_workers = [
+            self._take(trace_id, "healkit was shut down") for trace_id in list(self._retained)
+        ]
         # As the interpreter ends there are no threads to remove folders with: the pool removes them all.
-        await asyncio.gather(*(one.worker.close() for one in kept if one is not None), return_exceptions=True)
+        await asyncio.gather(
+            *(
+                retained_worker.worker.close()
+                for retained_worker in retained_workers
+                if retained_worker is not None
+            ),
+            return_exceptions=True,
+        )
 
     def _take(self, trace_id: str, reason: str) -> RetainedWorker | None:
-        kept = self._retained.pop(trace_id, None)
-        if kept is not None:
+        retained = self._retained.pop(trace_id, None)
+        if retained is not None:
             self._timers.pop(trace_id)[0].cancel()
             self._watches.pop(trace_id).cancel()
-            kept.hang_up()
+            retained.hang_up()
             self._remember(trace_id, reason)
-        return kept
+        return retained
 
     async def _limit_disk(self, trace_id: str) -> None:
         """End a worker that has written more than it may, in its run or since."""
-        kept = self._retained[trace_id]
-        sandbox, layers, process = kept.worker.sandbox, kept.worker.layers, kept.worker.process
+        retained = self._retained[trace_id]
+        sandbox, layers, process = retained.worker.sandbox, retained.worker.layers, retained.worker.process
         assert process is not None
         if is_bounded(sandbox, layers):
             return
         if not await look(sandbox, process.pid):
-            await until_over(sandbox, layers, process.pid, lambda: kept.runs)
+            await until_over(sandbox, layers, process.pid, lambda: retained.runs)
         self.let_go(trace_id, _KILLED["disk_limit"])
 
     def _set_timer(self, trace_id: str, after_s: float) -> None:

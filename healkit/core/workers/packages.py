@@ -59,20 +59,20 @@ def paths_of(names: tuple[str, ...], sites: tuple[str, ...]) -> tuple[str, ...]:
 def names_of(names: tuple[str, ...], sites: tuple[str, ...]) -> frozenset[str]:
     """Return the names of these distributions and of what they depend on, as far as they are installed."""
     installed = _installed(_key(sites))
-    asked = [need for name in names if (need := _parsed(name)) is not None]
-    return frozenset(_closure(asked, installed))
+    requirements = [need for name in names if (need := _parsed(name)) is not None]
+    return frozenset(_closure(requirements, installed))
 
 
 @functools.lru_cache(maxsize=64)
 def _paths_of(names: tuple[str, ...], key: _Key) -> tuple[str, ...]:
     installed = _installed(key)
     wanted = _closure([_asked(name, installed) for name in names], installed)
-    found = []
+    paths = []
     for site, files in installed.files.items():
         # Where two sites have a distribution, only the one that an import finds.
         mine = {n for n in wanted & files.keys() if _site_of(installed.by_name[n]) == os.path.realpath(site)}
-        found += [os.path.join(site, path) for path in _own(files, mine)]
-    return tuple(sorted(path for path in found if os.path.exists(path)))
+        paths += [os.path.join(site, path) for path in _own(files, mine)]
+    return tuple(sorted(path for path in paths if os.path.exists(path)))
 
 
 @functools.lru_cache(maxsize=4)
@@ -166,12 +166,12 @@ def _own(files: Mapping[str, list[str]], wanted: set[str], prefix: str = "") -> 
         for path in paths:
             head, _, rest = path.partition("/")
             children[head][name].append(rest)
-    found = []
+    shortest = []
     for head, owners in children.items():
         if not wanted & owners.keys():
             continue
         if wanted >= owners.keys() or any("" in paths for paths in owners.values()):
-            found.append(prefix + head)
+            shortest.append(prefix + head)
         else:
-            found += _own(owners, wanted, f"{prefix}{head}/")
-    return found
+            shortest += _own(owners, wanted, f"{prefix}{head}/")
+    return shortest

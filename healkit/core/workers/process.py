@@ -97,11 +97,11 @@ class Process:
 
 def family(pid: int) -> Iterator[int]:
     """Yield the process and all below it, as far as the kernel tells."""
-    waiting, seen = [pid], set[int]()
+    waiting, visited = [pid], set[int]()
     while waiting:
         number = waiting.pop()
-        if number not in seen:
-            seen.add(number)
+        if number not in visited:
+            visited.add(number)
             yield number
             waiting += children_of(number)
 
@@ -109,10 +109,10 @@ def family(pid: int) -> Iterator[int]:
 def pid_of(pidfd: int) -> int | None:
     """Return the id, in our namespace, of the process behind a handle; None if it has gone."""
     try:
-        found = _PID.search(Path(f"/proc/self/fdinfo/{pidfd}").read_text())
+        match = _PID.search(Path(f"/proc/self/fdinfo/{pidfd}").read_text())
     except OSError:
         return None
-    return int(found[1]) if found is not None else None
+    return int(match[1]) if match is not None else None
 
 
 def cpu_time_s(pid: int) -> float:
@@ -131,11 +131,11 @@ def cpu_time_s(pid: int) -> float:
 
 def _end_all_below(leader: int) -> None:
     killed = {leader}
-    while found := {*_members(leader), *family(leader)} - killed:
-        for pid in found:
+    while remaining := {*_members(leader), *family(leader)} - killed:
+        for pid in remaining:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        killed |= found
+        killed |= remaining
 
 
 def _members(session: int) -> Iterator[int]:

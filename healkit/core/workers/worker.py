@@ -99,11 +99,11 @@ class Worker:
             reason = str(error) or f"{stage} within {self.config.start_timeout_s:g} s"
             crash_text = self._crash_text().strip()
             await self.close()
-            said = f"\nIts last words:\n{crash_text}" if crash_text else ""
+            last_words = f"\nIts last words:\n{crash_text}" if crash_text else ""
             if isinstance(error, WorkerNotRestricted | WorkerUnusable):
                 raise
             raise WorkerStartFailed(
-                f"No worker could be started: {reason}.{said}",
+                f"No worker could be started: {reason}.{last_words}",
                 hint="Run `healkit doctor`; on a slow machine give it more time with HEALKIT_START_TIMEOUT_S.",
             ) from error
         except BaseException:
@@ -290,8 +290,8 @@ class Worker:
             ending = "died"
         if ending == "died":
             # Its last message may still be on its way through the bridge's thread; behind it comes the bridge's end.
-            said = (self._complete, self._protocol)
-            await asyncio.wait(said, timeout=GRACE_S, return_when=asyncio.FIRST_COMPLETED)
+            outcomes = (self._complete, self._protocol)
+            await asyncio.wait(outcomes, timeout=GRACE_S, return_when=asyncio.FIRST_COMPLETED)
             if self._complete.done():
                 return "complete", ""
             if self.fork_server is not None and not self.fork_server.alive:

@@ -133,8 +133,8 @@ def _run(words: list[str]) -> int:
         if "--json" in words:
             on_error = error_json
             if wanted in _HOMES and wanted not in GROUPS:
-                own: Command = importlib.import_module(f"healkit.{_HOMES[wanted]}").COMMANDS[wanted]
-                on_error = own.refusal or error_json
+                command: Command = importlib.import_module(f"healkit.{_HOMES[wanted]}").COMMANDS[wanted]
+                on_error = command.refusal or error_json
         return refuse(_told(error), on_error)
 
 
@@ -144,17 +144,17 @@ def _told(error: Any) -> UsageInvalid:
     path = context.command_path if context is not None else "healkit"
     if (missing := getattr(error, "param", None)) is not None and type(error).__name__ == "MissingParameter":
         return _missing(context, missing, path)
-    told = error.format_message().partition(", unable to")[0].rstrip(".")
+    message = error.format_message().partition(", unable to")[0].rstrip(".")
     hint = f"{path} --help shows what it takes."
     if path == "healkit run" and (option := getattr(error, "option_name", "")).startswith("--"):
         hint = f"An argument of the tool is written without dashes: healkit run TOOL {option[2:]}=VALUE"
-    if told.startswith("No such command"):
-        word = context.args[0] if context.args else told.split("'")[1]
-        if "show" in getattr(context.command, "commands", ()) and "?" not in told:
+    if message.startswith("No such command"):
+        word = context.args[0] if context.args else message.split("'")[1]
+        if "show" in getattr(context.command, "commands", ()) and "?" not in message:
             hint = f"Write {path} show {shlex.quote(word)}, or {path} --help for what there is."
         else:
             hint = f"{path} --help shows what there is."
-    return UsageInvalid(told if told.endswith("?") else f"{told}.", hint=hint)
+    return UsageInvalid(message if message.endswith("?") else f"{message}.", hint=hint)
 
 
 def _missing(
@@ -164,8 +164,8 @@ def _missing(
     words = []
     for parameter in context.command.params:
         if parameter.param_type_name == "argument" and parameter.required:
-            given = context.params.get(parameter.name)
-            words.append(_placeholder(parameter) if given is None else shlex.quote(str(given)))
+            value = context.params.get(parameter.name)
+            words.append(_placeholder(parameter) if value is None else shlex.quote(str(value)))
     group = path.split()[1] if len(path.split()) > 1 else ""
     listed = _GROUP_LISTS.get(group) or _LISTS.get(_placeholder(missing), "")
     about = (missing.help or "").rstrip(".")

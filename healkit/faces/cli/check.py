@@ -55,8 +55,8 @@ def check(
             NotebookCheck(healkit.services, name, heal or apply, timeout, read or (), progress)
             for name in notebooks
         ]
-        for one in checks:
-            report = one.report()
+        for notebook_check in checks:
+            report = notebook_check.report()
             written = apply and written_by(report)
             all_ran &= report.outcome == "passed" or (written and report.outcome == "healed")
             reports.append(report)

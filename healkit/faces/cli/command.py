@@ -37,8 +37,8 @@ def group_of(group: Group) -> typer.Typer:
     Options before a subcommand would not reach it, so they are refused.
     """
     app = typer.Typer(help=group.help, context_settings=HELP_OPTIONS)
-    own = group.commands[group.alone] if isinstance(group.alone, str) else group.alone
-    function = for_terminal(own)
+    default_command = group.commands[group.alone] if isinstance(group.alone, str) else group.alone
+    function = for_terminal(default_command)
 
     @functools.wraps(function)
     def callback(context: typer.Context, **given: object) -> None:
@@ -48,9 +48,9 @@ def group_of(group: Group) -> typer.Typer:
         before = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
         if before:
             flag = "--json" if before[0] == "as_json" else f"--{before[0].replace('_', '-')}"
-            said = f"The options of `{context.command_path}` stand after its subcommand."
+            message = f"The options of `{context.command_path}` stand after its subcommand."
             as_json = error_json if given.get("as_json") else None
-            raise typer.Exit(refuse(UsageInvalid(said, hint=f"Move {flag} to the end."), as_json))
+            raise typer.Exit(refuse(UsageInvalid(message, hint=f"Move {flag} to the end."), as_json))
         return None
 
     first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
@@ -99,10 +99,12 @@ def for_terminal(command: Command) -> Callable[..., None]:
     for name, (parameter, kind) in command.parameters().items():
         row = row_of(kind)
         if isinstance(row, OptionGroup):
-            parameters += [_parameter(one.name, _typer_type(one), typed(one), None) for one in row.rows]
+            parameters += [
+                _parameter(option.name, _typer_type(option), typed(option), None) for option in row.rows
+            ]
         else:
-            own, about = _taken(kind, row, parameter)
-            parameters.append(_parameter(name, own, about, parameter.default))
+            typer_type, about = _taken(kind, row, parameter)
+            parameters.append(_parameter(name, typer_type, about, parameter.default))
     if command.takes_healkit:
         parameters.append(_parameter("db", str | None, typed(DB), None))
     if command.json:
@@ -123,10 +125,10 @@ def _taken(kind: object, row: Option | None, parameter: inspect.Parameter) -> tu
     """Return what typer reads a parameter as: where the command gets something else, the row says what is typed."""
     if row is None:
         return kind, None
-    own = get_args(kind)[0]
+    typer_type = get_args(kind)[0]
     if row.read is not None:
-        own = _typer_type(row) if parameter.default is None else row.type
-    return own, typed(row)
+        typer_type = _typer_type(row) if parameter.default is None else row.type
+    return typer_type, typed(row)
 
 
 def _typer_type(row: Option) -> Any:
@@ -139,11 +141,11 @@ def typed(row: Option) -> Any:
     limits = {"min": row.least, "max": row.most}
     more = {name: limit for name, limit in limits.items() if limit is not None}
     about: dict[str, Any] = {"metavar": row.metavar or None, "help": f"{text[0].upper()}{text[1:]}", **more}
-    shown = row.default_help or row.both or bool(row.default)
+    show_default = row.default_help or row.both or bool(row.default)
     if row.positional:
-        return typer.Argument(**about, show_default=shown)
+        return typer.Argument(**about, show_default=show_default)
     flag = f"{row.long_flag}/--no-{row.long_flag.removeprefix('--')}" if row.both else row.long_flag
-    return typer.Option(flag, **about, show_default=shown)
+    return typer.Option(flag, **about, show_default=show_default)
 
 
 def show(answer: Answer, as_json: bool) -> None:
@@ -166,13 +168,13 @@ def _put_answer(answer: Answer) -> None:
         from healkit.core.rendering import plain
         from healkit.core.rendering.to_text import text_of
 
-        shown = answer.shown()
-        if isinstance(shown, str):
-            put(shown)
+        document = answer.shown()
+        if isinstance(document, str):
+            put(document)
         elif answer.clipped:
-            put(plain.clipped(text_of(shown), terminal_width()))
+            put(plain.clipped(text_of(document), terminal_width()))
         else:
-            put(text_of(shown, terminal_width() if answer.table else None))
+            put(text_of(document, terminal_width() if answer.table else None))
 
 
 def error_json(error: HealkitError) -> dict[str, Any]:

@@ -51,11 +51,11 @@ def run_demo(console: Console, healkit: Healkit) -> bool:
         console.print()
         console.rule(Text(f"{number}. {title}", style="bold"), align="left", style="dim")
         try:
-            said = step()
+            sentence = step()
         except (StepFailed, HealkitError) as error:
             console.print(Text(f"{cross} Step {number} did not do what it says: {error}", style="bold red"))
             return False
-        console.print(Text(f"{tick} {said}", style="green"))
+        console.print(Text(f"{tick} {sentence}", style="green"))
     console.print()
     console.print(
         Text("The failures were recorded, found and fixed, and each fix was checked.", style="bold")
@@ -191,9 +191,9 @@ class FirstRepair(Chapter):
         self.say("hk.log.query(limit=3)")
         rows = list(self.healkit.log.query(limit=3))[::-1]
         self.show(_log_table(rows), "oldest first")
-        told = [(row.tool_name, row.revision, row.status) for row in rows]
+        actual = [(row.tool_name, row.revision, row.status) for row in rows]
         expected = [(TOOL, 1, "FAILURE"), ("get_last_error", 1, "SUCCESS"), (TOOL, 2, "SUCCESS")]
-        check(told == expected, f"the log says {told}")
+        check(actual == expected, f"the log says {actual}")
         check("ZeroDivisionError" in (rows[0].error_traceback or ""), "the failure's row holds no traceback")
         return "Three runs, three rows: the failure with its traceback, the question, the fixed tool."
 
@@ -291,7 +291,7 @@ class SelfHealing(Chapter):
             self.console.print(_report_row(report, broken.ename or "a wrong result"))
             cured += report.verdict_code == "cured"
         check(cured == len(GALLERY), f"{cured} of {len(GALLERY)} were fixed")
-        rest = sum(other.type == "python" for other in LESSONS) - len(GALLERY)
+        rest = sum(candidate.type == "python" for candidate in LESSONS) - len(GALLERY)
         return (
             f"{cured} of {cured} are fixed with no regressions, without a model or a network. "
             f"The other {rest}: lesson 5 of `healkit lab`."
@@ -314,12 +314,12 @@ class SelfHealing(Chapter):
         """Step 9: the examples leave something open, and the smallest input that shows it is asked about."""
         self.show(syntax(DISCOUNT, "python"), "discount v1")
         self.healkit.vault.add("discount", DISCOUNT, examples=DISCOUNT_EXAMPLES)
-        asked: list[Question] = []
+        questions: list[Question] = []
 
         def answer(question: Question) -> Answer:
             from healkit.parts.heal.questions import Answer
 
-            asked.append(question)
+            questions.append(question)
             right = 20 if question.arguments["items"] >= 10 else 0
             choices = " or ".join(choice.text for choice in question.choices)
             self.console.print(Text(f"?  {question.call} gives {choices}. What is right?   {right}"))
@@ -328,11 +328,11 @@ class SelfHealing(Chapter):
         self.say('hk.heal("discount", auto=True, ask=…)')
         report = self.healkit.heal("discount", advisors=_ADVISORS, auto=True, budget_s=_BUDGET_S, ask=answer)
         check(report.outcome == "kept", f"it ended {report.outcome}: {report.reason}")
-        check(bool(asked), "no question was asked")
+        check(bool(questions), "no question was asked")
         assert report.best is not None
         self.show(syntax(report.best.diff, "diff"), report.verdict)
         examples = len(self.healkit.vault.get("discount").examples)
-        check(examples == len(DISCOUNT_EXAMPLES) + len(asked), f"the tool has {examples} examples")
+        check(examples == len(DISCOUNT_EXAMPLES) + len(questions), f"the tool has {examples} examples")
         return "The answers are examples of the tool now, and are not asked again."
 
     def heal(self, tool: str, arguments: object) -> HealReport:

@@ -106,10 +106,10 @@ def report_json(report: HealReport) -> Json:
 
 def _advisors(text: str, *, alone: bool) -> list[str | Advisor]:
     """Read the advisors' names; `person` is an editor, which needs a person at the terminal."""
-    found: list[str | Advisor] = []
+    advisors: list[str | Advisor] = []
     for name in filter(None, (part.strip() for part in text.split(","))):
         if name != "person":
-            found.append(name)
+            advisors.append(name)
             continue
         if alone:
             raise UsageInvalid(
@@ -117,8 +117,8 @@ def _advisors(text: str, *, alone: bool) -> list[str | Advisor]:
             )
         from healkit.parts.heal.advisors.simple import PersonAdvisor
 
-        found.append(PersonAdvisor(_edit))
-    return found
+        advisors.append(PersonAdvisor(_edit))
+    return advisors
 
 
 def _edit(case: Case, code: str, problem: str) -> str | None:

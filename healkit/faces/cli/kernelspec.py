@@ -35,11 +35,11 @@ def list_kernels() -> Answer:
     """List the restricted kernels that Jupyter finds here."""
     from healkit.parts.kernels import kernelspec
 
-    found = kernelspec.installed()
+    folders = kernelspec.installed()
     return Answer(
-        said="\n".join(f"{folder.name}  {folder}" for folder in found)
+        said="\n".join(f"{folder.name}  {folder}" for folder in folders)
         or "No restricted kernel is installed. healkit kernelspec install --user installs one.",
-        data=lambda: [{"name": folder.name, "path": str(folder)} for folder in found],
+        data=lambda: [{"name": folder.name, "path": str(folder)} for folder in folders],
     )
 
 
@@ -60,11 +60,11 @@ def install(
     """
     from healkit.parts.kernels import kernelspec
 
-    given = {"read": _paths(read), "write": _paths(write), "memory_mb": memory, "cpu_s": cpu}
-    grants = {key: value for key, value in given.items() if value}
+    options = {"read": _paths(read), "write": _paths(write), "memory_mb": memory, "cpu_s": cpu}
+    grants = {key: value for key, value in options.items() if value}
     folder = _folder(user, sys_prefix, prefix) or kernelspec.kernels_folder()
     target = kernelspec.install(kernelspec.kernel_json(display_name, grants), name, folder)
-    told = [
+    lines = [
         f"  {key}  {', '.join(map(_explained, value)) if isinstance(value, list) else value}"
         for key, value in grants.items()
     ]
@@ -72,7 +72,7 @@ def install(
         f"Jupyter does not take it from {target.parent} yet: put {target.parent.parent} into JUPYTER_PATH."
     )
     return Answer(
-        said="\n".join([f"{display_name} installed as {target.name}", *told]),
+        said="\n".join([f"{display_name} installed as {target.name}", *lines]),
         data=lambda: {"name": target.name, "path": str(target), "grants": grants},
         notes=() if kernelspec.is_found(target) else [unseen],
     )

@@ -83,8 +83,8 @@ COMMANDS = {"lab": Command(lab, json=False, passes_on=True), "page": Command(pag
 
 def seeded(healkit: Healkit) -> str:
     """Seed a vault that has no tools; return what was done, in words. Your own vault is not filled with lessons."""
-    if own := len(healkit.vault.list()):
-        return f"{count(own, 'tool')}; healkit seed adds those of the lessons"
+    if tool_count := len(healkit.vault.list()):
+        return f"{count(tool_count, 'tool')}; healkit seed adds those of the lessons"
     return str(healkit.seed())
 
 
@@ -106,8 +106,8 @@ def own_folder(folder: Path) -> Place:
     when the lessons are new there.
     """
     if (folder / _CHECKOUT.name / _FIRST).is_file():  # a checkout, which has them
-        said = f"Your folder {folder}, with the lessons in {_CHECKOUT.name}."
-        return Place(folder, f"{_CHECKOUT.name}/{_FIRST}", said)
+        sentence = f"Your folder {folder}, with the lessons in {_CHECKOUT.name}."
+        return Place(folder, f"{_CHECKOUT.name}/{_FIRST}", sentence)
     lessons, source = folder / LESSONS, _source()
     if source is None:
         return Place(folder, "", f"Your folder {folder}.")
@@ -191,8 +191,8 @@ def _of_server(*, port: int | None, browser: bool, extra: list[str]) -> list[str
 
 def start_lab(url: str, words: list[str]) -> NoReturn:
     """Become JupyterLab. The user's own configuration is read as ever, and none of it is written."""
-    found = os.environ.get("JUPYTER_CONFIG_PATH")
-    config = os.pathsep.join([found, str(_CONFIG)] if found else [str(_CONFIG)])
+    previous = os.environ.get("JUPYTER_CONFIG_PATH")
+    config = os.pathsep.join([previous, str(_CONFIG)] if previous else [str(_CONFIG)])
     become(url, words, JUPYTER_CONFIG_PATH=config)
 
 

@@ -124,11 +124,11 @@ def _configuration(
     if "@" in url:
         wrong("The database's URL holds a user or password, which a configuration file should not.",
               "Set HEALKIT_DB in the client's environment instead, and leave out --db.")  # fmt: skip
-    given = ["--persona", persona] if persona != "default" else []
-    given += ["--tools", tools] if tools != "*" else []
-    given += ["--requests-only"] if requests_only else []
-    given += ["--demo"] if demo else []
-    line, where = configuration(client, given, url)
+    arguments = ["--persona", persona] if persona != "default" else []
+    arguments += ["--tools", tools] if tools != "*" else []
+    arguments += ["--requests-only"] if requests_only else []
+    arguments += ["--demo"] if demo else []
+    line, where = configuration(client, arguments, url)
     return Answer(
         text=line, notes=["Run it in a terminal." if where == "a shell" else f"It goes into {where}."]
     )

@@ -64,9 +64,9 @@ def run(
     with open_healkit(db, create=False) as healkit:
         if rest:
             schema = healkit.vault.get(name, in_label or persona).input_schema
-            free = (one for one in schema.get("properties", {}) if one not in texts)
+            free = (parameter for parameter in schema.get("properties", {}) if parameter not in texts)
             named = [f"{next(free, 'NAME')}={shlex.quote(text)}" for text in rest]
-            named += [f"{one}={shlex.quote(text)}" for one, text in texts.items()]
+            named += [f"{parameter}={shlex.quote(text)}" for parameter, text in texts.items()]
             wrong(
                 f"Arguments need names: healkit run {tool} {' '.join(named)}.",
                 "Or give --args with a JSON object.",
@@ -155,9 +155,9 @@ def _outcome(execution: Execution) -> Json:
 
 def refusal(error: HealkitError) -> Json:
     """Return a call that ran nothing in the form of an outcome; its row, if it has one, says FAILURE too."""
-    told = {"code": error.code, "ename": type(error).__name__, "evalue": str(error), "traceback": ""}
+    failure = {"code": error.code, "ename": type(error).__name__, "evalue": str(error), "traceback": ""}
     nothing = dict.fromkeys(("trace_id", "duration_ms", "isolation"))
-    return {"status": "FAILURE", "value": None, "log_id": error.log_id, **nothing, "error": told}
+    return {"status": "FAILURE", "value": None, "log_id": error.log_id, **nothing, "error": failure}
 
 
 COMMANDS = {"run": Command(run, refusal=refusal), "demo": Command(demo, json=False)}
@@ -166,8 +166,8 @@ COMMANDS = {"run": Command(run, refusal=refusal), "demo": Command(demo, json=Fal
 def _print_value(value: object) -> None:
     """Print text as it is, anything else as JSON, and None not at all, as a Python prompt does."""
     if isinstance(value, str):
-        shown = drawn(value)
-        typer.echo(f"{shown}{_COLOURS_OFF}" if _coloured_at_end(shown, before=False) else shown)
+        safe_text = drawn(value)
+        typer.echo(f"{safe_text}{_COLOURS_OFF}" if _coloured_at_end(safe_text, before=False) else safe_text)
     elif value is not None:
         print_json(value, whole=True)
 
@@ -189,11 +189,13 @@ class _Outputs:
         else:
             text, stream = output.get("data", {}).get("text/plain", ""), self._stdout
             text = f"{text}\n" if text else ""
-        shown = drawn(text if isinstance(text, str) else "".join(text))
-        (self._coloured.add if _coloured_at_end(shown, stream in self._coloured) else self._coloured.discard)(
-            stream
-        )
-        stream.write(shown)
+        safe_text = drawn(text if isinstance(text, str) else "".join(text))
+        (
+            self._coloured.add
+            if _coloured_at_end(safe_text, stream in self._coloured)
+            else self._coloured.discard
+        )(stream)
+        stream.write(safe_text)
         stream.flush()
 
     def end(self) -> None:

@@ -81,20 +81,20 @@ def setup(
             f"Cannot {'remove' if remove else 'write'} {str(file)!r}: {error.strerror}."
         ) from None
     if remove:
-        said = (
+        sentence = (
             "healkit is no longer loaded in every notebook. Removed: "
             if changed
             else "There was nothing to take back: no "
         )
     else:
-        said = (
+        sentence = (
             "healkit is loaded in every notebook from now on, and "
             if changed
             else "healkit is loaded in every notebook already, "
         )
-        said += "in running kernels after a restart. Written: " if changed else "by "
+        sentence += "in running kernels after a restart. Written: " if changed else "by "
     return Answer(
-        said=f"{said}{file}", data=lambda: {"path": str(file), "loads": not remove, "changed": changed}
+        said=f"{sentence}{file}", data=lambda: {"path": str(file), "loads": not remove, "changed": changed}
     )
 
 

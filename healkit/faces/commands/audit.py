@@ -37,34 +37,37 @@ _HEAD = Option(
 
 def verify(healkit: Healkit, head: Annotated[AuditHead | None, _HEAD] = None) -> Answer:
     """Check entries, and the files that they name. Exit 0: all are as they were; 1: the first that is not is named."""
-    found = healkit.audit.verify(head)
+    verification = healkit.audit.verify(head)
     return Answer(
-        lambda: audit.verification(found),
-        lambda: {"ok": found.ok, **msgspec.to_builtins(found)},
-        exit_code=OK if found.ok else FAILED,
+        lambda: audit.verification(verification),
+        lambda: {"ok": verification.ok, **msgspec.to_builtins(verification)},
+        exit_code=OK if verification.ok else FAILED,
     )
 
 
 def head(healkit: Healkit) -> Answer:
     """Print the end of the chain, to be kept elsewhere: `healkit audit verify --head WORD` checks it later."""
-    found = healkit.audit.head()
-    return Answer(said=f"{found.chain}:{found.entries}:{found.hash}", data=lambda: msgspec.to_builtins(found))
+    chain_head = healkit.audit.head()
+    return Answer(
+        said=f"{chain_head.chain}:{chain_head.entries}:{chain_head.hash}",
+        data=lambda: msgspec.to_builtins(chain_head),
+    )
 
 
 def show(healkit: Healkit, execution: Annotated[str, _EXECUTION]) -> Answer:
     """Show the entries of one execution."""
-    found = healkit.audit.get(execution)
-    if not found:
+    entries = healkit.audit.get(execution)
+    if not entries:
         raise _unknown(execution)
-    return Answer(lambda: audit.listing(found), lambda: msgspec.to_builtins(found), table=True)
+    return Answer(lambda: audit.listing(entries), lambda: msgspec.to_builtins(entries), table=True)
 
 
 def summary(healkit: Healkit, execution: Annotated[str | None, _EXECUTION] = None) -> Answer:
     """Sum up one execution, or the whole audit: choices, corrections, failures, duration, tools."""
-    found = healkit.audit.summary(execution)
-    if execution is not None and not found.entries:
+    sums = healkit.audit.summary(execution)
+    if execution is not None and not sums.entries:
         raise _unknown(execution)
-    return Answer(lambda: audit.summary(found), lambda: msgspec.to_builtins(found))
+    return Answer(lambda: audit.summary(sums), lambda: msgspec.to_builtins(sums))
 
 
 def _all(healkit: Healkit) -> Answer:

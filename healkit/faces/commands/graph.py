@@ -16,8 +16,8 @@ def graph(
     healkit: Healkit, tool: Annotated[str | None, word("a tool: only what it goes with", "TOOL")] = None
 ) -> Answer:
     """Show which tools go together: which calls which, which comes after which, whose result goes into which."""
-    found = healkit.graph.drawn(tool)
-    return Answer(lambda: repr(found), lambda: [edge.to_json() for edge in found], clipped=True)
+    edges = healkit.graph.drawn(tool)
+    return Answer(lambda: repr(edges), lambda: [edge.to_json() for edge in edges], clipped=True)
 
 
 def suggest(
@@ -27,9 +27,12 @@ def suggest(
     limit: Annotated[int, options.SUGGESTED] = options.SUGGESTED.default,
 ) -> Answer:
     """Suggest tools to call, for an intent or after other calls, and say why."""
-    found = healkit.suggest(intent, after=after or (), k=limit)
-    rows: list[dict[str, Any]] = [{"tool": one.tool, "share": one.share, "why": one.why} for one in found]
-    return Answer(lambda: repr(found), lambda: rows, clipped=True)
+    suggestions = healkit.suggest(intent, after=after or (), k=limit)
+    rows: list[dict[str, Any]] = [
+        {"tool": suggestion.tool, "share": suggestion.share, "why": suggestion.why}
+        for suggestion in suggestions
+    ]
+    return Answer(lambda: repr(suggestions), lambda: rows, clipped=True)
 
 
 COMMANDS = {"graph": Command(graph), "suggest": Command(suggest)}

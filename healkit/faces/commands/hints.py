@@ -30,8 +30,8 @@ class _Said(NamedTuple):
 
 
 _TABLE = tuple(
-    (re.compile(said.python), said)
-    for said in (
+    (re.compile(phrase.python), phrase)
+    for phrase in (
         _Said(r"hk\.views\.list\(\)", "healkit views", "%views"),
         _Said(r"hk\.views\.remove\('(\S+)'\)", r"healkit views remove \1", r"\g<0>"),
         _Said(r"hk\.views\.remove\b(?!\()", "healkit views remove NAME", r"\g<0>"),
@@ -93,8 +93,8 @@ _TABLE = tuple(
 
 def rephrased(text: str, face: Face) -> str:
     """Return the text with each next step as that face types it."""
-    for pattern, said in _TABLE:
-        text = pattern.sub(said.terminal if face == "terminal" else said.notebook, text)
+    for pattern, phrase in _TABLE:
+        text = pattern.sub(phrase.terminal if face == "terminal" else phrase.notebook, text)
     return text
 
 
@@ -117,8 +117,8 @@ def rephrase(error: HealkitError, face: Face, command: str) -> None:
     command: the command or magic that was typed.
     """
     error.message, error.hint = rephrased(error.message, face), rephrased(error.hint, face)
-    told = f"{error.message} {error.hint}"
+    text = f"{error.message} {error.hint}"
     lead = "healkit " if face == "terminal" else "%"
-    if isinstance(error, _OF_A_LINE) and lead not in told and "Did you mean" not in told:
+    if isinstance(error, _OF_A_LINE) and lead not in text and "Did you mean" not in text:
         end = "" if not error.hint or error.hint.rstrip().endswith((".", "?", ":", "}")) else "."
         error.hint = f"{error.hint}{end} {command} --help shows what it takes.".lstrip()

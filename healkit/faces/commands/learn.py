@@ -31,8 +31,8 @@ def show(healkit: Healkit) -> Answer:
 
 def report(healkit: Healkit) -> Answer:
     """Show for each tool whether its failures can be foreseen, measured on its own record."""
-    found = healkit.learning.report()
-    return Answer(found.card, lambda: [dataclasses.asdict(row) for row in found], table=True)
+    measurements = healkit.learning.report()
+    return Answer(measurements.card, lambda: [dataclasses.asdict(row) for row in measurements], table=True)
 
 
 def rebuild(healkit: Healkit) -> Answer:

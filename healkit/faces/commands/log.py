@@ -69,19 +69,19 @@ def listing(
 
 def grouped(healkit: Healkit, filters: Filters, limit: int, ask: str = "") -> Answer:
     """List groups of failures; `ask` lists the refused ones that are left out, where the list itself says so."""
-    found = healkit.log.groups(**filters.given, limit=limit)
-    groups = healkit.history.shown_groups(found.rows)
+    page = healkit.log.groups(**filters.given, limit=limit)
+    groups = healkit.history.shown_groups(page.rows)
     return Answer(
-        lambda: listings.groups(groups, left_out=found.left_out if ask else 0, ask=ask),
+        lambda: listings.groups(groups, left_out=page.left_out if ask else 0, ask=ask),
         lambda: [*map(dataclasses.asdict, groups)],
         table=True,
-        notes=_refused(found.left_out),
+        notes=_refused(page.left_out),
     )
 
 
 def tallied(healkit: Healkit, filters: Filters, by: Sequence[str] = ()) -> Answer:
     """List tools' sums, which are kept beside the log."""
-    if unknown := [each for each in by if each not in _BY]:
+    if unknown := [column for column in by if column not in _BY]:
         wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
     sums = healkit.log.summary(**filters.given, by=list(by)).rows
     return Answer(
@@ -115,8 +115,8 @@ def export(
             notes=[f"{count(hidden, 'secret')} hidden: the replay may end otherwise."] if hidden else (),
         )
     written = healkit.log.export(file, overwrite=force, **filters.given)
-    said = f"{count(written, 'execution')} written to {file}"
-    return Answer(said=said, data=lambda: {"file": file, "executions": written})
+    sentence = f"{count(written, 'execution')} written to {file}"
+    return Answer(said=sentence, data=lambda: {"file": file, "executions": written})
 
 
 def replay(
@@ -168,10 +168,10 @@ def prune(
 
 def show(healkit: Healkit, row: Annotated[int, word("the number of the row in the log", "ROW")]) -> Answer:
     """Show one execution in full, with its traceback; `healkit log ROW` does too."""
-    found = healkit.execution(row)
-    if found is None:
+    execution = healkit.execution(row)
+    if execution is None:
         wrong(f"There is no log row {row}.", "hk.executions() lists the newest.")
-    return Answer(lambda: _in_full(found), lambda: execution_json(found))
+    return Answer(lambda: _in_full(execution), lambda: execution_json(execution))
 
 
 def errors(
@@ -192,13 +192,13 @@ def errors(
     notes = () if last else _refused(healkit.log.count_refused(filters=filters))
 
     def data() -> object:
-        found = [execution_json(one) for one in rows]
-        return (found[0] if found else None) if last else found
+        records = [execution_json(row) for row in rows]
+        return (records[0] if records else None) if last else records
 
     if not rows:
         report = healkit.last_error_report(tool)
-        said = report if report.startswith("No errors found") else "No errors found that match."
-        return Answer(said=said, data=data, notes=notes)
+        message = report if report.startswith("No errors found") else "No errors found that match."
+        return Answer(said=message, data=data, notes=notes)
     if not last:
         return Answer(lambda: listings.executions(rows), data, table=True, notes=notes)
     newest = (None if rows[0].log_id is None else healkit.execution(rows[0].log_id)) or rows[0]

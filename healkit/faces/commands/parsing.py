@@ -90,10 +90,10 @@ def value_of(text: str) -> Any:
 
 def given_arguments(as_json: str | None, assigned: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `--args` and of `key=value` words together; raise `UsageInvalid` for one given twice."""
-    given = {} if as_json is None else parse_arguments(as_json)
-    if both := sorted(given.keys() & assigned.keys()):
+    arguments = {} if as_json is None else parse_arguments(as_json)
+    if both := sorted(arguments.keys() & assigned.keys()):
         raise UsageInvalid(f"{both[0]!r} is given twice: in --args and as {both[0]}=….")
-    return {**given, **assigned}
+    return {**arguments, **assigned}
 
 
 #: JSON Schema's type → a value that shows how one is typed.
@@ -106,12 +106,16 @@ def sample_call(entry: VaultEntry, *, quote: Callable[[Any], str]) -> str:
     quote: writes a value as the face reads it.
     """
     for example in entry.examples:
-        given = example.get("arguments")
-        if isinstance(given, dict) and all(map(str.isidentifier, given)) and values.is_plain(given):
-            return "".join(f" {name}={quote(value)}" for name, value in given.items())
-    known = entry.input_schema.get("properties", {})
+        arguments = example.get("arguments")
+        if (
+            isinstance(arguments, dict)
+            and all(map(str.isidentifier, arguments))
+            and values.is_plain(arguments)
+        ):
+            return "".join(f" {name}={quote(value)}" for name, value in arguments.items())
+    properties = entry.input_schema.get("properties", {})
     wanted = entry.input_schema.get("required", [])
-    kinds = {name: known.get(name, {}) for name in wanted}
+    kinds = {name: properties.get(name, {}) for name in wanted}
     samples = {
         name: None if "format" in of else _SAMPLES.get(str(of.get("type"))) for name, of in kinds.items()
     }
@@ -163,14 +167,14 @@ def read_steps(text: str, source: str) -> list[Any]:
 
 def read_aliases(words: Sequence[str] | None) -> dict[str, list[str]]:
     """Read `META=FB,Facebook`, any number of times, as the other names of each entity."""
-    found: dict[str, list[str]] = {}
+    aliases: dict[str, list[str]] = {}
     for word in words or ():
-        name, _, others = word.partition("=")
-        listed = split_commas(others)
+        name, _, alias_text = word.partition("=")
+        listed = split_commas(alias_text)
         if not name.strip() or not listed:
             raise UsageInvalid(f"Not an alias: {word!r}.", hint="Write NAME=A,B, such as META=FB,Facebook.")
-        found.setdefault(name.strip(), []).extend(listed)
-    return found
+        aliases.setdefault(name.strip(), []).extend(listed)
+    return aliases
 
 
 def split_commas(text: str) -> list[str]:
@@ -217,15 +221,15 @@ def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Fil
     texts = {
         name: str(options[name]).strip() for name in FILTER_NAMES if options.get(name) not in (None, False)
     }
-    found: dict[str, Any] = {name: text for name, text in texts.items() if text}
-    if Filters(status=found.get("status")).status not in (None, *STATUSES):
-        raise UsageInvalid(f"Not a status: {found['status']!r}.", hint=f"Write {', '.join(STATUSES)}.")
+    filters: dict[str, Any] = {name: text for name, text in texts.items() if text}
+    if Filters(status=filters.get("status")).status not in (None, *STATUSES):
+        raise UsageInvalid(f"Not a status: {filters['status']!r}.", hint=f"Write {', '.join(STATUSES)}.")
     for name in ("since", "until"):
-        if name in found:
-            found[name] = parse_since(found[name])
+        if name in filters:
+            filters[name] = parse_since(filters[name])
     if whole_days and re.fullmatch(r"\d{4}-\d\d-\d\d", texts.get("until", "")):
-        found["until"] = date.fromisoformat(texts["until"]) + timedelta(days=1)
-    return Filters(**{**found, "tried": "tried" in found})
+        filters["until"] = date.fromisoformat(texts["until"]) + timedelta(days=1)
+    return Filters(**{**filters, "tried": "tried" in filters})
 
 
 def check_tallied(filters: Filters, *, group: bool, summary: bool, **more: bool) -> None:
@@ -235,9 +239,9 @@ def check_tallied(filters: Filters, *, group: bool, summary: bool, **more: bool)
     """
     flag = "--summary" if summary else "--group"
     beyond = filters.given.keys() - set(SUMMARY_FILTERS if summary else GROUP_FILTERS)
-    other = {"group": group and summary, "trials": filters.tried, **more}
-    if left := sorted({*beyond, *(name for name, given in other.items() if given)}):
-        first = "group" if group and summary else left[0]
+    extras = {"group": group and summary, "trials": filters.tried, **more}
+    if refused := sorted({*beyond, *(name for name, is_given in extras.items() if is_given)}):
+        first = "group" if group and summary else refused[0]
         raise UsageInvalid(f"--{first} cannot be combined with {flag}.")
 
 

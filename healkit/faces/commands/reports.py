@@ -28,11 +28,11 @@ def status(healkit: Healkit) -> Answer:
     """Show where the database is, what is in it, which traces wait to be sent, and what is wrong, if anything."""
     from healkit.core.rendering import listings
 
-    found = healkit.status()
-    fields = {name: value for name, value in dataclasses.asdict(found).items() if name != "settings"}
+    report = healkit.status()
+    fields = {name: value for name, value in dataclasses.asdict(report).items() if name != "settings"}
     # The collector is there also where it is not set.
-    more = {"collector": "", **found.settings, "traces": msgspec.structs.asdict(found.traces)}
-    return Answer(lambda: listings.status(found), lambda: {**fields, **more})
+    more = {"collector": "", **report.settings, "traces": msgspec.structs.asdict(report.traces)}
+    return Answer(lambda: listings.status(report), lambda: {**fields, **more})
 
 
 def doctor(db: Annotated[str | None, DB] = None) -> Answer:
@@ -49,13 +49,18 @@ def doctor(db: Annotated[str | None, DB] = None) -> Answer:
     try:
         url, chosen = choice(db)
         with open_healkit(url, create=False) as healkit:
-            found = healkit.status()
-        database = {"url": found.url, "chosen": chosen, "trusted": found.trust, "problem": found.problem}
-        said = found.problem or f"({chosen}; trusted: {found.trust})"
+            database_status = healkit.status()
+        database = {
+            "url": database_status.url,
+            "chosen": chosen,
+            "trusted": database_status.trust,
+            "problem": database_status.problem,
+        }
+        summary = database_status.problem or f"({chosen}; trusted: {database_status.trust})"
     except DatabaseError as error:
         database = {"url": shown_url(db or ""), "problem": str(error)}
-        said = str(error)
-    line = " ".join(f"Database: {database['url']} {said}".split())
+        summary = str(error)
+    line = " ".join(f"Database: {database['url']} {summary}".split())
     return Answer(
         lambda: f"{text_of(listings.doctor(report))}\n{line}",
         lambda: {**dataclasses.asdict(report), "ok": report.ok, "database": database},

@@ -26,9 +26,9 @@ def list_requests(
     limit: Annotated[int, options.LIMIT] = 50,
 ) -> Answer:
     """List all requests: those that wait first, then the decided ones, newest first."""
-    found = healkit.requests.list(tool, state="pending" if pending else None, limit=limit)
+    requests = healkit.requests.list(tool, state="pending" if pending else None, limit=limit)
     return Answer(
-        lambda: render_requests.requests(found), lambda: [*map(_json, found)], exact=CODE, table=True
+        lambda: render_requests.requests(requests), lambda: [*map(_json, requests)], exact=CODE, table=True
     )
 
 
@@ -42,7 +42,7 @@ def accept(healkit: Healkit, number: Number, *, program: str) -> Answer:
     request = healkit.requests.accept(number)
     active = healkit.vault.get(request.tool_name, request.persona).revision
     name, persona = request.tool_name, request.persona
-    became, now = (revision_label(name, persona, one) for one in (request.revision, active))
+    became, now = (revision_label(name, persona, revision) for revision in (request.revision, active))
     by_now = f"; {now} is active by now" if active != request.revision else ""
     return _answer(healkit, request, program, f"Request {number} accepted: it is {became}{by_now}")
 
@@ -63,8 +63,8 @@ def _answer(healkit: Healkit, request: PatchRequest, program: str, said: str = "
     if program == "%":
         active = healkit.vault.get(request.tool_name, request.persona).revision
         return Answer(lambda: render_requests.request(request, active=active))
-    shown = None if said else lambda: render_requests.request(request, "terminal")
-    return Answer(shown, lambda: _json(request), said=said, exact=CODE)
+    card = None if said else lambda: render_requests.request(request, "terminal")
+    return Answer(card, lambda: _json(request), said=said, exact=CODE)
 
 
 def _json(request: PatchRequest) -> Json:

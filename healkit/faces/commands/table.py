@@ -80,11 +80,11 @@ class Command:
     def parameters(self) -> dict[str, tuple[inspect.Parameter, object]]:
         """Return what may be typed: each parameter with its type, which has the row of its option."""
         names = dict(self.function.__globals__)
-        given = inspect.signature(self.function).parameters.values()
+        parameters = inspect.signature(self.function).parameters.values()
         return {
-            one.name: (one, eval(one.annotation, names))  # noqa: S307 - an annotation of ours, as typing evaluates it
-            for one in given
-            if one.name not in _FROM_THE_FACE
+            parameter.name: (parameter, eval(parameter.annotation, names))  # noqa: S307 - an annotation of ours, as typing evaluates it
+            for parameter in parameters
+            if parameter.name not in _FROM_THE_FACE
         }
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,15 +103,15 @@ class Command:
         """Answer a magic: words stand for what has no flag; a flag that was not given is None there."""
         rows = {name: row_of(kind) for name, (_, kind) in self.parameters().items()}
         named = dict(zip([name for name, row in rows.items() if _is_word(row)], words, strict=False))
-        given = {
+        flag_values = {
             name: value for name, value in flags.items() if value is not None and not _is_word(rows.get(name))
         }
-        return self.function(healkit, **self.read({**given, **named}), **self.of_face("%"))
+        return self.function(healkit, **self.read({**flag_values, **named}), **self.of_face("%"))
 
     def of_face(self, program: str, **more: object) -> dict[str, Any]:
         """Return what the function gets of the face, as far as it asks for it: `program` is its first word."""
-        asked = inspect.signature(self.function).parameters
-        return {name: value for name, value in {"program": program, **more}.items() if name in asked}
+        parameters = inspect.signature(self.function).parameters
+        return {name: value for name, value in {"program": program, **more}.items() if name in parameters}
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,10 @@ class Group:
 def row_of(kind: object) -> Option | OptionGroup | None:
     """Return the row that a parameter's type has, if any."""
     if get_origin(kind) is Annotated:
-        return next((one for one in get_args(kind)[1:] if isinstance(one, Option | OptionGroup)), None)
+        return next(
+            (annotation for annotation in get_args(kind)[1:] if isinstance(annotation, Option | OptionGroup)),
+            None,
+        )
     return None
 
 

@@ -35,11 +35,12 @@ Limit = Annotated[int, options.LIMIT.replace(help="at most so many runs", metava
 
 def list_runs(limit: Limit = 20, db: Db = None) -> Answer:
     """List the recorded runs, newest first."""
-    found = [read_run(path) for path in run_folders(_runs_dir(db))[: -limit - 1 : -1]]
+    recorded_runs = [read_run(path) for path in run_folders(_runs_dir(db))[: -limit - 1 : -1]]
     return Answer(
-        lambda: runs.listing(found),
+        lambda: runs.listing(recorded_runs),
         lambda: [
-            {"path": str(run.path), "events": len(run.events), "finished": run.finished} for run in found
+            {"path": str(run.path), "events": len(run.events), "finished": run.finished}
+            for run in recorded_runs
         ],
         table=True,
     )
@@ -54,8 +55,8 @@ def show(
     read = _validated(run, db)
     if not story:
         return Answer(lambda: runs.card(read), lambda: _run_json(read), table=True)
-    told = timeline.story_of(read)
-    return Answer(lambda: timeline.card(told), lambda: told, clipped=True)
+    run_story = timeline.story_of(read)
+    return Answer(lambda: timeline.card(run_story), lambda: run_story, clipped=True)
 
 
 def validate(run: RunName = "last", db: Db = None) -> Answer:
@@ -75,11 +76,11 @@ def diff(
     db: Db = None,
 ) -> Answer:
     """Show where two runs differ, event by event. Exit 0: they are the same; 1: they differ."""
-    found = diff_runs(*(read_run(_folder(run, db)) for run in (left, right)))
+    comparison = diff_runs(*(read_run(_folder(run, db)) for run in (left, right)))
     return Answer(
-        lambda: runs.diff(found),
-        lambda: {"same": found.same, "differences": msgspec.to_builtins(found.differences)},
-        exit_code=FAILED if found.differences else OK,
+        lambda: runs.diff(comparison),
+        lambda: {"same": comparison.same, "differences": msgspec.to_builtins(comparison.differences)},
+        exit_code=FAILED if comparison.differences else OK,
     )
 
 
@@ -130,9 +131,9 @@ def _folder(run: str, db: str | None) -> Path:
         return find_run(_runs_dir(db), run)
     with contextlib.closing(database):
         # A table of another's may be a view that never ends.
-        known = database.trusted or not database.strange_parts()
+        is_safe = database.trusted or not database.strange_parts()
         is_own = lambda run_id: bool(database.fetch(_IS_OWN, run=run_id))  # noqa: E731 - asked of each folder
-        return find_run(_runs_dir(db), run, *([is_own] if known else []))
+        return find_run(_runs_dir(db), run, *([is_own] if is_safe else []))
 
 
 _IS_OWN = """SELECT 1 FROM executionlog WHERE run_id = :run UNION ALL

@@ -36,12 +36,12 @@ def trust(
         now = dataclasses.replace(before, why=database.why_trusted)
     finally:
         database.close()
-    said = ""
+    sentence = ""
     if remove:
-        said = f"{now.place} is not trusted{' any more' if before.why else ''}"
+        sentence = f"{now.place} is not trusted{' any more' if before.why else ''}"
     elif not show:
-        said = f"{now.place} is {'already ' if before.why else ''}trusted"
-    return Answer(lambda: listings.trust(now), lambda: _json(now), said=said)
+        sentence = f"{now.place} is {'already ' if before.why else ''}trusted"
+    return Answer(lambda: listings.trust(now), lambda: _json(now), said=sentence)
 
 
 def _json(report: TrustReport) -> Json:

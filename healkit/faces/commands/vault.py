@@ -147,13 +147,13 @@ def switch(
     ] = None,
 ) -> Answer:
     """Turn a tool's switches: whether its contents are on record, whether it has side effects."""
-    given = {"log": log, "side_effects": side_effects}
+    flags = {"log": log, "side_effects": side_effects}
     entry = healkit.vault.set_flags(
-        name, persona, **{flag: value for flag, value in given.items() if value is not None}
+        name, persona, **{flag: value for flag, value in flags.items() if value is not None}
     )
-    kept = "kept on record" if entry.logged else "kept off the record"
+    record_state = "kept on record" if entry.logged else "kept off the record"
     effects = "has side effects" if entry.flags.get("side_effects") else "has no side effects"
-    return _saved(entry, f"{entry.label}: its contents are {kept}; {effects}")
+    return _saved(entry, f"{entry.label}: its contents are {record_state}; {effects}")
 
 
 def show(
@@ -206,10 +206,10 @@ def diff(
 ) -> Answer:
     """Show a unified diff of two revisions."""
     text = healkit.vault.diff(name, a, b, persona=persona)
-    told = {"tool_name": name, "persona": persona, "from": a, "to": b, "diff": text}
+    details = {"tool_name": name, "persona": persona, "from": a, "to": b, "diff": text}
     return Answer(
         lambda: listings.diff(name, text),
-        lambda: told,
+        lambda: details,
         text=text.rstrip("\n") or f"{name}: no difference.",
         exact=CODE,
     )
@@ -241,8 +241,8 @@ def rename(
     reason: Reason = "",
 ) -> Answer:
     """Give a tool another name, for all its personas; the old name still means it."""
-    entry, said = vault_edits.rename(healkit.vault, old, new, reason)
-    return _told([entry], said)
+    entry, sentence = vault_edits.rename(healkit.vault, old, new, reason)
+    return _told([entry], sentence)
 
 
 def remove(
@@ -254,14 +254,14 @@ def remove(
 
 def restore(healkit: Healkit, name: Name, persona: AnyPersona = None, reason: Reason = "") -> Answer:
     """Bring a removed tool back as it was."""
-    entry, said = vault_edits.restore(healkit.vault, name, persona, reason)
-    return _told([entry], said)
+    entry, sentence = vault_edits.restore(healkit.vault, name, persona, reason)
+    return _told([entry], sentence)
 
 
 def blame(healkit: Healkit, name: Name, persona: Persona = "default") -> Answer:
     """Show which revision brought the newest failure in, and which one resolved it."""
-    found = healkit.vault.blame(name, persona=persona)
-    return Answer(lambda: listings.blame(name, found), lambda: dataclasses.asdict(found))
+    report = healkit.vault.blame(name, persona=persona)
+    return Answer(lambda: listings.blame(name, report), lambda: dataclasses.asdict(report))
 
 
 def examples(
@@ -288,9 +288,11 @@ def examples(
         healkit.vault.set_examples(name, None if docstring else (), persona)
     for example in add or ():
         healkit.vault.add_example(name, example, persona)
-    found = healkit.vault.get(name, persona).examples
-    lines = [json.dumps(values.with_texts(example), ensure_ascii=False, default=str) for example in found]
-    return Answer(said="\n".join(lines) or f"{name} has no examples.", data=lambda: found)
+    stored_examples = healkit.vault.get(name, persona).examples
+    lines = [
+        json.dumps(values.with_texts(example), ensure_ascii=False, default=str) for example in stored_examples
+    ]
+    return Answer(said="\n".join(lines) or f"{name} has no examples.", data=lambda: stored_examples)
 
 
 GROUP = Group(

@@ -119,12 +119,12 @@ def undone_fix(vault: Vault, name: str, persona: str, code: str) -> UndoneFix | 
     active = exactly(vault, name, persona)
     if active is None or active.code == code:
         return None
-    saved = [one for one in vault.history(name, persona) if not one.draft]
-    older = [one.number for one in saved if one.code_hash == code_hash(code)]
-    fixes = [one for one in saved if older and one.number > older[-1] and _is_fix(one)]
+    saved = [revision for revision in vault.history(name, persona) if not revision.draft]
+    older = [revision.number for revision in saved if revision.code_hash == code_hash(code)]
+    fixes = [revision for revision in saved if older and revision.number > older[-1] and _is_fix(revision)]
     if not fixes:
         return None
-    return UndoneFix(active, older[-1], any(one.author in _HEALERS for one in fixes))
+    return UndoneFix(active, older[-1], any(fix.author in _HEALERS for fix in fixes))
 
 
 def _is_fix(revision: RevisionInfo) -> bool:
@@ -149,8 +149,10 @@ def rename(vault: Vault, old: str, new: str, reason: str = "") -> tuple[VaultEnt
     """Rename a tool; return its entry, and a line that says so and names who calls it by the old name."""
     callers = vault.callers(old)
     entry = vault.rename(old, new, reason=reason)
-    said = f"{old} is called {entry.tool_name} now, with its revisions and runs. The old name still means it"
-    return entry, f"{said}.{_called_by(old, callers, 'their code is not changed')}"
+    sentence = (
+        f"{old} is called {entry.tool_name} now, with its revisions and runs. The old name still means it"
+    )
+    return entry, f"{sentence}.{_called_by(old, callers, 'their code is not changed')}"
 
 
 def remove(
@@ -163,8 +165,8 @@ def remove(
     removed = vault.remove(name, persona, reason=reason)
     if not removed:
         return removed, f"{name} was removed already."
-    said = f"{name} removed; its code, revisions and runs are kept, and {restore} {name} brings it back"
-    return removed, f"{said}.{_called_by(name, vault.callers(name), 'those calls fail from now on')}"
+    sentence = f"{name} removed; its code, revisions and runs are kept, and {restore} {name} brings it back"
+    return removed, f"{sentence}.{_called_by(name, vault.callers(name), 'those calls fail from now on')}"
 
 
 def restore(vault: Vault, name: str, persona: str | None, reason: str) -> tuple[VaultEntry, str]:

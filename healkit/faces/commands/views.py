@@ -18,8 +18,8 @@ Name = Annotated[str, word("the view's name", "NAME")]
 
 def list_views(healkit: Healkit, limit: Annotated[int, options.LIMIT] = 50) -> Answer:
     """List the views, newest first."""
-    found = healkit.views.list(limit)
-    return Answer(found.card, lambda: [*map(_json, found)], table=True)
+    views = healkit.views.list(limit)
+    return Answer(views.card, lambda: [*map(_json, views)], table=True)
 
 
 def show(healkit: Healkit, name: Name) -> Answer:

@@ -72,16 +72,16 @@ def _shortened(value: Any) -> Any:
     if isinstance(value, str) and len(value) > PRINTED_MAX_CHARS:
         return f"{value[:PRINTED_MAX_CHARS]}… [cut: {PRINTED_MAX_CHARS:,} of {len(value):,} characters]"
     if isinstance(value, dict):
-        return {key: _shortened(one) for key, one in value.items()}
-    return [_shortened(one) for one in value] if isinstance(value, list) else value
+        return {key: _shortened(part) for key, part in value.items()}
+    return [_shortened(part) for part in value] if isinstance(value, list) else value
 
 
 def text_answer(text: str, **structured: Any) -> CallToolResult:
     """Return a text as an answer, cleaned, and what a program reads of it."""
     cleaned = cleaning.text(text)
-    shown, _ = _cut(cleaned)
+    cut_text, _ = _cut(cleaned)
     return CallToolResult(
-        content=[_text(shown)], structured_content={"result": shown, **cleaning.data(structured)}
+        content=[_text(cut_text)], structured_content={"result": cut_text, **cleaning.data(structured)}
     )
 
 
@@ -90,20 +90,20 @@ def execution_answer(hk: Healkit, execution: Execution, own: OwnResults) -> Call
     execution = dataclasses.replace(execution, outputs=_beginning(execution.outputs))
     if execution.failure is not None:
         return _failed(execution)
-    shown, notes = readable(execution.value, hk.recorder.secret_columns)
+    value, notes = readable(execution.value, hk.recorder.secret_columns)
     where = uri("executions", execution.trace_id if execution.log_id is None else execution.log_id, "result")
     structured: Json = {"log_id": execution.log_id, "duration_ms": round(execution.duration_ms or 0.0, 1)}
     links: list[ContentBlock] = []
-    if _exceeds(shown, LARGE_BYTES):
-        kind: Kind = "text" if isinstance(shown, str) else "json"
-        whole = shown if isinstance(shown, str) else _json(shown)
-        kept = own.large.keep(where, whole, kind)
-        cleaned = cleaning.text(visible(whole[:_READ_CHARS])) if kind == "text" else _short_json(shown)
+    if _exceeds(value, LARGE_BYTES):
+        kind: Kind = "text" if isinstance(value, str) else "json"
+        whole = value if isinstance(value, str) else _json(value)
+        large_result = own.large.keep(where, whole, kind)
+        cleaned = cleaning.text(visible(whole[:_READ_CHARS])) if kind == "text" else _short_json(value)
         text = f"{cleaned[:PRINTED_MAX_CHARS]}… [cut: the result has {len(whole):,} characters; read {where}]"
         structured |= {"cut": True, "preview": cleaned[:PRINTED_MAX_CHARS], "resource": where}
-        links.append(_link_to_result(where, kept.size_bytes))
+        links.append(_link_to_result(where, large_result.size_bytes))
     else:
-        cleaned = cleaning.data(shown)
+        cleaned = cleaning.data(value)
         whole = visible(cleaned) if isinstance(cleaned, str) else _json(cleaned)
         text, cut = _cut(whole, where)
         if cut:
@@ -127,16 +127,16 @@ def is_large(execution: Execution) -> bool:
 
 def _exceeds(value: object, size: int) -> bool:
     """Return whether plain JSON is larger, about; looks no further than that."""
-    left: list[object] = [value]
-    while left and size >= 0:
-        part = left.pop()
+    pending: list[object] = [value]
+    while pending and size >= 0:
+        part = pending.pop()
         size -= 2
         if isinstance(part, str):
             size -= len(part)
         elif isinstance(part, Mapping):
-            left.extend(itertools.islice(itertools.chain(part, part.values()), max(0, size)))
+            pending.extend(itertools.islice(itertools.chain(part, part.values()), max(0, size)))
         elif isinstance(part, list | tuple):
-            left.extend(itertools.islice(part, max(0, size)))
+            pending.extend(itertools.islice(part, max(0, size)))
     return size < 0
 
 
@@ -161,11 +161,11 @@ def link_to(view: DataView) -> ResourceLink:
     columns = ", ".join(f"{column.name}: {column.dtype}" for column in view.columns[:_COLUMNS_MAX])
     more = len(view.columns) - _COLUMNS_MAX
     rest = f", and {more:,} more" if more > 0 else ""
-    said = f"{view.kind} of shape {view.shape}" + (f" with {columns}{rest}" if columns else "")
+    description = f"{view.kind} of shape {view.shape}" + (f" with {columns}{rest}" if columns else "")
     return ResourceLink(
         uri=uri("views", view.name),
         name=view.name,
-        description=cleaning.text(visible(said)),
+        description=cleaning.text(visible(description)),
         mime_type="application/json",
         size=view.size_bytes,
     )
@@ -182,20 +182,28 @@ def failure_data(execution: Execution) -> Json:
     """Return a failure as an agent reads it: what, where in the tool's own lines, why, and the next step."""
     failure = execution.failure
     assert failure is not None
-    own = [frame for frame in failure.frames if frame.in_tool]
+    tool_frames = [frame for frame in failure.frames if frame.in_tool]
     explained = execution.explain()
-    told: Json = {
+    details: Json = {
         "code": failure.code,
         "type": failure.ename,
         "message": failure.evalue,
         "tool": execution.label,
-        "frames": [{"line": one.lineno, "function": one.name, "source": one.line} for one in own[-5:]],
+        "frames": [
+            {"line": tool_frame.lineno, "function": tool_frame.name, "source": tool_frame.line}
+            for tool_frame in tool_frames[-5:]
+        ],
         "log_id": execution.log_id,
     }
     if explained is not None:
-        told |= {"what": explained.what, "why": explained.why, "hint": explained.hint, "fix": explained.fix}
-    told["near"], told["next"] = failure.near, _next(execution)
-    return {name: value for name, value in told.items() if value not in (None, "", [], ())}
+        details |= {
+            "what": explained.what,
+            "why": explained.why,
+            "hint": explained.hint,
+            "fix": explained.fix,
+        }
+    details["near"], details["next"] = failure.near, _next(execution)
+    return {name: value for name, value in details.items() if value not in (None, "", [], ())}
 
 
 def _next(execution: Execution) -> str:
@@ -211,10 +219,10 @@ def _next(execution: Execution) -> str:
 
 
 def _failed(execution: Execution) -> CallToolResult:
-    told = failure_data(execution)
+    details = failure_data(execution)
     if execution.log_id is not None:
-        told["resource"] = uri("executions", execution.log_id)
-    answer = _error(told)
+        details["resource"] = uri("executions", execution.log_id)
+    answer = _error(details)
     answer.content += [*_printed(execution), *_pictures(execution)]
     return answer
 
@@ -223,7 +231,8 @@ def _error(told: Json) -> CallToolResult:
     cleaned = cleaning.data(told)
     lines = [f"{cleaned['code']}: {cleaned.get('type', '')}: {cleaned.get('message', '')}".rstrip(": ")]
     lines += [
-        f"  line {one['line']}, {one['function']}: {one['source']}" for one in cleaned.get("frames", ())
+        f"  line {frame['line']}, {frame['function']}: {frame['source']}"
+        for frame in cleaned.get("frames", ())
     ]
     lines += [f"{name}: {cleaned[name]}" for name in ("what", "why", "hint", "fix") if cleaned.get(name)]
     lines += [f"log_id: {cleaned['log_id']}"] if cleaned.get("log_id") is not None else []
@@ -252,17 +261,17 @@ def _printed(execution: Execution) -> list[ContentBlock]:
     """Return what it printed and displayed as text."""
     texts = []
     for output in execution.outputs:
-        found = (
+        text = (
             output.get("text")
             if output.get("output_type") == "stream"
             else output.get("data", {}).get("text/plain")
         )
-        if isinstance(found, list | str) and not _has_picture(output):
-            texts.append(found if isinstance(found, str) else "".join(found))
-    told = cleaning.text(visible("".join(texts))).strip() if texts else ""
-    if not told:
+        if isinstance(text, list | str) and not _has_picture(output):
+            texts.append(text if isinstance(text, str) else "".join(text))
+    printed = cleaning.text(visible("".join(texts))).strip() if texts else ""
+    if not printed:
         return []
-    return [_text(f"Printed:\n{_shortened(told)}")]
+    return [_text(f"Printed:\n{_shortened(printed)}")]
 
 
 def _has_picture(output: Mapping[str, Any]) -> bool:
@@ -271,17 +280,17 @@ def _has_picture(output: Mapping[str, Any]) -> bool:
 
 def _pictures(execution: Execution) -> Iterator[ContentBlock]:
     """Yield the pictures that it displayed; a text in the place of one that is too large or damaged."""
-    shown = 0
+    count = 0
     for output in execution.outputs:
         data = output.get("data", {})
         kind = next((kind for kind in _IMAGE_TYPES if kind in data), None)
         if kind is None:
             continue
-        shown += 1
+        count += 1
         raw = data[kind] if isinstance(data[kind], str) else "".join(data[kind])
         encoded = base64.b64encode(raw.encode()).decode() if kind == "image/svg+xml" else "".join(raw.split())
         size_bytes = len(encoded) * 3 // 4
-        if shown > _IMAGES_MAX or size_bytes > IMAGE_MAX_BYTES or not _is_base64(encoded):
+        if count > _IMAGES_MAX or size_bytes > IMAGE_MAX_BYTES or not _is_base64(encoded):
             yield _text(f"[a picture of {size_bytes:,} bytes ({kind}) is left out]")
         else:
             yield ImageContent(data=encoded, mime_type=kind)

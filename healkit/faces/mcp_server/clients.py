@@ -49,11 +49,11 @@ def client_of(context: ServerRequestContext[Any, Any], session: str) -> Client:
     params = context.session.client_params
     info = None if params is None else params.client_info
     headers = getattr(context.request, "headers", {})
-    name, version, found = (
+    name, version, session_id = (
         visible(str(text or "")).replace("\n", " ")[:_NAME_MAX_CHARS]
         for text in (info and info.name, info and info.version, headers.get("mcp-session-id") or session)
     )
-    return Client(name or "unnamed", version, found[:8])
+    return Client(name or "unnamed", version, session_id[:8])
 
 
 class Limits:

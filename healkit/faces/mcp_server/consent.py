@@ -96,8 +96,8 @@ class Consent:
     def check_allowed(self, tool_name: str, persona: str, client: Client) -> None:
         """Raise `PatchRequestDecided` where the policy denies patches of the tool, whatever they are."""
         if denied(tool_name, self._hk.config, persona, client.name):
-            said = f"The policy forbids patches of {tool_name!r} (heal_deny)."
-            raise PatchRequestDecided(said, hint="Ask its owner.")
+            message = f"The policy forbids patches of {tool_name!r} (heal_deny)."
+            raise PatchRequestDecided(message, hint="Ask its owner.")
 
     async def _accepted(self, request: PatchRequest, by: str) -> PatchRequest:
         return await asyncio.to_thread(self._hk.requests.accept, request.id, by)
@@ -126,22 +126,26 @@ class Consent:
         capabilities = context.session.client_capabilities
         if not self._through_client or capabilities is None or capabilities.elicitation is None:
             return None
-        asked = ElicitRequestFormParams(message=question(request), requested_schema=_FORM)
+        form = ElicitRequestFormParams(message=question(request), requested_schema=_FORM)
         if context.session.can_send_request:
             with anyio.move_on_after(ANSWER_S):
-                return await context.session.elicit_form(asked.message, _FORM, context.request_id)
+                return await context.session.elicit_form(form.message, _FORM, context.request_id)
             return None
         token = secrets.token_urlsafe(16)
         self._open[token] = request.id, request.code_hash, time.monotonic() + ANSWER_S
         while len(self._open) > _OPEN_MAX:
             self._open.pop(next(iter(self._open)))
-        return InputRequiredResult(input_requests={"apply": ElicitRequest(params=asked)}, request_state=token)
+        return InputRequiredResult(input_requests={"apply": ElicitRequest(params=form)}, request_state=token)
 
     def _answered(self, request: PatchRequest, params: CallToolRequestParams) -> ElicitResult:
         """Return the answer to a question that this server has put; raise `AgentRefused` for any other."""
-        known = self._open.pop(params.request_state or "", None)
+        open_question = self._open.pop(params.request_state or "", None)
         answer = (params.input_responses or {}).get("apply")
-        if known is None or known[:2] != (request.id, request.code_hash) or time.monotonic() > known[2]:
+        if (
+            open_question is None
+            or open_question[:2] != (request.id, request.code_hash)
+            or time.monotonic() > open_question[2]
+        ):
             raise AgentRefused(
                 f"This answers no open question about request {request.id}.",
                 hint="Call apply_patch again without an answer, and put its question to your user.",

@@ -122,26 +122,26 @@ class LargeResults:
 
     def keep(self, address: str, text: str, kind: Kind, *, is_clean: bool = False) -> LargeResult:
         """Keep a result. For any thread."""
-        kept = LargeResult(text, kind, is_clean=is_clean)
+        result = LargeResult(text, kind, is_clean=is_clean)
         with self._keeping:
             results = self._results
-            results[address] = kept
-            while sum(one.size_bytes for one in results.values()) > _KEPT_BYTES and len(results) > 1:
+            results[address] = result
+            while sum(entry.size_bytes for entry in results.values()) > _KEPT_BYTES and len(results) > 1:
                 results.popitem(last=False)
-        return kept
+        return result
 
     async def read(self, address: str) -> Part | None:
         """Return a part: `ADDRESS/3`, or `ADDRESS` for the first one; None where nothing is kept there."""
         whole, _, number = address.rpartition("/")
         if address in self._results:
             whole, number = address, "1"
-        found = self._results.get(whole)
-        if found is None or not number.isdecimal():
+        result = self._results.get(whole)
+        if result is None or not number.isdecimal():
             return None
-        if not found.is_clean:
+        if not result.is_clean:
             async with self._at_work:
-                await found.clean()
-        return await asyncio.to_thread(found.part, int(number[:9]))
+                await result.clean()
+        return await asyncio.to_thread(result.part, int(number[:9]))
 
 
 def _give_back_large_blocks() -> None:

@@ -99,11 +99,11 @@ class AgentCall:
         if name not in _OWN:
             return None
         given = {key: value for key, value in given.items() if value is not None}
-        known = _schema(name)["properties"]
+        properties = _schema(name)["properties"]
         if "tool_name" in given and not {"name", "tool"}.isdisjoint(
-            known
+            properties
         ):  # as the seeded debug tools call it
-            given = {"name" if "name" in known else "tool": given.pop("tool_name"), **given}
+            given = {"name" if "name" in properties else "tool": given.pop("tool_name"), **given}
         validate_arguments(_Own(name, _schema(name)), given)
         if any(isinstance(value, int) and abs(value) > _INT_MAX for value in given.values()):
             raise ArgumentsInvalid(f"{name} cannot be called with a number beyond {_INT_MAX:,}.")
@@ -118,11 +118,11 @@ class AgentCall:
         self, name: str, arguments: Json | None = None, timeout_s: float | None = None, retry: bool = False
     ) -> CallToolResult:
         """Run a vault tool, restricted and on record. A text healkit://views/NAME as an argument passes that table."""
-        given = dict(arguments or {})
-        for key, value in given.items():
+        call_arguments = dict(arguments or {})
+        for key, value in call_arguments.items():
             if isinstance(value, str) and value.startswith(_VIEW):
-                given[key] = await asyncio.to_thread(self._data, value)
-        return await self._run(name, given, timeout_s, retry=retry)
+                call_arguments[key] = await asyncio.to_thread(self._data, value)
+        return await self._run(name, call_arguments, timeout_s, retry=retry)
 
     async def run_code(self, code: str, timeout_s: float | None = None) -> CallToolResult:
         """Run Python once: no network, no files; mcp.vault.NAME(…) calls tools. Gives the last expression's value."""
@@ -146,19 +146,19 @@ class AgentCall:
     ) -> CallToolResult:
         """Suggest vault tools for an intent, or for what comes after other calls: schema and why. Then run_tool."""
         most = max(1, min(limit, _SUGGESTED_MAX))
-        found = self.hk.suggest(intent, after=after or (), k=most, persona=self.persona)
+        suggestions = self.hk.suggest(intent, after=after or (), k=most, persona=self.persona)
         tools = []
-        for one in found:
-            entry = self.hk.vault.active(one.tool, self.persona)
+        for suggestion in suggestions:
+            entry = self.hk.vault.active(suggestion.tool, self.persona)
             tools.append(
                 {
-                    "name": one.tool,
-                    "why": one.why,
+                    "name": suggestion.tool,
+                    "why": suggestion.why,
                     "description": entry.description,
                     "input_schema": entry.input_schema,
                 }
             )
-        return data_answer({"tools": tools, **({} if tools else {"note": repr(found)})})
+        return data_answer({"tools": tools, **({} if tools else {"note": repr(suggestions)})})
 
     # The vault.
 
@@ -166,8 +166,8 @@ class AgentCall:
         self, name: str, code: str, description: str = "", examples: list[Json] | None = None
     ) -> CallToolResult:
         """Save a new tool: a Python function `name`. Examples: {"arguments": {…}, "result": …}."""
-        if (other := self._shadowed(name)) is not None:
-            return self._asked_instead(other, code)
+        if (shadowed := self._shadowed(name)) is not None:
+            return self._asked_instead(shadowed, code)
         entry = self.hk.vault.add(
             name, code, persona=self.persona, description=description, examples=examples or (), author="agent",
             reason=f"written by {self.client.label}",
@@ -177,10 +177,10 @@ class AgentCall:
     def _shadowed(self, name: str) -> VaultEntry | None:
         """Return another persona's tool that serves this session by that name; a new one would take its place."""
         try:
-            found = self.hk.vault.active(name, self.persona)
+            entry = self.hk.vault.active(name, self.persona)
         except (ToolNotFound, PersonaNotFound):
             return None
-        return None if found.persona == self.persona else found
+        return None if entry.persona == self.persona else entry
 
     def _asked_instead(self, other: VaultEntry, code: str) -> CallToolResult:
         """Ask for the code as a patch of that tool, which stays as it is until a person accepts."""
@@ -189,10 +189,10 @@ class AgentCall:
             other.tool_name, code, persona=other.persona, advisor=self.client.name,
             reason=f"written by {self.client.label} for {self.persona}",
         )  # fmt: skip
-        said = f"{other.label} serves this session by that name; the code waits as request {request.id}."
-        told = {"saved": False, "note": said, "request_id": request.id, "code_hash": request.code_hash}
+        note = f"{other.label} serves this session by that name; the code waits as request {request.id}."
+        details = {"saved": False, "note": note, "request_id": request.id, "code_hash": request.code_hash}
         answer = data_answer(
-            told | {"next": "Take another name, or wait for a person's consent (apply_patch)."}
+            details | {"next": "Take another name, or wait for a person's consent (apply_patch)."}
         )
         answer.is_error = True
         return answer
@@ -203,22 +203,22 @@ class AgentCall:
         entry = vault.get(name, self._owner(name), revision)
         names = ("number", "author", "reason", "active", "runs", "failures")
         newest = vault.history(entry.tool_name, entry.persona, limit=_HISTORY_MAX)
-        history = [{name: getattr(one, name) for name in names} for one in newest]
+        history = [{name: getattr(version, name) for name in names} for version in newest]
         callers = [
-            one
-            for one in vault.callers(entry.tool_name)
-            if one.endswith(f"({self.persona})") or "(" not in one
+            caller
+            for caller in vault.callers(entry.tool_name)
+            if caller.endswith(f"({self.persona})") or "(" not in caller
         ]
-        told = self._entry(entry) | {"revisions": history, "callers": callers}
-        return data_answer(told, exact=("code",))
+        details = self._entry(entry) | {"revisions": history, "callers": callers}
+        return data_answer(details, exact=("code",))
 
     # The log.
 
     def get_last_error(self, name: str | None = None) -> CallToolResult:
         """Give the newest failure on record, of one tool if named, with its full traceback."""
-        found = self.hk.last_error(name, self.persona)
+        execution = self.hk.last_error(name, self.persona)
         report = self.hk.last_error_report(name, self.persona)
-        return text_answer(report, error=None if found is None else answers.failure_data(found))
+        return text_answer(report, error=None if execution is None else answers.failure_data(execution))
 
     def list_executions(
         self,
@@ -239,13 +239,13 @@ class AgentCall:
             tool=tool, status=status, origin=origin, text=text, persona=self.persona,
             since=parse_since(since) if since else None, limit=max(1, min(limit, _ROWS_MAX)), before_id=before_id,
         )  # fmt: skip
-        told = [
-            {"log_id": one.log_id, "tool": one.label, "status": one.status, "origin": one.origin,
-             "time": one.timestamp.isoformat(timespec="seconds"), "duration_ms": one.duration_ms,
-             "error": one.failure.summary if one.failure else None}
-            for one in rows
+        executions = [
+            {"log_id": row.log_id, "tool": row.label, "status": row.status, "origin": row.origin,
+             "time": row.timestamp.isoformat(timespec="seconds"), "duration_ms": row.duration_ms,
+             "error": row.failure.summary if row.failure else None}
+            for row in rows
         ]  # fmt: skip
-        return data_answer({"executions": told, "left_out_trials": rows.left_out})
+        return data_answer({"executions": executions, "left_out_trials": rows.left_out})
 
     def get_execution(self, log_id: int) -> CallToolResult:
         """Show one execution: arguments, result or traceback, calls."""
@@ -272,14 +272,16 @@ class AgentCall:
     async def apply_patch(self, request_id: int, code_hash: str) -> Answer:
         """Apply a proposed patch, once a person has consented. code_hash: as propose_patch or heal gave it."""
         request = await asyncio.to_thread(self._request, request_id)
-        found = await self.consent.settle(request, code_hash, self.context, self.params, self.client)
-        return await self._settled(found)
+        outcome = await self.consent.settle(request, code_hash, self.context, self.params, self.client)
+        return await self._settled(outcome)
 
     async def revert(self, name: str, to_revision: int) -> Answer:
         """Go back to an earlier revision's code, once a person has consented."""
         request = await asyncio.to_thread(self._request_to_revert, name, to_revision)
-        found = await self.consent.settle(request, request.code_hash, self.context, self.params, self.client)
-        return await self._settled(found)
+        outcome = await self.consent.settle(
+            request, request.code_hash, self.context, self.params, self.client
+        )
+        return await self._settled(outcome)
 
     # Data and notebooks.
 
@@ -319,8 +321,8 @@ class AgentCall:
     def _limited(self, asked_s: float) -> float:
         """Return the time limit that was asked for; raise `AgentRefused` for more than the setting's maximum."""
         if asked_s > (most := self.hk.config.mcp_timeout_max_s):
-            said = f"timeout_s={asked_s:g} is more than {most:g} s (mcp_timeout_max_s)."
-            raise AgentRefused(said, hint="Ask for less.")
+            message = f"timeout_s={asked_s:g} is more than {most:g} s (mcp_timeout_max_s)."
+            raise AgentRefused(message, hint="Ask for less.")
         return asked_s
 
     def _data(self, address: str) -> Any:
@@ -344,18 +346,18 @@ class AgentCall:
             "code_hash",
             "code",
         )
-        told = {name: getattr(entry, name) for name in names}
-        return {"name": entry.tool_name, "grants": msgspec.to_builtins(entry.grants), **told}
+        fields = {name: getattr(entry, name) for name in names}
+        return {"name": entry.tool_name, "grants": msgspec.to_builtins(entry.grants), **fields}
 
     def _options(self, name: str, log_id: int | None, **more: Any) -> HealOptions:
         config = self.hk.config
         if log_id is not None:
             resources.execution_of(self.hk, self.persona, log_id)  # refused where it is another persona's
-        given: dict[str, Any] = {"advisors": config.heal_advisors, "budget_s": HEAL_BUDGET_S, **more}
-        given["budget_s"] = self._limited(given["budget_s"])
+        options: dict[str, Any] = {"advisors": config.heal_advisors, "budget_s": HEAL_BUDGET_S, **more}
+        options["budget_s"] = self._limited(options["budget_s"])
         return HealOptions(
             tool_name=name, persona=self.persona, log_id=log_id, progress=self.say,
-            client=self.client.name, **given,
+            client=self.client.name, **options,
         )  # fmt: skip
 
     async def _healed(self, name: str, log_id: int | None, **more: Any) -> CallToolResult:
@@ -373,10 +375,10 @@ class AgentCall:
         """Tell a validated proposal: the verdict, each check, and the request that waits."""
         best = report.best or next(iter(report.attempts), None) or report.nearest
         names = ("outcome", "reason", "diagnosis", "verdict", "request_id", "revision", "notes")
-        told: Json = {name: getattr(report, name) for name in names}
-        told["run"] = uri("runs", report.run_id, "trace.jsonl")
+        details: Json = {name: getattr(report, name) for name in names}
+        details["run"] = uri("runs", report.run_id, "trace.jsonl")
         if best is not None:
-            told |= {
+            details |= {
                 "diff": best.diff,
                 "checks": list(_checks(report, best)),
                 "reaches_further": list(best.reach),
@@ -384,12 +386,13 @@ class AgentCall:
             }
         if report.request_id is not None:
             request = self.hk.requests.get(report.request_id)
-            told |= {"code_hash": request.code_hash}
-            told["next"] = f"apply_patch(request_id={request.id}, code_hash={request.code_hash!r})"
+            details |= {"code_hash": request.code_hash}
+            details["next"] = f"apply_patch(request_id={request.id}, code_hash={request.code_hash!r})"
         elif report.outcome == "not_cured":
-            told["next"] = "Look at the failing checks, then propose other code."
+            details["next"] = "Look at the failing checks, then propose other code."
         answer = data_answer(
-            {name: value for name, value in told.items() if value not in (None, "", [], ())}, exact=("diff",)
+            {name: value for name, value in details.items() if value not in (None, "", [], ())},
+            exact=("diff",),
         )
         answer.is_error = not (report.ok or report.outcome in ("pending", "shown"))
         return answer
@@ -416,18 +419,18 @@ class AgentCall:
 
     def _applied(self, request: PatchRequest) -> CallToolResult:
         entry = self.hk.vault.get(request.tool_name, request.persona)
-        told = {
+        details = {
             "applied": True,
             "request_id": request.id,
             "tool": entry.tool_name,
             "revision": request.revision,
         }
-        told |= {
+        details |= {
             "active_revision": entry.revision,
             "decided_by": request.decided_by,
             "code_hash": request.code_hash,
         }
-        return data_answer(told)
+        return data_answer(details)
 
 
 def _checks(report: HealReport, attempt: Attempt) -> Iterator[Json]:
@@ -436,12 +439,12 @@ def _checks(report: HealReport, attempt: Attempt) -> Iterator[Json]:
     The input is what the record and the examples hold, which the session can read; what came of it is not.
     """
     for check, result in zip(report.checks, attempt.results, strict=False):
-        told: Json = {"call": describe(check), "from": check.origin, "outcome": result.outcome}
+        details: Json = {"call": describe(check), "from": check.origin, "outcome": result.outcome}
         if result.outcome != "passed":
-            told["difference"] = told_apart(check, result, attempt.patch.code)
+            details["difference"] = told_apart(check, result, attempt.patch.code)
         if check.log_id is not None:
-            told["log_id"] = check.log_id
-        yield told
+            details["log_id"] = check.log_id
+        yield details
 
 
 def _below_here(path: str) -> Path:
@@ -520,6 +523,8 @@ def _schema(name: str) -> dict[str, Any]:
 
 def _short(about: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an argument without titles and nulls: one that is left out is null."""
-    kept = next((one for one in about.get("anyOf", ()) if one.get("type") != "null"), about)
-    found = {name: value for name, value in kept.items() if name not in ("title", "additionalProperties")}
-    return found if about.get("default") is None else {**found, "default": about["default"]}
+    schema = next(
+        (alternative for alternative in about.get("anyOf", ()) if alternative.get("type") != "null"), about
+    )
+    fields = {name: value for name, value in schema.items() if name not in ("title", "additionalProperties")}
+    return fields if about.get("default") is None else {**fields, "default": about["default"]}

@@ -47,8 +47,8 @@ _GIVEN = ("got", "wanted", "error")
 _ROWS_MAX = 1000
 _ADDRESS = re.compile(r"healkit://(executions|tools|views|runs)/([^/]+)(?:/(trace\.jsonl))?")
 TEMPLATES = [
-    ResourceTemplate(uri_template=uri, name=name, description=said, mime_type=kind)
-    for uri, name, said, kind in (
+    ResourceTemplate(uri_template=uri, name=name, description=description, mime_type=kind)
+    for uri, name, description, kind in (
         ("healkit://executions/{id}", "execution", "one execution on record", "application/json"),
         (
             "healkit://executions/{id}/result/{part}",
@@ -93,8 +93,8 @@ def _part(address: str, part: Part) -> ReadResourceResult:
     if part.parts > 1:
         whole = address if part.number == 1 and not address.endswith("/1") else address.rpartition("/")[0]
         more = f"; the next: {whole}/{part.number + 1}" if part.number < part.parts else ""
-        said = f"[part {part.number:,} of {part.parts:,}{more}]"
-        result.contents.append(TextResourceContents(uri=whole, text=said, mime_type="text/plain"))
+        note = f"[part {part.number:,} of {part.parts:,}{more}]"
+        result.contents.append(TextResourceContents(uri=whole, text=note, mime_type="text/plain"))
     return result
 
 
@@ -103,10 +103,10 @@ def _read(hk: Healkit, persona: str, own: OwnResults, address: str) -> ReadResou
     if match is None or (match[1] == "runs") != bool(match[3]):
         raise AgentRefused(
             f"Nothing is at {visible(address)[:200]!r}.",
-            hint=f"There are {', '.join(one.uri_template for one in TEMPLATES)}.",
+            hint=f"There are {', '.join(template.uri_template for template in TEMPLATES)}.",
         )
     kind, name = match[1], unquote(match[2])
-    mime_type = next(one.mime_type for one in TEMPLATES if f"//{kind}/" in one.uri_template)
+    mime_type = next(template.mime_type for template in TEMPLATES if f"//{kind}/" in template.uri_template)
     if kind == "tools":
         text = hk.vault.get(name, hk.vault.active(name, persona).persona).code
     elif kind == "runs":
@@ -128,25 +128,25 @@ def execution_of(hk: Healkit, persona: str, log_id: int) -> Execution:
 
     What was only tried is not the session's to read: a person may have allowed its code what the session may not see.
     """
-    found = hk.execution(log_id)
+    execution = hk.execution(log_id)
     # No word on whether another persona has it.
-    if found is None or found.persona != persona or found.origin in TRIED_ORIGINS:
+    if execution is None or execution.persona != persona or execution.origin in TRIED_ORIGINS:
         raise UsageInvalid(f"There is no log row {log_id}.", hint="list_executions lists the newest.")
-    return found
+    return execution
 
 
 def execution_data(hk: Healkit, persona: str, log_id: int) -> dict[str, Any]:
     """Return an execution as JSON: its row, its calls, and its failure explained."""
-    found = execution_of(hk, persona, log_id)
-    told = execution_json(found)
-    told["calls"] = [
-        {"tool": f"{one.server}.{one.tool}", "arguments": one.arguments, "success": one.success,
-         "result": one.result_summary, "error": one.error, "duration_ms": one.duration_ms}
-        for one in found.calls
+    execution = execution_of(hk, persona, log_id)
+    details = execution_json(execution)
+    details["calls"] = [
+        {"tool": f"{call.server}.{call.tool}", "arguments": call.arguments, "success": call.success,
+         "result": call.result_summary, "error": call.error, "duration_ms": call.duration_ms}
+        for call in execution.calls
     ]  # fmt: skip
-    explained = found.explain()
-    told["explanation"] = None if explained is None else dict(explained.steps())
-    return told
+    explained = execution.explain()
+    details["explanation"] = None if explained is None else dict(explained.steps())
+    return details
 
 
 def view_of(hk: Healkit, persona: str, own: OwnResults, name: str) -> DataView:
@@ -160,9 +160,9 @@ def view_of(hk: Healkit, persona: str, own: OwnResults, name: str) -> DataView:
 
 def _view(hk: Healkit, persona: str, own: OwnResults, name: str) -> dict[str, Any]:
     view = view_of(hk, persona, own, name)
-    told = msgspec.to_builtins(msgspec.structs.replace(view, file=None))
-    shown = preview(hk.views.load(name), secret_columns=hk.recorder.secret_columns)
-    return {**told, "preview": shown, "pass_as": uri("views", name)}
+    metadata = msgspec.to_builtins(msgspec.structs.replace(view, file=None))
+    sample = preview(hk.views.load(name), secret_columns=hk.recorder.secret_columns)
+    return {**metadata, "preview": sample, "pass_as": uri("views", name)}
 
 
 def _run(hk: Healkit, persona: str, own: OwnResults, run_id: str) -> str:

@@ -105,8 +105,8 @@ class HealkitServer(Server[None]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """Return the capabilities; called by the SDK for each connection."""
-        told = notification_options or NotificationOptions(tools_changed=True)
-        return super().create_initialization_options(told, experimental_capabilities, extensions)
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
 
 
 class AgentServer:
@@ -150,11 +150,11 @@ class AgentServer:
         from healkit.faces.mcp_server.consent import Consent
 
         with self._opening:
-            if (found := self._opened) is None:
+            if (opened := self._opened) is None:
                 hk = self._opener()
                 hk.database.require_trust("Agents cannot be served")
-                found = self._opened = hk, Consent(hk, through_client=self._options.through_client)
-            return found
+                opened = self._opened = hk, Consent(hk, through_client=self._options.through_client)
+            return opened
 
     async def _ready(self) -> tuple[Healkit, Consent]:
         return await asyncio.to_thread(self._open) if self._opened is None else self._opened
@@ -164,8 +164,8 @@ class AgentServer:
     async def _list_tools(
         self, _: ServerRequestContext[None], __: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        found = await self._ready()
-        return (await asyncio.to_thread(self._tools, found[0])).result
+        opened = await self._ready()
+        return (await asyncio.to_thread(self._tools, opened[0])).result
 
     def _tools(self, hk: Healkit) -> _Listed:
         """Return the list of tools, made anew where the vault has changed since."""
@@ -180,17 +180,17 @@ class AgentServer:
             served = entry.persona == persona or (entry.persona == DEFAULT_PERSONA and name not in best)
             if served and not entry.draft:
                 best[name] = entry
-        pattern, own = self._options.tools, own_tools()
-        taken = {tool.name for tool in own}
-        shown = {
-            name: one
-            for name, one in best.items()
+        pattern, builtin_tools = self._options.tools, own_tools()
+        builtin_names = {tool.name for tool in builtin_tools}
+        entries = {
+            name: best_entry
+            for name, best_entry in best.items()
             if fnmatchcase(name, pattern)
-            and (pattern != "*" or one.group != _DECIDING)
-            and (name not in taken or one.group != _DEBUG)
+            and (pattern != "*" or best_entry.group != _DECIDING)
+            and (name not in builtin_names or best_entry.group != _DEBUG)
         }
-        names = exposed_names(shown, taken)
-        tools = [*own, *(tool_of(hk, exposed, shown[name]) for exposed, name in names.items())]
+        names = exposed_names(entries, builtin_names)
+        tools = [*builtin_tools, *(tool_of(hk, exposed, entries[name]) for exposed, name in names.items())]
         self._listed = _Listed(stamp, ListToolsResult(tools=tools), names)
         return self._listed
 
@@ -202,32 +202,32 @@ class AgentServer:
         except Exception as error:  # noqa: BLE001 - a mistake of ours is an answer too, or the client would wait for ever
             from healkit.faces.mcp_server.answers import error_answer
 
-            told = error if isinstance(error, HealkitError) else InternalError.of(error)
+            public_error = error if isinstance(error, HealkitError) else InternalError.of(error)
             if isinstance(error, ToolNotFound | PersonaNotFound):
                 # The vault names what is near for any persona; a session hears of what it has.
                 name = str((params.arguments or {}).get("name", params.name))
                 near = did_you_mean(name, [tool.name for tool in self._listed.result.tools])
-                told = ToolNotFound(
+                public_error = ToolNotFound(
                     f"There is no tool {name[:200]!r}.{near}", hint="tools/list has them all."
                 )
-                told.log_id = error.log_id
-            return error_answer(told)
+                public_error.log_id = error.log_id
+            return error_answer(public_error)
 
     async def _with_progress(
         self, context: ServerRequestContext[None], params: CallToolRequestParams, client: Client
     ) -> Answer:
-        said, loop, began = asyncio.Event(), asyncio.get_running_loop(), time.monotonic()
+        news, loop, began = asyncio.Event(), asyncio.get_running_loop(), time.monotonic()
         sentences: deque[str] = deque(maxlen=1)
 
         def say(sentence: str) -> None:  # called on any thread
             sentences.append(sentence)
-            loop.call_soon_threadsafe(said.set)
+            loop.call_soon_threadsafe(news.set)
 
         async def tell() -> None:
             while True:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(said.wait(), self._options.progress_every_s)
-                said.clear()
+                    await asyncio.wait_for(news.wait(), self._options.progress_every_s)
+                news.clear()
                 elapsed_s = time.monotonic() - began
                 message = visible(sentences[-1])[:200] if sentences else f"{params.name} is running"
                 await context.session.report_progress(elapsed_s, message=f"{message} ({elapsed_s:.0f} s)")
@@ -246,13 +246,13 @@ class AgentServer:
             from healkit.faces.mcp_server.own_tools import AgentCall
 
             call = AgentCall(hk, self._options.persona, client, consent, context, params, say, self._own)
-            given = params.arguments or {}
-            if (work := call.tool(params.name, given)) is not None:
+            arguments = params.arguments or {}
+            if (work := call.tool(params.name, arguments)) is not None:
                 return await work
             names = (await asyncio.to_thread(self._tools, hk)).names
             if params.name not in names:
                 raise ToolNotFound(params.name)
-            return await call.run_tool(names[params.name], given)
+            return await call.run_tool(names[params.name], arguments)
         finally:
             for task in beside:
                 task.cancel()
@@ -270,8 +270,8 @@ class AgentServer:
 
                 return await read(hk, self._options.persona, self._own, str(params.uri))
         except Exception as error:  # noqa: BLE001 - as in `_call_tool`
-            told = error if isinstance(error, HealkitError) else InternalError.of(error)
-            raise MCPError(INVALID_PARAMS, str(told), {"code": told.code}) from None
+            public_error = error if isinstance(error, HealkitError) else InternalError.of(error)
+            raise MCPError(INVALID_PARAMS, str(public_error), {"code": public_error.code}) from None
 
     # Changes of the vault, told to all clients.
 
@@ -335,16 +335,16 @@ def tool_of(hk: Healkit, exposed: str, entry: VaultEntry) -> Tool:
 
 def exposed_names(names: Iterable[str], own: Collection[str]) -> dict[str, str]:
     """Return the names by which clients call the vault's tools → their names there; none is one of healkit's `own`."""
-    found: dict[str, str] = {}
+    by_exposed_name: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:_NAME_MAX_CHARS]
         exposed = f"vault_{plain}"[:_NAME_MAX_CHARS] if plain in own else plain
         number = 1
-        while exposed in found:
+        while exposed in by_exposed_name:
             number += 1
             exposed = f"{plain[: _NAME_MAX_CHARS - 4]}_{number}"
-        found[exposed] = name
-    return found
+        by_exposed_name[exposed] = name
+    return by_exposed_name
 
 
 async def _no_resources(_: Any, __: PaginatedRequestParams | None) -> ListResourcesResult:

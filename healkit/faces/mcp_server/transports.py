@@ -90,14 +90,14 @@ class Wire:
             head, tail = line[:_ENDS_BYTES], b""
             while (piece := self._in.readline(_PIECE_BYTES)) and not piece.endswith(b"\n"):
                 tail = piece[-_ENDS_BYTES:]
-            said = f"A message has more than {MESSAGE_MAX_BYTES:,} bytes; pass large data as a data view."
-            self._refuse(head + tail + piece[-_ENDS_BYTES:], said)
+            reason = f"A message has more than {MESSAGE_MAX_BYTES:,} bytes; pass large data as a data view."
+            self._refuse(head + tail + piece[-_ENDS_BYTES:], reason)
 
     def _refuse(self, line: bytes, said: str) -> None:
         """Answer a message that was not read, by the id that stands near its beginning or its end."""
-        found = _ID.search(line[:_ENDS_BYTES]) or _ID.search(line[-2 * _ENDS_BYTES :])
-        told = {"jsonrpc": "2.0", "id": msgspec.Raw(found[1] if found else b"null")}
-        self._write(msgspec.json.encode({**told, "error": {"code": _INVALID, "message": said}}) + b"\n")
+        match = _ID.search(line[:_ENDS_BYTES]) or _ID.search(line[-2 * _ENDS_BYTES :])
+        reply = {"jsonrpc": "2.0", "id": msgspec.Raw(match[1] if match else b"null")}
+        self._write(msgspec.json.encode({**reply, "error": {"code": _INVALID, "message": said}}) + b"\n")
 
     async def write(self, text: str) -> None:
         """Write a message; called by the SDK."""
@@ -195,8 +195,8 @@ def guarded(app: ASGIApp, token: Token) -> ASGIApp:
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
-            kind, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-            if kind.lower() != "bearer" or not token.matches(given.strip()):
+            kind, _, credential = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+            if kind.lower() != "bearer" or not token.matches(credential.strip()):
                 await _refuse(send)
                 return
         await app(scope, receive, send)

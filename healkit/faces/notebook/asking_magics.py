@@ -95,9 +95,9 @@ def _heal_cell(
     refuse(
         options, of_tools, "is for tools; a cell is healed without it", "Leave it out; %heal shows the fix."
     )
-    found = notebook_cells.find(number)
-    if found is not None and found.advice is not None and found.advice.reruns:
-        cards.shown(found.advice).show()
+    cell = notebook_cells.find(number)
+    if cell is not None and cell.advice is not None and cell.advice.reruns:
+        cards.shown(cell.advice).show()
         return None
     report = healkit.heal_cell(number, advisors=names, budget_s=options.budget)
     if options.apply:
@@ -106,8 +106,8 @@ def _heal_cell(
             raise HealError(f"There is no fix for {report.label}: {report.reason}")
         replace_cell(get_ipython(), fix.code)
         what = "fixed text" if fix is report.fix else "text, if this is meant,"
-        said = f"The {what} of {fix.cell} is in this cell now: run it. {fix.said}"
-        CellOutput.done(said, Diff(fix.diff), *fix.unknown).show()
+        sentence = f"The {what} of {fix.cell} is in this cell now: run it. {fix.said}"
+        CellOutput.done(sentence, Diff(fix.diff), *fix.unknown).show()
         return None
     return report
 
@@ -209,7 +209,7 @@ def decide(
     if plan is None and options.chooser is None and has_page and not has_own:
         options.chooser, options.panel = "person", True
     chooser = None if has_own else chooser_of(plan, options.chooser)
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "tools": None if options.tools is None else split_commas(options.tools),
         "persona": options.persona,
         "share": options.share or (),
@@ -220,14 +220,14 @@ def decide(
     }
     by_person = chooser == "person"
     if by_person and options.panel and options.resume is None:
-        return healkit.decide_panel(options.question, data, **given)
+        return healkit.decide_panel(options.question, data, **settings)
     decision = healkit.decide(
         options.question,
         data or None,
         resume=options.resume,
         chooser=Person(said) if by_person else chooser,
         ask=None if by_person else lambda question: ask_person(question, said),
-        **given,
+        **settings,
     )
     return healkit.audit_panel(decision) if options.panel else decision
 

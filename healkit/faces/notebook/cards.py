@@ -41,18 +41,18 @@ def of_tool(
     healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "", source: str = ""
 ) -> CellOutput:
     """Draw the card of a tool's failure that has just happened; source: the text of the cell that has run it."""
-    kept: Sequence[Local] = ()
+    previews: Sequence[Local] = ()
     with contextlib.suppress(HealkitError):  # the tool's worker cannot be asked any more
-        kept = execution.post_mortem().previews()
-    shown, found, hidden = without_secrets(execution, kept, cleaner_of(healkit))
-    aside = Aside(found, hidden, _history(healkit, execution), tip, explained)
+        previews = execution.post_mortem().previews()
+    clean_execution, variables, hidden = without_secrets(execution, previews, cleaner_of(healkit))
+    aside = Aside(variables, hidden, _history(healkit, execution), tip, explained)
     fixable = {explained, execution.explained} == {"fix"}
-    return CellOutput.of_failure(rendered.card(shown, aside=aside), source, fixable=fixable)
+    return CellOutput.of_failure(rendered.card(clean_execution, aside=aside), source, fixable=fixable)
 
 
 def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOutput:
     """Draw the card of a failing cell of the user's own."""
-    execution, found, hidden = without_secrets(cell.execution, cell.locals, cleaning.sanitizer())
+    execution, variables, hidden = without_secrets(cell.execution, cell.locals, cleaning.sanitizer())
     history = ""
     if cell.seen > 1:
         history = (
@@ -60,14 +60,16 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
         )
     allowed = {explained, cell.execution.explained} == {"fix"}
     if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
-        aside = Aside(found, hidden, history, tip, explained, defined=cell.defined, made=_clean(cell.made)[0])
+        aside = Aside(
+            variables, hidden, history, tip, explained, defined=cell.defined, made=_clean(cell.made)[0]
+        )
         card = rendered.card(execution, aside=aside)
-        shown = CellOutput.of_failure(card, cell.run.source, fixable=allowed)
+        output = CellOutput.of_failure(card, cell.run.source, fixable=allowed)
         return dataclasses.replace(
-            shown, panel=_panel("CellFix", shown.html, cell.number) if allowed else None
+            output, panel=_panel("CellFix", output.html, cell.number) if allowed else None
         )
     why, fix = told(cell.advice)
-    aside = Aside(found, hidden, history, tip, explained, why, fix)
+    aside = Aside(variables, hidden, history, tip, explained, why, fix)
     panel = _advice_panel(cell.advice) if allowed else None
     card = rendered.card(execution, aside=aside)
     return CellOutput.of_failure(card, cell.run.source, fixable=allowed, panel=panel)
@@ -75,8 +77,8 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
 
 def cleaner_of(healkit: Healkit) -> Sanitizer:
     """Return the sanitiser that a Healkit's own rules and allowed patterns make."""
-    made = healkit.traces.tracer.sanitizer
-    return made if isinstance(made, Sanitizer) else cleaning.sanitizer()
+    sanitizer = healkit.traces.tracer.sanitizer
+    return sanitizer if isinstance(sanitizer, Sanitizer) else cleaning.sanitizer()
 
 
 def without_secrets(
@@ -88,31 +90,31 @@ def without_secrets(
     """
     record = cleaner.of_record()
     _cleaned(found, record)
-    shown = cleaning.execution(execution, record)
-    return (shown, *_cleaned(found, record))
+    clean_execution = cleaning.execution(execution, record)
+    return (clean_execution, *_cleaned(found, record))
 
 
 def _cleaned(found: Sequence[Local], cleaner: RecordCleaner) -> tuple[tuple[Local, ...], int]:
     """Return the variables without secrets, and how many of them had one."""
-    kept, hidden = [], 0
-    for one in found:
-        if one.name == "_":  # what a loop throws away
+    variables, hidden = [], 0
+    for variable in found:
+        if variable.name == "_":  # what a loop throws away
             continue
-        cleaned = cleaner.clean({one.name: one.repr})
-        value = cleaned.value.get(one.name, "") if isinstance(cleaned.value, dict) else ""
+        cleaned = cleaner.clean({variable.name: variable.repr})
+        value = cleaned.value.get(variable.name, "") if isinstance(cleaned.value, dict) else ""
         hidden += bool(cleaned.hidden)
-        kept.append(msgspec.structs.replace(one, repr=str(value)) if cleaned.hidden else one)
-    return tuple(kept), hidden
+        variables.append(msgspec.structs.replace(variable, repr=str(value)) if cleaned.hidden else variable)
+    return tuple(variables), hidden
 
 
 def _history(healkit: Healkit, execution: Execution) -> str:
     """Say how often this failure is on record, since when, and what resolved it last."""
-    seen = healkit.history.recurrence(execution)
-    if seen is None:
+    recurrence = healkit.history.recurrence(execution)
+    if recurrence is None:
         return ""
-    tool, persona, number = execution.tool_name, execution.persona, seen.cured_by
+    tool, persona, number = execution.tool_name, execution.persona, recurrence.cured_by
     resolved_by = "" if number is None else revision_label(tool, persona, number)
-    return execution_card.history_line(seen.count, seen.first_seen, resolved_by)
+    return execution_card.history_line(recurrence.count, recurrence.first_seen, resolved_by)
 
 
 # Cell order. `healkit.parts.cells` decides, from what the kernel knows.
@@ -125,8 +127,8 @@ def told(advice: CellAdvice) -> tuple[str, str]:
 
 
 def _clean(*texts: str) -> list[str]:
-    found = cleaning.sanitizer().clean([*texts]).value
-    return [*map(str, found)] if isinstance(found, list) else [""] * len(texts)
+    cleaned = cleaning.sanitizer().clean([*texts]).value
+    return [*map(str, cleaned)] if isinstance(cleaned, list) else [""] * len(texts)
 
 
 def shown(advice: CellAdvice) -> CellOutput:

@@ -100,8 +100,8 @@ class CellOutput:
         if answer.said:
             return cls.done(answer.said)
         assert answer.shown is not None
-        shown = answer.shown()
-        document = Card(parts=(shown,)) if isinstance(shown, str) else shown
+        content = answer.shown()
+        document = Card(parts=(content,)) if isinstance(content, str) else content
         return cls.of(document, panel_of(healkit, *answer.panel) if answer.panel and healkit else None)
 
     @classmethod
@@ -114,8 +114,8 @@ class CellOutput:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         """Return all forms; called by IPython's display formatter."""
-        shown: dict[str, object] = {"text/plain": self.text, "text/html": self.html}
-        return shown if self.failure is None else {**shown, FAILURE_TYPE: self.failure}
+        bundle: dict[str, object] = {"text/plain": self.text, "text/html": self.html}
+        return bundle if self.failure is None else {**bundle, FAILURE_TYPE: self.failure}
 
     def show(self) -> None:
         """Display it below the running cell."""
@@ -159,7 +159,7 @@ def panel_of(healkit: Healkit, kind: str, *about: object, **more: object) -> Mak
     """
 
     def make() -> LivePanel:
-        made: LivePanel = panels.find(kind)(healkit, *about, **more)
-        return made
+        panel: LivePanel = panels.find(kind)(healkit, *about, **more)
+        return panel
 
     return make if healkit.config.panels else None

@@ -39,11 +39,11 @@ def healkit_matcher(context: CompletionContext) -> dict[str, Any]:
     fragment = "" if not rest or rest[-1].isspace() or not words else words[-1]
     done = words[:-1] if fragment else words
     try:
-        found = _suggest(match["magic"], done, fragment)
+        suggestions = _suggest(match["magic"], done, fragment)
     except Exception:  # noqa: BLE001 - see above
-        found = []
+        suggestions = []
     completions = [
-        SimpleCompletion(text, type=_KINDS[kind]) for text, kind in found if text.startswith(fragment)
+        SimpleCompletion(text, type=_KINDS[kind]) for text, kind in suggestions if text.startswith(fragment)
     ]
     return {"completions": completions, "matched_fragment": fragment, "suppress": bool(completions)}
 
@@ -74,8 +74,8 @@ def _positional(magic: str, plain: list[str]) -> list[tuple[str, str]]:
     if not plain:
         return _tools()
     if magic == "run_tool":
-        given = {word.partition("=")[0] for word in plain[1:] if "=" in word}
-        return [(f"{name}=", "argument") for name in _argument_names(plain[0]) if name not in given]
+        assigned = {word.partition("=")[0] for word in plain[1:] if "=" in word}
+        return [(f"{name}=", "argument") for name in _argument_names(plain[0]) if name not in assigned]
     return []
 
 
@@ -86,9 +86,9 @@ def _of_healkit(plain: list[str]) -> list[tuple[str, str]]:
         return []
     if len(plain) == 1:
         return [(name, "word") for name in magic_parsers.REQUEST_COMMANDS]
-    known = _healkit().requests
-    found = known.list() if plain[1] == "show" else known.pending()
-    return [(str(request.id), "argument") for request in found if plain[1] != "list"]
+    request_store = _healkit().requests
+    requests = request_store.list() if plain[1] == "show" else request_store.pending()
+    return [(str(request.id), "argument") for request in requests if plain[1] != "list"]
 
 
 def _values(flag: str, choices: list[str]) -> list[str]:

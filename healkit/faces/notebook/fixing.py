@@ -30,22 +30,24 @@ def show_fix(execution_count: int | None, source_hash: str = "") -> None:
     shell.extension_manager.load_extension("healkit")
     magics: HealkitMagics = shell.magics_manager.registry["HealkitMagics"]
     label = f"In [{' ' if execution_count is None else execution_count}]"
-    shown = None if execution_count is None else _shown(magics, execution_count, source_hash)
-    if shown is None:
+    output = None if execution_count is None else _shown(magics, execution_count, source_hash)
+    if output is None:
         texts = shell.history_manager.input_hist_raw
         count = execution_count or 0
         ran = 0 < count < len(texts) and source_hash in ("", text_hash(texts[count]))
-        said = "The kernel was restarted. Run the cells above, then this one."
+        sentence = "The kernel was restarted. Run the cells above, then this one."
         if ran:
-            said = f"This kernel has no record of how {label} failed. Run the cell again, then press Fix."
+            sentence = f"This kernel has no record of how {label} failed. Run the cell again, then press Fix."
         # The page says it in place of the output, with a button.
-        display(CellOutput.of(Card(tone="warn", parts=(said,))), metadata={"healkit": {"restarted": not ran}})
+        display(
+            CellOutput.of(Card(tone="warn", parts=(sentence,))), metadata={"healkit": {"restarted": not ran}}
+        )
     else:
-        shown.show()
+        output.show()
     limit = explain_limit(Config.from_environment())
     if limit != "fix":
-        said = f"No fixes are shown here, because explanations are limited to {limit!r}."
-        CellOutput.of(Card(tone="warn", parts=(said,))).show()
+        sentence = f"No fixes are shown here, because explanations are limited to {limit!r}."
+        CellOutput.of(Card(tone="warn", parts=(sentence,))).show()
 
 
 def _shown(magics: HealkitMagics, number: int, source_hash: str) -> CellOutput | None:
@@ -56,8 +58,8 @@ def _shown(magics: HealkitMagics, number: int, source_hash: str) -> CellOutput |
         if isinstance(error, ToolExecutionError):
             from healkit.faces.defaults import find_execution
 
-            if (found := find_execution(error.trace_id)) is not None:
-                tool = FailedTool(*found, magics.shell.history_manager.input_hist_raw[number])
+            if (failed_run := find_execution(error.trace_id)) is not None:
+                tool = FailedTool(*failed_run, magics.shell.history_manager.input_hist_raw[number])
         elif not isinstance(error, HealkitError | UsageError):
             cell = magics.cells.add_late(error, number)
     if tool is not None and source_hash in ("", text_hash(tool.source)):

@@ -53,18 +53,18 @@ def last_error(
         if options.persona is not None and not text.startswith("No errors found"):
             text = f"No errors found for persona {options.persona!r}."
         return CellOutput.of(Card(parts=(text,)))
-    note, asked = "", None
+    note, frame_locals = "", None
     if options.locals:
         from healkit.core.runtime.post_mortem import SHOWN_FRAMES
 
         try:
-            asked = execution.post_mortem().all_locals(options.frames or SHOWN_FRAMES)
+            frame_locals = execution.post_mortem().all_locals(options.frames or SHOWN_FRAMES)
         except PostMortemError as error:
             note = f"Local variables cannot be shown. {error}"
     aside = Aside(explained=explained)
-    shown, _, _ = cards.without_secrets(execution, (), cards.cleaner_of(healkit))
-    card = rendered.card(shown, frames=options.frames, note=note, aside=aside)
-    cards_shown = (card,) if asked is None else (card, rendered.locals_card(asked))
+    clean_execution, _, _ = cards.without_secrets(execution, (), cards.cleaner_of(healkit))
+    card = rendered.card(clean_execution, frames=options.frames, note=note, aside=aside)
+    cards_shown = (card,) if frame_locals is None else (card, rendered.locals_card(frame_locals))
     return CellOutput.of(cards_shown, panel_of(healkit, "TracebackView", execution))
 
 
@@ -110,15 +110,15 @@ def export(
 ) -> CellOutput:
     """Write the newest failure's notebook, or show its bug report."""
     logged = healkit.last_error(options.tool, options.persona)
-    own = cell is not None and is_newest(cell, logged, options)
-    failed = cell.execution if cell is not None and own else logged
+    is_cell_failure = cell is not None and is_newest(cell, logged, options)
+    failed = cell.execution if cell is not None and is_cell_failure else logged
     if failed is None:
         raise UsageInvalid("There is no failure on record to write about.", hint=_RUN_ONE)
     if options.markdown:
         text = failed.to_markdown()
         return CellOutput(text, html_of(Card(parts=(Code(text, 400),))))
-    replay = None if own else healkit.replay_of(failed)
-    file = (_with_arguments(failed, namespace) if own else failed).to_notebook(
+    replay = None if is_cell_failure else healkit.replay_of(failed)
+    file = (_with_arguments(failed, namespace) if is_cell_failure else failed).to_notebook(
         options.notebook, replay=replay
     )
     return CellOutput.done(f"{file} written: it runs without healkit")
@@ -131,6 +131,6 @@ def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:
     assert not keyword.iskeyword(name)
     from healkit.parts.cells.function_extraction import extract_function  # few cells are kept
 
-    kept = extract_function(name, cell.code or "", namespace)
-    given = {one: namespace[one] for one in kept.arguments}
-    return cell.but(tool_name=name, code=kept.code, arguments=given)
+    extracted = extract_function(name, cell.code or "", namespace)
+    arguments = {argument: namespace[argument] for argument in extracted.arguments}
+    return cell.but(tool_name=name, code=extracted.code, arguments=arguments)

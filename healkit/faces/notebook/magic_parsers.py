@@ -135,10 +135,10 @@ class MagicParser(argparse.ArgumentParser):
                 f"{names.split(',')[0].upper()} is missing ({about[names.split(',')[0]].partition(';')[0]}).",
                 hint=f"Write {self.example}.",
             )
-        said = message
+        text = message
         for pattern, ours in _SAID_BY_ARGPARSE:
-            said = re.sub(pattern, ours, said)
-        raise UsageInvalid(f"{self.prog}: {said}.", hint=f"{self.prog} --help shows what it takes.")
+            text = re.sub(pattern, ours, text)
+        raise UsageInvalid(f"{self.prog}: {text}.", hint=f"{self.prog} --help shows what it takes.")
 
     def read(self, words: list[str]) -> argparse.Namespace:
         """Read the words as a namespace; raise `HelpWanted` or `UsageInvalid`."""

@@ -49,8 +49,8 @@ def evaluate(expression: str, namespace: Mapping[str, Any]) -> Any:
         code = compile(expression, "<argument>", "eval", dont_inherit=True)
         return eval(code, {**_JSON_WORDS, **namespace})  # noqa: S307 - the user's own line, in the user's own kernel
     except NameError as error:
-        known = [name for name in namespace if not name.startswith("_") and name not in _IPYTHONS_OWN]
-        near = did_you_mean(str(error.name), known)
+        names = [name for name in namespace if not name.startswith("_") and name not in _IPYTHONS_OWN]
+        near = did_you_mean(str(error.name), names)
         raise UsageInvalid(f"{error}.{near}", hint=f"For text, put it in quotes: '{expression}'") from None
     except SyntaxError:
         raise UsageInvalid(

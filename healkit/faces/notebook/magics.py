@@ -69,8 +69,8 @@ def _magic(register: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
                 CellOutput.of(Card(parts=(Code(str(help_wanted)),))).show()
                 return None
             except KeyboardInterrupt as stopped:
-                said = _INTERRUPTED.format(name)
-                stopped._render_traceback_ = lambda: [said]  # type: ignore[attr-defined]  # IPython calls it for the stack
+                sentence = _INTERRUPTED.format(name)
+                stopped._render_traceback_ = lambda: [sentence]  # type: ignore[attr-defined]  # IPython calls it for the stack
                 raise
 
         return register(name)(no_var_expand(wrapped))
@@ -86,9 +86,9 @@ def _options(magic: str, line: str, namespace: dict[str, Any]) -> Namespace:
     words = words_of(line, namespace)
     if magic not in _WITH_ARGUMENTS:
         return parser.read(words)
-    words, given = take_assignments(words, namespace)
+    words, arguments = take_assignments(words, namespace)
     options = parser.read(words)
-    options.given = given
+    options.given = arguments
     return options
 
 
@@ -173,8 +173,8 @@ class HealkitMagics(Magics):
         if isinstance(error, ToolExecutionError):
             from healkit.faces.defaults import find_execution
 
-            if error.trace_id not in carded and (found := find_execution(error.trace_id)) is not None:
-                self._show_failure(*found, result)
+            if error.trace_id not in carded and (failed_run := find_execution(error.trace_id)) is not None:
+                self._show_failure(*failed_run, result)
             return
         if isinstance(error, HealkitError | UsageError | KeyboardInterrupt | SystemExit):
             return  # one line says all there is to say
@@ -212,8 +212,8 @@ class HealkitMagics(Magics):
         if options.take:
             self._show(vault_magics.take(self.healkit, options, cell, self.shell))
             return None
-        entry, said = vault_magics.save(self.healkit, options, cell, self.cells.texts)
-        self._show(said)
+        entry, output = vault_magics.save(self.healkit, options, cell, self.cells.texts)
+        self._show(output)
         if arguments is None:
             return None
         return self._run(entry.tool_name, entry.persona, arguments, None)
@@ -377,9 +377,9 @@ class HealkitMagics(Magics):
 
         with contextlib.suppress(HealkitError):  # the run says so itself
             entry = self.healkit.vault.lookup(name, persona)
-            said = success.warning_of(self.healkit.database, entry.tool_name, arguments, entry.code_hash)
-            if said and self.cards:
-                print(f"This run is likely to fail: {said}")  # noqa: T201 - a magic's answer
+            warning = success.warning_of(self.healkit.database, entry.tool_name, arguments, entry.code_hash)
+            if warning and self.cards:
+                print(f"This run is likely to fail: {warning}")  # noqa: T201 - a magic's answer
 
     def _show(self, shown: CellOutput) -> None:
         if self.cards:

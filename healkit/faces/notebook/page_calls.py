@@ -66,9 +66,9 @@ _CALLS = Fix | Settings
 
 def answer() -> None:
     """Do what the request that is being answered asks for; raise `UsageInvalid` where that is not a call."""
-    asked = get_ipython().kernel.get_parent("shell")["metadata"].get("healkit")
+    request = get_ipython().kernel.get_parent("shell")["metadata"].get("healkit")
     try:
-        call = msgspec.json.decode(asked, type=_CALLS)
+        call = msgspec.json.decode(request, type=_CALLS)
     except (msgspec.MsgspecError, TypeError) as error:
         raise UsageInvalid(
             f"The page asked for something that this healkit does not know: {error}.",

@@ -104,33 +104,33 @@ class Panels:
 
         named: Any = getattr(run, "folder", run)
         named = str(named) if isinstance(named, Path) else named
-        found = (
+        selected_run = (
             self._last_run()
             if isinstance(named, str) and named == LAST
             else read_run(find_run(self._healkit.runs_dir, named))
         )
-        return find("HealTimeline")(self._healkit, found, teach=teach)
+        return find("HealTimeline")(self._healkit, selected_run, teach=teach)
 
     def _last_run(self) -> Run:
         """Return the last healing of this process, or its last run; others have theirs beside it."""
         from healkit.parts.runs.reader import read_run
         from healkit.parts.runs.run_folders import run_folders
 
-        last, other = None, ""
+        last, foreign_name = None, ""
         for folder in reversed(run_folders(self._healkit.runs_dir)):
             ours = self._is_ours(folder.name)
-            other = other or ("" if ours is None else folder.name)
+            foreign_name = foreign_name or ("" if ours is None else folder.name)
             if not ours:
                 continue
-            found = read_run(folder)
-            if found.manifest is not None and found.manifest.execution_profile.name == "heal":
-                return found
-            last = last or found
+            run = read_run(folder)
+            if run.manifest is not None and run.manifest.execution_profile.name == "heal":
+                return run
+            last = last or run
         if last is None:
-            there = f"hk.timeline({other!r}) plays the newest one of this database, from another notebook. "
+            there = f"hk.timeline({foreign_name!r}) plays the newest one of this database, from another notebook. "
             raise RunNotFound(
-                f"{'This notebook' if other else 'This database'} has no run yet.",
-                hint=f"{there if other else ''}A healing makes one, and so does hk.execute(…, record=True).",
+                f"{'This notebook' if foreign_name else 'This database'} has no run yet.",
+                hint=f"{there if foreign_name else ''}A healing makes one, and so does hk.execute(…, record=True).",
             )
         return last
 

@@ -65,8 +65,8 @@ def _part(part: Any) -> Json:
         case Facts(rows):
             return _object("facts", [_list(row) for row in rows])
         case Fold(summary, body):
-            shown = {"body": _list(body), "open": part.is_open, "look": part.look, "tone": part.tone}
-            return _object("fold", _part(summary), **shown)
+            fields = {"body": _list(body), "open": part.is_open, "look": part.look, "tone": part.tone}
+            return _object("fold", _part(summary), **fields)
         case Section(parts, is_last):
             return _object("section", _list(parts), last=is_last)
         case Only():

@@ -160,18 +160,23 @@ def keep(healkit: Healkit, options: Namespace, shell: InteractiveShell, cells: F
         raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
     from healkit.parts.cells.function_extraction import extract_function  # few cells are kept
 
-    kept = extract_function(options.name, _cell(options.cell, shell, cells.last), shell.user_ns)
-    _check_fix(healkit.vault, options.name, options.persona, kept.code, cells.texts, _INSTEAD_KEPT)
-    change = CodeChange(kept.code, reason=options.reason)
+    extracted = extract_function(options.name, _cell(options.cell, shell, cells.last), shell.user_ns)
+    _check_fix(healkit.vault, options.name, options.persona, extracted.code, cells.texts, _INSTEAD_KEPT)
+    change = CodeChange(extracted.code, reason=options.reason)
     entry, before = vault_edits.add_or_patch(
         healkit.vault, healkit.log, options.name, options.persona, change
     )
     flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
-    run = " ".join([f"%run_tool {entry.tool_name}{flag}", *(f"{one}={one}" for one in kept.arguments)])
+    run = " ".join(
+        [
+            f"%run_tool {entry.tool_name}{flag}",
+            *(f"{argument}={argument}" for argument in extracted.arguments),
+        ]
+    )
     command = Line((Span(run, "code", "info"), Span("  run it", "quiet", plain="")), label="next")
     note = Line(Span(_KEPT_NOTE, "quiet"), "bare", "note")
     return CellOutput.done(
-        vault_edits.saved_line(entry, before), Section((Code(kept.code, indent=4), command, note))
+        vault_edits.saved_line(entry, before), Section((Code(extracted.code, indent=4), command, note))
     )
 
 
@@ -216,8 +221,8 @@ def trust(options: Namespace) -> CellOutput:
 
 def _number(word: str, typed: str | None) -> int:
     if typed is None or not typed.isdecimal():
-        said = "" if typed is None else f", not {typed!r}"
+        detail = "" if typed is None else f", not {typed!r}"
         raise UsageInvalid(
-            f"%healkit requests {word} takes a request's number{said}.", hint="See %healkit requests."
+            f"%healkit requests {word} takes a request's number{detail}.", hint="See %healkit requests."
         )
     return int(typed)

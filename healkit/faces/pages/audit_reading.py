@@ -37,7 +37,7 @@ class AuditPanesReading(Operations):
         panes = self._panes
         mark, title, tone = audit.head_of(panes)
         is_decision = panes.kind == "decide"
-        told = {
+        fields = {
             "question": panes.question,
             "reason": panes.reason,
             "notes": audit.notes_of(panes),
@@ -47,7 +47,7 @@ class AuditPanesReading(Operations):
             "files": [str(file) for file in panes.files],
         }
         return {
-            **self._recorded.shown(told).value,
+            **self._recorded.shown(fields).value,
             "mark": mark,
             "title": title,
             "tone": tone,
@@ -65,13 +65,13 @@ class AuditPanesReading(Operations):
 
     def _step(self, entry: AuditEntry) -> dict[str, Any]:
         state = audit.state_of(entry)
-        told = {
+        fields = {
             "tool": entry.tool_name,
             "said": plain.one_line(entry.description, 300),
             "facts": audit.facts_of(entry),
         }
         return {
-            **self._recorded.shown(told).value,
+            **self._recorded.shown(fields).value,
             "seq": entry.seq,
             "choice": entry.choice_type,
             "mark": state.mark,
@@ -119,18 +119,18 @@ class AuditReading(Operations):
         return self._panes(execution_id).steps(after)
 
     def _panes(self, execution_id: str) -> AuditPanesReading:
-        found = panes_of(self._healkit.services, execution_id, view_max_bytes=_VIEW_MAX_BYTES)
-        if found is None:
+        panes = panes_of(self._healkit.services, execution_id, view_max_bytes=_VIEW_MAX_BYTES)
+        if panes is None:
             raise AuditNotFound(f"No execution {execution_id[:100]!r} is on the audit.")
-        return AuditPanesReading(self._healkit, self._recorded, found)
+        return AuditPanesReading(self._healkit, self._recorded, panes)
 
     def _row(self, begun: AuditEntry) -> dict[str, Any]:
         last = self._healkit.audit.last(begun.execution_id) or begun
         outcome, reason = ending_of(last)
-        asked = begun.tool_params if isinstance(begun.tool_params, dict) else {}
+        parameters = begun.tool_params if isinstance(begun.tool_params, dict) else {}
         panes = AuditPanes(begun.execution_id, "decide", [], summed([]), outcome=outcome)
         mark, title, tone = audit.head_of(panes)
-        said = {"question": plain.one_line(str(asked.get("question") or ""), 200), "reason": reason}
+        texts = {"question": plain.one_line(str(parameters.get("question") or ""), 200), "reason": reason}
         return {
             "execution_id": begun.execution_id,
             "when": begun.timestamp.isoformat(),
@@ -138,5 +138,5 @@ class AuditReading(Operations):
             "mark": mark if outcome else "…",
             "title": title if outcome else "not ended",
             "tone": tone if outcome else "warn",
-            **self._recorded.shown(said).value,
+            **self._recorded.shown(texts).value,
         }

@@ -38,15 +38,15 @@ class LogReading(Operations):
 
     def groups(self, filters: dict[str, Any]) -> dict[str, Any]:
         """Return the groups of similar failures that were seen last."""
-        given = read_filters(filters, whole_days=True).given
-        chosen = {name: value for name, value in given.items() if name in GROUP_FILTERS}
+        parsed_filters = read_filters(filters, whole_days=True).given
+        chosen = {name: value for name, value in parsed_filters.items() if name in GROUP_FILTERS}
         if chosen.get("status") not in {"FAILURE", "REFUSED"}:
             chosen.pop("status", None)
-        found = self._healkit.log.groups(**chosen, limit=_GROUPS_MAX)
+        page = self._healkit.log.groups(**chosen, limit=_GROUPS_MAX)
         return {
-            "groups": self._recorded.groups(found.rows),
+            "groups": self._recorded.groups(page.rows),
             "most": _GROUPS_MAX,
-            "left_out": found.left_out,
+            "left_out": page.left_out,
         }
 
     def names(self) -> list[str]:
@@ -75,7 +75,7 @@ class ExecutionReading(Operations):
         return self._row(log_id).to_markdown()
 
     def _row(self, log_id: int) -> Execution:
-        found = self._healkit.execution(log_id)
-        if found is None:
+        execution = self._healkit.execution(log_id)
+        if execution is None:
             raise UsageInvalid(f"There is no log row {log_id!r}.", hint="It may have been pruned.")
-        return found
+        return execution

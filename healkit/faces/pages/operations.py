@@ -40,11 +40,15 @@ class Operations:
 
 def taken(operation: Operation, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a question as the operation takes them; raise `UsageInvalid` for any other."""
-    known, hints = inspect.signature(operation).parameters, get_type_hints(operation)
-    missing = [name for name, one in known.items() if name not in arguments and one.default is one.empty]
+    parameters, hints = inspect.signature(operation).parameters, get_type_hints(operation)
+    missing = [
+        name
+        for name, parameter in parameters.items()
+        if name not in arguments and parameter.default is parameter.empty
+    ]
     wrong = [f"{name!r} is missing" for name in missing]
-    wrong += [f"{name[:50]!r} is unknown" for name in arguments if name not in known]
-    for name in known.keys() & arguments.keys():
+    wrong += [f"{name[:50]!r} is unknown" for name in arguments if name not in parameters]
+    for name in parameters.keys() & arguments.keys():
         try:
             json.dumps(arguments[name], ensure_ascii=False).encode()
             msgspec.convert(arguments[name], hints.get(name, Any))

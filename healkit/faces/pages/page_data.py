@@ -82,10 +82,10 @@ class PageData:
         hidden = self.shown(_payload(execution.uncleaned)).hidden  # counted, and not shown
         record = self.sanitizer.of_record()
         cleaned = self.shown(_payload(cleaning.execution(execution, record)))  # before it is cut
-        shown = cleaned.value if isinstance(cleaned.value, dict) else {}
+        fields = cleaned.value if isinstance(cleaned.value, dict) else {}
         return {
             **_facts(execution),
-            **shown,
+            **fields,
             "outputs": record.again(self.outputs(execution.outputs)),
             "hidden": sum(hidden.values()),
             "may_heal": self._may_heal is not None and self._may_heal(self.config),
@@ -94,7 +94,7 @@ class PageData:
     def rows(self, executions: Sequence[Execution]) -> list[dict[str, Any]]:
         """Return a line of a list for each execution."""
         outcomes = [
-            _outcome(cleaning.execution(one, self.sanitizer.of_record(), in_list=True)) for one in executions
+            _outcome(cleaning.execution(run, self.sanitizer.of_record(), in_list=True)) for run in executions
         ]
         cleaned = self.clean(outcomes).value
         if not isinstance(cleaned, list):  # cut as a whole: a page of failures with very long messages
@@ -140,17 +140,17 @@ class PageData:
 
     def outputs(self, outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return what a tool displayed, reduced to what is safe to draw; its text cleaned, its images as they are."""
-        shown = []
+        drawable = []
         for output in outputs[:_OUTPUTS_MAX]:
             safe = safe_output(output)
             if safe is None or safe["output_type"] == "error":
                 continue
             if safe["output_type"] == "stream":
                 text = _cut(safe["text"])
-                shown.append({"kind": "stream", "name": safe["name"], "text": self.clean(text).value})
+                drawable.append({"kind": "stream", "name": safe["name"], "text": self.clean(text).value})
             else:
-                shown.append({"kind": "data", "data": self._bundle(safe["data"])})
-        return shown
+                drawable.append({"kind": "data", "data": self._bundle(safe["data"])})
+        return drawable
 
     def _bundle(self, data: Mapping[str, Any]) -> dict[str, Any]:
         images = {kind: value for kind, value in data.items() if kind.startswith("image/")}
@@ -169,9 +169,9 @@ class PageData:
 
 def _spelt_out(value: object) -> Any:
     if isinstance(value, dict):
-        return {key: _spelt_out(one) for key, one in value.items()}
+        return {key: _spelt_out(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_spelt_out(one) for one in value]
+        return [_spelt_out(part) for part in value]
     return plain.visible(value) if isinstance(value, str) else value
 
 

@@ -18,26 +18,29 @@ class RequestReading(Operations):
 
     def requests(self) -> dict[str, Any]:
         """Return the newest requests, those that wait first, and how many wait in all."""
-        found = self._healkit.requests.list(limit=_REQUESTS_MAX)
-        return {"rows": [self._row(one) for one in found], "waiting": self._healkit.requests.waiting()}
+        requests = self._healkit.requests.list(limit=_REQUESTS_MAX)
+        return {
+            "rows": [self._row(request) for request in requests],
+            "waiting": self._healkit.requests.waiting(),
+        }
 
     def request(self, number: int) -> dict[str, Any]:
         """Return one request with its code; raise `PatchRequestNotFound`."""
-        found = self._healkit.requests.get(number)
-        shown = {"reason": found.reason, "note": found.note, "decided_by": found.decided_by}
+        request = self._healkit.requests.get(number)
+        texts = {"reason": request.reason, "note": request.note, "decided_by": request.decided_by}
         return {
-            **self._row(found),
-            **self._recorded.shown(shown).value,
-            "code": found.code,
-            "parent": found.parent,
-            "run_id": found.run_id,
-            "log_id": found.motivating_log_id,
-            "revision": found.revision,
-            "decided": None if found.decided_at is None else found.decided_at.isoformat(),
+            **self._row(request),
+            **self._recorded.shown(texts).value,
+            "code": request.code,
+            "parent": request.parent,
+            "run_id": request.run_id,
+            "log_id": request.motivating_log_id,
+            "revision": request.revision,
+            "decided": None if request.decided_at is None else request.decided_at.isoformat(),
         }
 
     def _row(self, one: PatchRequest) -> dict[str, Any]:
-        told = {"reason": plain.one_line(one.reason, 200), "by": one.advisor or one.author}
+        texts = {"reason": plain.one_line(one.reason, 200), "by": one.advisor or one.author}
         return {
             "number": one.id,
             "label": one.label,
@@ -46,5 +49,5 @@ class RequestReading(Operations):
             "state": one.state,
             "verdict": one.said,
             "when": one.created_at.isoformat(),
-            **self._recorded.shown(told).value,
+            **self._recorded.shown(texts).value,
         }

@@ -42,7 +42,7 @@ class StateReading(Operations):
         It is cheap enough to be asked every two seconds.
         """
         healkit = self._healkit
-        counts = [healkit.log.count(status=each) for each in (None, "RUNNING", "FAILURE")]
+        counts = [healkit.log.count(status=status) for status in (None, "RUNNING", "FAILURE")]
         waiting, first = healkit.requests.waiting(), healkit.requests.list(limit=1)
         audited, changed_ns = healkit.audit.head().entries, 0
         with contextlib.suppress(OSError):  # there may be no run yet
@@ -53,38 +53,41 @@ class StateReading(Operations):
             "tools": [healkit.vault.stamp(), counts],
             "runs": [changed_ns, audited, counts],
             "decisions": audited,
-            "requests": [waiting, [(one.id, one.state) for one in first]],
+            "requests": [waiting, [(request.id, request.state) for request in first]],
         }
         return {"marks": {name: repr(mark) for name, mark in marks.items()}, "waiting": waiting}
 
     def waiting(self) -> dict[str, Any]:
         """Return the isolation in force, how many requests wait, and what an untrusted database would grant."""
         healkit = self._healkit
-        found = {"isolation": tier_of(healkit.config), "waiting": healkit.requests.waiting()}
+        summary = {"isolation": tier_of(healkit.config), "waiting": healkit.requests.waiting()}
         if not healkit.database.trusted:
             report = healkit.database.trust_report()
-            grants = [f"{label}: {', '.join(grant_lines(own))}" for label, own in report.grants.items()]
-            found["untrusted"] = {
+            grants = [
+                f"{label}: {', '.join(grant_lines(tool_grants))}"
+                for label, tool_grants in report.grants.items()
+            ]
+            summary["untrusted"] = {
                 "place": report.place,
                 "identity": healkit.database.identity(),
                 "tools": report.tools,
                 "grants": grants,
                 "requests": list(report.requests),
             }
-        return found
+        return summary
 
     def status(self) -> dict[str, Any]:
         """Return the isolation in force, the counts, and what is wrong, if anything."""
-        found = self._healkit.status()
-        told = self._recorded.shown({"database": found.url, "problem": found.problem}).value
+        status = self._healkit.status()
+        texts = self._recorded.shown({"database": status.url, "problem": status.problem}).value
         return {
-            "isolation": found.tier,
-            "tools": found.tools,
-            "executions": found.executions,
-            "failures": found.failures,
-            "running": found.running,
-            "waiting": found.requests,
-            **told,
+            "isolation": status.tier,
+            "tools": status.tools,
+            "executions": status.executions,
+            "failures": status.failures,
+            "running": status.running,
+            "waiting": status.requests,
+            **texts,
         }
 
 

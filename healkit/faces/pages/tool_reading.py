@@ -17,10 +17,13 @@ class ToolReading(Operations):
 
     def tools(self, text: str = "") -> dict[str, Any]:
         """Return the tools whose name, group or description holds each of its words, and how many more there are."""
-        sums = {(one.tool_name, one.persona): one for one in self._healkit.log.summary(by=["persona"])}
-        found, number = self._healkit.vault.search(text, limit=_TOOLS_MAX)
+        sums = {
+            (summary.tool_name, summary.persona): summary
+            for summary in self._healkit.log.summary(by=["persona"])
+        }
+        entries, number = self._healkit.vault.search(text, limit=_TOOLS_MAX)
         rows = []
-        for entry in found:
+        for entry in entries:
             ran = sums.get((entry.tool_name, entry.persona))
             rows.append(
                 {
@@ -36,7 +39,7 @@ class ToolReading(Operations):
                     "failures": 0 if ran is None else ran.failures,
                 }
             )
-        return {"rows": rows, "more": number - len(found)}
+        return {"rows": rows, "more": number - len(entries)}
 
     def history(self, tool: str, persona: str = "default") -> list[dict[str, Any]]:
         """List every revision with its runs and failures."""

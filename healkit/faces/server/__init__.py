@@ -36,12 +36,12 @@ def _load_jupyter_server_extension(serverapp: Any) -> None:
     application: Application = serverapp.web_app
     collector = CollectorService(Config.from_environment(), on_error=serverapp.log.warning)
     base = application.settings["base_url"].rstrip("/")
-    own = f"{base}{_PREFIX}"
-    mounted = [own, *([base] if collecting.is_free(application, base) else [])]
+    mount_point = f"{base}{_PREFIX}"
+    mounted = [mount_point, *([base] if collecting.is_free(application, base) else [])]
     rules = [rule for prefix in mounted for rule in collecting.routes(collector, prefix)]
-    rules += pages.routes(own, serverapp.root_dir)
+    rules += pages.routes(mount_point, serverapp.root_dir)
     if importlib.util.find_spec("mcp") is not None:
-        rules.append(agents.route(own))
+        rules.append(agents.route(mount_point))
     application.add_handlers(".*$", rules)
     serverapp.log.info(
         "healkit collects traces at %s", " and ".join(f"{m}{handlers.TRACES}" for m in mounted)

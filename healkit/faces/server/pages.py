@@ -129,8 +129,10 @@ def _told(error: Exception, recorded: Any = None) -> bytes:
     """Return an error as the page gets it, without secrets once there is what cleans it."""
     from healkit.faces.pages.operations import described
 
-    found = described(error)
-    return msgspec.json.encode({"error": found if recorded is None else recorded.shown(found).value})
+    description = described(error)
+    return msgspec.json.encode(
+        {"error": description if recorded is None else recorded.shown(description).value}
+    )
 
 
 class _Panels(APIHandler):

@@ -68,8 +68,8 @@ class CellAdvice:
     @property
     def todo(self) -> str:
         """`Run cells 2 and 3, then this cell again.`; empty if running cells does not help."""
-        told = messages.todo([step.label for step in self.steps])
-        return f"{told} {messages.move([step.label for step in self.moves])}".rstrip()
+        message = messages.todo([step.label for step in self.steps])
+        return f"{message} {messages.move([step.label for step in self.moves])}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ def _from_a_cell(case: CellCase, state: NotebookState, name: str) -> CellAdvice 
         return None
     line = definer.flow.bound[name].line
     kind, sentence, confidence = _cause(state, name, definer, line)
-    for other in state.failed_cell.flow.reads:
-        if case.has(other):
-            planner.require_deferred(other, state.failed_cell)
-        elif other != name:
-            planner.require(other, state.failed_cell, f"defines `{other}`, which this cell reads too")
+    for read_name in state.failed_cell.flow.reads:
+        if case.has(read_name):
+            planner.require_deferred(read_name, state.failed_cell)
+        elif read_name != name:
+            planner.require(read_name, state.failed_cell, f"defines `{read_name}`, which this cell reads too")
     plan = planner.plan()
     steps, more = _runnable(case, plan, definer)
     if definer.flow.bound[name].under or (more and steps):
@@ -134,16 +134,16 @@ def _movable(state: NotebookState, plan: RerunPlan) -> list[Cell]:
     """Return the cells of a plan below the failing one; none where moving them above it changes another cell."""
     here = state.failed_cell.position
     below = [cell for cell, _ in plan.steps if cell.position > here and not cell.deleted]
-    others = [cell for cell in state.cells if cell not in below and not cell.deleted]
+    remaining = [cell for cell in state.cells if cell not in below and not cell.deleted]
     lowest = max((cell.position for cell in below), default=here)
-    between = [cell.flow for cell in others if here < cell.position < lowest]
+    between = [cell.flow for cell in remaining if here < cell.position < lowest]
     if any(cell.number is None or cell.flow.opaque for cell in below) or any(flow.opaque for flow in between):
         return []
-    above = {name for cell in others if cell.position < here for name in cell.flow.bound}
-    made = {name for cell in below for name in (*cell.flow.bound, *cell.flow.mutated)}
-    used = made | {name for cell in below for name in (*cell.flow.reads, *cell.flow.deferred_reads)}
+    above = {name for cell in remaining if cell.position < here for name in cell.flow.bound}
+    defined = {name for cell in below for name in (*cell.flow.bound, *cell.flow.mutated)}
+    used = defined | {name for cell in below for name in (*cell.flow.reads, *cell.flow.deferred_reads)}
     changed = {name for flow in between for name in (*flow.bound, *flow.mutated)}
-    return [] if made & above or used & (changed | state.failed_cell.flow.bound.keys()) else below
+    return [] if defined & above or used & (changed | state.failed_cell.flow.bound.keys()) else below
 
 
 def _cause(state: NotebookState, name: str, definer: Cell, line: int) -> tuple[AdviceKind, str, Confidence]:
@@ -185,26 +185,26 @@ def _runnable(case: CellCase, plan: RerunPlan, definer: Cell) -> tuple[tuple[Cel
 def _from_elsewhere(case: CellCase, state: NotebookState, name: str) -> CellAdvice | None:
     """Return advice if running a cell would not bind the name; specific causes first."""
     line = case.failed.failed_line or 0
-    own = state.failed_cell.flow
+    flow = state.failed_cell.flow
     for cell in state.cells_binding(name, state.failed_cell.position):
         passed_by = cell.flow.bound[name]
         if not passed_by.under:
             continue  # it reads the name first
         sentence = messages.conditional(name, cell.where(passed_by.line), passed_by)
         return CellAdvice("conditional", name, sentence, (), "likely")
-    binding = own.bound.get(name)
+    binding = flow.bound.get(name)
     if binding is not None and (binding.under or binding.line > line):
         say = messages.own_later if binding.line > line else messages.own_passed_by
         return CellAdvice("own", name, say(name, binding))
-    if name in own.deleted and own.deleted[name] < line:
-        return CellAdvice("removed", name, messages.own_deleted(name, own.deleted[name]))
+    if name in flow.deleted and flow.deleted[name] < line:
+        return CellAdvice("removed", name, messages.own_deleted(name, flow.deleted[name]))
     for cell in reversed(state.cells):
         if messages.seems_to_define(name, cell.source) and not cell.flow.parsed:
             return CellAdvice("failed", name, messages.unreadable(name, cell), (), "likely")
     for run in case.earlier(name):
-        if (found := Cell(run.source, 0, run=run).flow.bound.get(name)) is not None:
+        if (earlier_binding := Cell(run.source, 0, run=run).flow.bound.get(name)) is not None:
             step = CellStep(run.source, f"defined `{name}` in an earlier kernel", "that text")
-            text = Cell(run.source, 0).line(found.line)
+            text = Cell(run.source, 0).line(earlier_binding.line)
             return CellAdvice("deleted", name, messages.from_earlier(name, text), (step,), "likely")
     return _star(state, name) or _import(case, name) or _inside(state, name) or _near(case, name)
 
@@ -238,7 +238,9 @@ def _star(state: NotebookState, name: str) -> CellAdvice | None:
     for cell in state.cells:
         if cell.state not in {"not_run", "edited"} or cell.deleted or "*" not in cell.source:
             continue
-        module = next((one for one in cell.flow.star_imports if has_attribute(one, name)), None)
+        module = next(
+            (candidate for candidate in cell.flow.star_imports if has_attribute(candidate, name)), None
+        )
         if module is not None:
             step = CellStep(
                 cell.source, f"imports everything from `{module}`", cell.label, cell.number, cell.cell_id
@@ -248,7 +250,7 @@ def _star(state: NotebookState, name: str) -> CellAdvice | None:
 
 
 def _near(case: CellCase, name: str) -> CellAdvice | None:
-    near = [one for one in case.near if one in case.defined]
+    near = [candidate for candidate in case.near if candidate in case.defined]
     return CellAdvice("near", name, messages.near(name, near), (), "guess") if near else None
 
 
@@ -263,9 +265,9 @@ def _stale(case: CellCase, state: NotebookState) -> CellAdvice | None:
         run = state.run_with_count(count)
         if run is None or run.source == state.failed_run.source:
             continue
-        before, own = functions_of(run.source).get(function), state.cell_of(run)
-        first = -1.0 if own.deleted else own.position
-        for cell in [own, *(cell for cell in state.cells if first < cell.position < here)]:
+        before, run_cell = functions_of(run.source).get(function), state.cell_of(run)
+        first = -1.0 if run_cell.deleted else run_cell.position
+        for cell in [run_cell, *(cell for cell in state.cells if first < cell.position < here)]:
             now = functions_of(cell.source).get(function)
             if before is None or now is None or cell.deleted or cell.state not in {"edited", "not_run"}:
                 continue
@@ -342,14 +344,14 @@ def import_for(name: str, source: str) -> str | None:
         return ALIASES[name] if attributes or not uses else None
     if name in HOMES:
         home = HOMES[name]
-        if name in MODULES and attributes and all(has_attribute(name, one) for one in attributes):
+        if name in MODULES and attributes and all(has_attribute(name, attribute) for attribute in attributes):
             return f"import {name}"
         called = "()" in uses or name in _VALUES or (name[:1].isupper() and bool(uses))
         if called or (attributes and name[:1].isupper()) or name == "datetime":
             return f"from {home} import {name}"
         return None
     if (name in MODULES or name in sys.stdlib_module_names) and attributes and uses == attributes:
-        return f"import {name}" if all(has_attribute(name, one) for one in attributes) else None
+        return f"import {name}" if all(has_attribute(name, attribute) for attribute in attributes) else None
     return None
 
 

@@ -88,17 +88,17 @@ def export(folder: str, *, values: bool) -> None:
     cell = _watched.find(None) if _watched is not None else None
     if cell is None:
         return
-    own = {*_WORD.findall(cell.run.source), *cell.failure.near}
-    wanted = _mentioned(own, cell.history) if values else own
-    known = [name for name in cell.namespace if values and not name.startswith("_")]
-    names = sorted(known, key=lambda name: (name not in own, name not in wanted))[:_VALUES_MAX]
-    given = [(name, cell.namespace[name], name in wanted) for name in names]
-    given += [(name, value, True) for name, value in cell.before.items()]
+    cell_words = {*_WORD.findall(cell.run.source), *cell.failure.near}
+    wanted = _mentioned(cell_words, cell.history) if values else cell_words
+    candidates = [name for name in cell.namespace if values and not name.startswith("_")]
+    names = sorted(candidates, key=lambda name: (name not in cell_words, name not in wanted))[:_VALUES_MAX]
+    entries = [(name, cell.namespace[name], name in wanted) for name in names]
+    entries += [(name, value, True) for name, value in cell.before.items()]
     written = [
         (name, _write(Path(folder, str(number)), name, value, needed=needed))
-        for number, (name, value, needed) in enumerate(given)
+        for number, (name, value, needed) in enumerate(entries)
     ]
-    told = _Cell(
+    record = _Cell(
         cell.run,
         cell.failure,
         cell.unknown,
@@ -107,7 +107,7 @@ def export(folder: str, *, values: bool) -> None:
         dict(written[: len(names)]),
         dict(written[len(names) :]),
     )
-    Path(folder, _CELL).write_bytes(msgspec.json.encode(told))
+    Path(folder, _CELL).write_bytes(msgspec.json.encode(record))
 
 
 def _write(place: Path, name: str, value: Any, *, needed: bool) -> _Value:
@@ -131,9 +131,9 @@ def _write(place: Path, name: str, value: Any, *, needed: bool) -> _Value:
 
 def _mentioned(names: set[str], history: Sequence[CellRun]) -> set[str]:
     """Return these names, and those in the texts of cells that bind one of them, and so on."""
-    others = [(dataflow_of(run.source), run.source) for run in history]
+    flows = [(dataflow_of(run.source), run.source) for run in history]
     while True:
-        binding = [source for flow, source in others if names & (flow.bound.keys() | flow.mutated)]
+        binding = [source for flow, source in flows if names & (flow.bound.keys() | flow.mutated)]
         more = names.union(*map(_WORD.findall, binding))
         if more == names:
             return names
@@ -154,30 +154,32 @@ def read(
     try:
         with plain_files.opened(folder, _CELL) as file:
             written = file.read(_CELL_MAX_BYTES + 1)
-        told = claims.decode(written, msgspec.json.Decoder(_Cell).decode, max_bytes=_CELL_MAX_BYTES)
+        record = claims.decode(written, msgspec.json.Decoder(_Cell).decode, max_bytes=_CELL_MAX_BYTES)
     except (OSError, ValueError):
         return None
     run, failure = (
-        told.run,
-        msgspec.structs.replace(with_own_secrets(capped(told.failure)), code="TOOL_EXCEPTION"),
+        record.run,
+        msgspec.structs.replace(with_own_secrets(capped(record.failure)), code="TOOL_EXCEPTION"),
     )
     if not _was_sent(run, sent):
         return None
-    history = [one for one in told.history if one != run and _was_sent(one, sent)]
-    own = ((frame.name, _PROMPT.fullmatch(frame.filename)) for frame in reversed(failure.frames))
-    frames = tuple((name, int(place[1])) for name, place in own if place and not name.startswith("<"))
+    history = [
+        earlier_run for earlier_run in record.history if earlier_run != run and _was_sent(earlier_run, sent)
+    ]
+    matches = ((frame.name, _PROMPT.fullmatch(frame.filename)) for frame in reversed(failure.frames))
+    frames = tuple((name, int(place[1])) for name, place in matches if place and not name.startswith("<"))
     near = tuple(failure.near)
-    case = CellCase(run, history, notebook, frozenset(told.defined), frames, near=near)
+    case = CellCase(run, history, notebook, frozenset(record.defined), frames, near=near)
     here, *below = notebook.from_run(run) or (None,)
     return FailingCell(
         run,
         failure,
         advise(case) if run.missing or frames else None,
-        _read_values(folder, told.namespace),
-        _read_values(folder, told.before),
-        told.unknown,
+        _read_values(folder, record.namespace),
+        _read_values(folder, record.before),
+        record.unknown,
         history,
-        [(one.source, f"Cell {one.number}") for one in below],
+        [(lower_cell.source, f"Cell {lower_cell.number}") for lower_cell in below],
         here.result if here is not None else "",
         within[0],
         within,
@@ -189,17 +191,17 @@ def _was_sent(run: CellRun, sent: Mapping[int, str]) -> bool:
 
 
 def _read_values(folder: Path, told: Mapping[str, _Value]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     left_bytes = _ALL_MAX_BYTES
     for name, value in told.items():
         if isinstance(value, str):
-            found[name] = types.ModuleType(value)  # its name is all that is asked of it
+            values[name] = types.ModuleType(value)  # its name is all that is asked of it
         elif isinstance(value, RemoteValue):
-            found[name] = RemoteValue(value.kind, value.told[:_REASON_MAX_CHARS])
+            values[name] = RemoteValue(value.kind, value.told[:_REASON_MAX_CHARS])
         else:
             try:
-                found[name], size = snapshot_file.load_claimed(folder, str(value), name, left_bytes)
+                values[name], size = snapshot_file.load_claimed(folder, str(value), name, left_bytes)
                 left_bytes -= size
             except (OSError, ValueError) as error:
-                found[name] = RemoteValue("value", f"`{name}` cannot be read: {error}"[:_REASON_MAX_CHARS])
-    return found
+                values[name] = RemoteValue("value", f"`{name}` cannot be read: {error}"[:_REASON_MAX_CHARS])
+    return values

@@ -151,9 +151,9 @@ def made_by(
     also: names of further values. Empty where one of them cannot be run again: it failed, is no plain Python, or its
     beginning is not known.
     """
-    values = ((name, one) for name, one in namespace.items() if not isinstance(one, types.ModuleType))
-    data = {name for name, one in values if RemoteValue.of(name, one) is None}
-    wanted, changed, found = data.intersection([*free_names(cell.source), *also]), set[str](), list[CellRun]()
+    values = ((name, value) for name, value in namespace.items() if not isinstance(value, types.ModuleType))
+    data = {name for name, value in values if RemoteValue.of(name, value) is None}
+    wanted, changed, runs = data.intersection([*free_names(cell.source), *also]), set[str](), list[CellRun]()
     for run in reversed(history):
         flow, text = dataflow_of(run.source), read_cell(run.source)
         names = changed_in(run)
@@ -161,28 +161,37 @@ def made_by(
         if wanted & names:
             if not run.ok or text.tree is None or text.code != run.source or flow.opaque:
                 return []
-            found.insert(0, run)
+            runs.insert(0, run)
             reads = set(free_names(run.source))
             wanted -= {name for name, bound in flow.bound.items() if not bound.under}
             wanted |= reads & (data | changed)
-    return [] if wanted & changed else found
+    return [] if wanted & changed else runs
 
 
 def where_made(name: str, value: Any, cell: CellRun, history: Sequence[CellRun]) -> str:
     """Say which line above a cell made a value `None`, or of what had its name before; empty where none surely did."""
     run = next(
-        (one for one in reversed(history) if one.count != cell.count and name in changed_in(one)), None
+        (
+            candidate
+            for candidate in reversed(history)
+            if candidate.count != cell.count and name in changed_in(candidate)
+        ),
+        None,
     )
     if run is None or not run.ok or name in changed_in(cell):
         return ""
-    made = [one for one in _body(run) if name in dataflow_of(ast.unparse(one)).bound]
+    statements = [statement for statement in _body(run) if name in dataflow_of(ast.unparse(statement)).bound]
     later = {*dataflow_of(run.source).mutated, *dataflow_of(run.source).deleted}
-    if not made or name in later or (value is not None and name not in free_names(ast.unparse(made[-1]))):
+    if (
+        not statements
+        or name in later
+        or (value is not None and name not in free_names(ast.unparse(statements[-1])))
+    ):
         return ""
-    text = ast.get_source_segment(run.source, made[-1]) or ""
+    text = ast.get_source_segment(run.source, statements[-1]) or ""
     quoted = f": `{text}`" if 0 < len(text) <= _QUOTED_CHARS and not {"`", "\n"} & {*text} else ""
-    told = "made it `None`" if value is None else f"gave `{name}` this value"
-    return f"In [{run.count}], line {made[-1].lineno} {told}{quoted}."
+    effect = "made it `None`" if value is None else f"gave `{name}` this value"
+    return f"In [{run.count}], line {statements[-1].lineno} {effect}{quoted}."
 
 
 def changed_in(run: CellRun) -> set[str]:
@@ -232,9 +241,9 @@ class _Builder:
             self.given[name] = self._before.get(name, self._namespace[name])
         for name in [*self._modules()]:  # those of the values that are needed now
             self.require(name)
-        own = set(self.given)
+        required = set(self.given)
         had = frozenset(name for name in later if self._is_had_later(name))
-        only_later = self.given.keys() - own
+        only_later = self.given.keys() - required
         lines = code.split("\n")
         gone = dict.fromkeys(left_out, "it cannot be run in a worker")
         out: dict[int, str] = {}
@@ -304,12 +313,20 @@ class _Builder:
 
     def _similar(self, names: Sequence[str]) -> Iterator[str]:
         """Yield names of the notebook that are meant, perhaps, by those that it does not have."""
-        known = [name for name in self._namespace if not name.startswith("_") and name not in _GIVEN]
+        candidates = [name for name in self._namespace if not name.startswith("_") and name not in _GIVEN]
         for name in names:
             if name not in self._namespace and name not in self._before and not hasattr(builtins, name):
-                yield from near_misses(name, known, 4)
-                yield from (one for one in known if set(one.split("_")) & set(name.split("_")) - {""})
-                yield from (one for one in known if len(name) > 2 < len(one) and (name in one or one in name))
+                yield from near_misses(name, candidates, 4)
+                yield from (
+                    candidate
+                    for candidate in candidates
+                    if set(candidate.split("_")) & set(name.split("_")) - {""}
+                )
+                yield from (
+                    candidate
+                    for candidate in candidates
+                    if len(name) > 2 < len(candidate) and (name in candidate or candidate in name)
+                )
 
     def _why_left_out(self, statement: ast.stmt, gone: Mapping[int, str]) -> str:
         for line, reason in gone.items():
@@ -359,10 +376,10 @@ class _Builder:
 
     def _source(self, name: str) -> bool:
         """Copy the definition of an own function or class, with what it needs."""
-        found = self._definition(name, Function | ast.ClassDef | ast.Assign)
-        if found is None or len(self.sources) >= _SOURCES_MAX:
+        definition = self._definition(name, Function | ast.ClassDef | ast.Assign)
+        if definition is None or len(self.sources) >= _SOURCES_MAX:
             return False
-        run, node = found
+        run, node = definition
         for needed in free_names(ast.unparse(node)):
             self.require(needed)
         # A name that it binds for itself may be meant as the notebook's.
@@ -387,32 +404,34 @@ class _Builder:
     def _copy(self, run: CellRun, node: ast.stmt) -> None:
         first, last = _first_line(node), node.end_lineno or node.lineno
         lines = read_cell(run.source).code.split("\n")[first - 1 : last]
-        if (run, first) not in [(other, line) for other, line, _, _ in self.sources]:
+        if (run, first) not in [(copied_run, line) for copied_run, line, _, _ in self.sources]:
             self.sources.append((run, first, last, "\n".join(lines)))
 
     def _made_again(self, name: str) -> bool:
         """Run the statement that made a value again, and those of other cells that changed it since."""
-        found = self._definition(name, ast.Assign | ast.AnnAssign | ast.With | ast.AsyncWith, first=True)
-        if found is None:
+        definition = self._definition(name, ast.Assign | ast.AnnAssign | ast.With | ast.AsyncWith, first=True)
+        if definition is None:
             return False
-        run, node = found
+        run, node = definition
         later = list(itertools.dropwhile(lambda one: one is not run, self._history))
         changes = [
-            (other, statement)
-            for other in later
-            for statement in _body(other)
-            if (other is not run or statement.lineno > node.lineno) and _changes(statement, name)
+            (later_run, statement)
+            for later_run in later
+            for statement in _body(later_run)
+            if (later_run is not run or statement.lineno > node.lineno) and _changes(statement, name)
         ]
         refused = dict(self.refused)
         for needed in (
-            one for part in (node, *(s for _, s in changes)) for one in free_names(ast.unparse(part))
+            free_name
+            for part in (node, *(s for _, s in changes))
+            for free_name in free_names(ast.unparse(part))
         ):
             if needed != name:
                 self.require(needed)
         if self.refused != refused:
             return False
-        for other, statement in ((run, node), *changes):
-            self._copy(other, statement)
+        for cell_run, statement in ((run, node), *changes):
+            self._copy(cell_run, statement)
         self.again[name] = run
         return True
 
@@ -454,12 +473,19 @@ def _changes(statement: ast.stmt, name: str) -> bool:
 def _statement_at(tree: ast.Module, line: int | None) -> ast.stmt | None:
     if line is None:
         return None
-    return next((one for one in tree.body if _first_line(one) <= line <= (one.end_lineno or line)), None)
+    return next(
+        (
+            statement
+            for statement in tree.body
+            if _first_line(statement) <= line <= (statement.end_lineno or line)
+        ),
+        None,
+    )
 
 
 def _first_line(statement: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(one.lineno for one in decorators)])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def is_own_code(value: object) -> bool:
@@ -474,14 +500,14 @@ def library_import(name: str, value: Any) -> str | None:
         callable(value) and hasattr(value, "__qualname__")
     ):
         return None
-    module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
     if not isinstance(module, str) or module == "__main__":
         return None
-    if getattr(sys.modules.get(module), own, None) is not value:
-        own = name
-        if getattr(sys.modules.get(module), own, None) is not value:
+    if getattr(sys.modules.get(module), qualname, None) is not value:
+        qualname = name
+        if getattr(sys.modules.get(module), qualname, None) is not value:
             return None
-    return f"from {module} import {own}" + ("" if own == name else f" as {name}")
+    return f"from {module} import {qualname}" + ("" if qualname == name else f" as {name}")
 
 
 def import_of(name: str, module: str) -> str:

@@ -68,11 +68,11 @@ def names_changed(source: str) -> tuple[list[str], list[str]]:
 def functions_of(source: str) -> Mapping[str, frozenset[str]]:
     """Return the functions and methods in a cell, by name, as dumps of their trees."""
     tree = read_cell(source).tree
-    found: dict[str, set[str]] = {}
+    dumps: dict[str, set[str]] = {}
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, Function):
-            found.setdefault(node.name, set()).add(ast.dump(node))
-    return {name: frozenset(codes) for name, codes in found.items()}
+            dumps.setdefault(node.name, set()).add(ast.dump(node))
+    return {name: frozenset(codes) for name, codes in dumps.items()}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -229,7 +229,9 @@ class FlowVisitor(ast.NodeVisitor):
         }
         for end, branch in zip(ends, branches, strict=True):
             for name, binding in end.items():
-                sure = complete and all(name in other and not other[name].under for other in lasting)
+                sure = complete and all(
+                    name in branch_end and not branch_end[name].under for branch_end in lasting
+                )
                 if name not in self.bound or (sure and self.bound[name].under):
                     self.bound[name] = Binding(binding.line, "" if sure else binding.under or branch.under)
 
@@ -272,8 +274,8 @@ class FlowVisitor(ast.NodeVisitor):
         if isinstance(node, ast.Subscript | ast.Attribute):
             if (name := _root(node)) is not None:
                 self.mutated.add(name)
-            if (made := _in_globals(node)) is not None:
-                self._bind(made, node.lineno)
+            if (global_name := _in_globals(node)) is not None:
+                self._bind(global_name, node.lineno)
         if isinstance(node, ast.Tuple | ast.List):
             for part in node.elts:
                 self._target(part)
@@ -324,16 +326,20 @@ class FlowVisitor(ast.NodeVisitor):
             self.visit(item.context_expr)
             if item.optional_vars is not None:
                 self._target(item.optional_vars)
-        held = next((item for item in node.items if "suppress" in _short(item.context_expr)), None)
-        if held is None:
+        suppressor = next((item for item in node.items if "suppress" in _short(item.context_expr)), None)
+        if suppressor is None:
             self.block(node.body)
         else:
-            self._branches([self._branch(node.body, f"with {_short(held.context_expr)}:")], complete=False)
+            self._branches(
+                [self._branch(node.body, f"with {_short(suppressor.context_expr)}:")], complete=False
+            )
 
     visit_AsyncWith = visit_With
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
-        guarded = any(one.type is None or names_in(one.type) & _CATCH_NAME_ERROR for one in node.handlers)
+        guarded = any(
+            handler.type is None or names_in(handler.type) & _CATCH_NAME_ERROR for handler in node.handlers
+        )
 
         def tried() -> None:
             self._guarded += guarded
@@ -343,7 +349,9 @@ class FlowVisitor(ast.NodeVisitor):
 
         if node.handlers:
             branches = [_Branch(tried, "try:", _leaves(node.body))]
-            branches += [_Branch(self._handler(one), "except", _leaves(one.body)) for one in node.handlers]
+            branches += [
+                _Branch(self._handler(handler), "except", _leaves(handler.body)) for handler in node.handlers
+            ]
             self._branches(branches, complete=True)
         else:
             tried()
@@ -357,10 +365,10 @@ class FlowVisitor(ast.NodeVisitor):
         def caught() -> None:
             if handler.type is not None:
                 self.visit(handler.type)
-            own = {handler.name} if handler.name else set()
-            for name in own:
+            names = {handler.name} if handler.name else set()
+            for name in names:
                 self.inner_names.setdefault(name, InnerName("except", "", handler.lineno))
-            self._hidden.append(own)
+            self._hidden.append(names)
             self.block(handler.body)
             self._hidden.pop()
 
@@ -417,7 +425,7 @@ class FlowVisitor(ast.NodeVisitor):
     def visit_FunctionDef(self, node: Function) -> None:
         self._hidden.append({part.name for part in getattr(node, "type_params", ())})
         arguments = node.args
-        notes = [one.annotation for one in parameters(node)]
+        notes = [parameter.annotation for parameter in parameters(node)]
         for part in (*node.decorator_list, *arguments.defaults, *arguments.kw_defaults, *notes, node.returns):
             if part is not None:
                 self.visit(part)
@@ -433,7 +441,7 @@ class FlowVisitor(ast.NodeVisitor):
 
     def _comprehension(self, node: Comprehension) -> None:
         self.visit(node.generators[0].iter)
-        self._hidden.append({name for one in node.generators for name in names_in(one.target)})
+        self._hidden.append({name for clause in node.generators for name in names_in(clause.target)})
         for i, generator in enumerate(node.generators):
             for part in (*([generator.iter] if i else []), *generator.ifs):
                 self.visit(part)

@@ -46,9 +46,9 @@ def extract_function(name: str, cell: str, namespace: Mapping[str, Any]) -> Extr
     parts = _Requirements(namespace)
     for free in free_names(cell):
         parts.require(free)
-    given = {one: namespace[one] for one in parts.arguments}
-    _check_can_be_given(name, given)
-    parameters = ", ".join(f"{one}{_annotation(value)}" for one, value in given.items())
+    arguments = {argument: namespace[argument] for argument in parts.arguments}
+    _check_can_be_given(name, arguments)
+    parameters = ", ".join(f"{argument}{_annotation(value)}" for argument, value in arguments.items())
     prefix = "async def" if _awaits(tree) else "def"
     body = _indented(_returning(cell, tree))
     pieces = [*parts.imports, *([""] if parts.imports else []), *(f"{source}\n" for source in parts.sources)]

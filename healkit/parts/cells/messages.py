@@ -137,7 +137,7 @@ def star(name: str, module: str, cell: Cell) -> str:
 
 
 def near(name: str, names: Sequence[str]) -> str:
-    listed = " or ".join(f"`{one}`" for one in names)
+    listed = " or ".join(f"`{similar}`" for similar in names)
     return f"No cell of this notebook defines `{name}`. A similar name exists: {listed}."
 
 
@@ -167,12 +167,12 @@ def seems_to_define(name: str, source: str) -> bool:
 
 
 def _listed(labels: Sequence[str]) -> str:
-    shown = (
+    parts = (
         [*labels[:_SHOWN_CELLS], f"{len(labels) - _SHOWN_CELLS} more"]
         if len(labels) > _SHOWN_CELLS
         else [*labels]
     )
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _capitalized(text: str) -> str:

@@ -61,8 +61,8 @@ class NotebookFile:
 
     def from_run(self, run: CellRun) -> tuple[NotebookCell, ...]:
         """Return the cell that was run, and those below it; none where it is not in the file."""
-        texts = [one.source.strip() for one in self.cells]
-        places = [i for i, one in enumerate(self.cells) if run.cell_id and one.cell_id == run.cell_id]
+        texts = [cell.source.strip() for cell in self.cells]
+        places = [i for i, cell in enumerate(self.cells) if run.cell_id and cell.cell_id == run.cell_id]
         places = places or [i for i, text in enumerate(texts) if text == run.source.strip()]
         return self.cells[places[0] :] if len(places) == 1 else ()
 
@@ -80,16 +80,16 @@ def find_notebook(
 
     def common(found: NotebookFile) -> tuple[int, int]:
         cells = found.cells
-        return sum(one.cell_id in ids for one in cells), sum(one.source.strip() in texts for one in cells)
+        return sum(cell.cell_id in ids for cell in cells), sum(cell.source.strip() in texts for cell in cells)
 
     paths = list(_paths(variables, environment))
-    told = list(filter(None, map(read_notebook, paths)))
-    sure = [one for one in told if common(one)[0]]
+    notebooks = list(filter(None, map(read_notebook, paths)))
+    sure = [notebook for notebook in notebooks if common(notebook)[0]]
     if not sure and ids:
-        beside = filter(None, (read_notebook(one) for path in paths for one in _siblings(path)))
-        sure = [found for found in beside if common(found)[0]]
-    found = max(sure or told, key=common, default=None)
-    return found if found is not None and any(common(found)) else None
+        beside = filter(None, (read_notebook(sibling) for path in paths for sibling in _siblings(path)))
+        sure = [notebook for notebook in beside if common(notebook)[0]]
+    best = max(sure or notebooks, key=common, default=None)
+    return best if best is not None and any(common(best)) else None
 
 
 def read_notebook(path: Path) -> NotebookFile | None:
@@ -132,12 +132,12 @@ def _result(cell: Mapping[str, Any]) -> str:
 
 
 def _paths(variables: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Path]:
-    told = [
+    candidates = [
         variables.get("__vsc_ipynb_file__"),
         environment.get("JPY_SESSION_NAME"),
         variables.get("PAPERMILL_INPUT_PATH"),
     ]
-    for text in told:
+    for text in candidates:
         if isinstance(text, str) and text:
             yield Path(text.removeprefix("RTC:"))
 
@@ -145,7 +145,9 @@ def _paths(variables: Mapping[str, Any], environment: Mapping[str, str]) -> Iter
 def _siblings(path: Path) -> list[Path]:
     """Return the other notebooks of that folder, the last saved one first."""
     try:
-        found = [(one.stat().st_mtime, one) for one in path.parent.glob("*.ipynb") if one != path]
+        dated_paths = [
+            (sibling.stat().st_mtime, sibling) for sibling in path.parent.glob("*.ipynb") if sibling != path
+        ]
     except OSError:
         return []
-    return [one for _, one in sorted(found, reverse=True)[:_SIBLINGS_MAX]]
+    return [sibling for _, sibling in sorted(dated_paths, reverse=True)[:_SIBLINGS_MAX]]

@@ -63,8 +63,8 @@ class Cell:
         """Return `cell 3 (In [ ]: `prices = load()`)`, or `In [7] (`…`)`, with that line or the first one."""
         prompt = "In [ ]" if (self.run or self.older) is None and self.saved_count is None else ""
         text = self.line(line) if line else next(filter(None, map(self.line, range(1, 50))), "")
-        told = ": ".join(part for part in (prompt, f"`{text}`" if text else "") if part)
-        return f"{self.label} ({told})" if told else self.label
+        details = ": ".join(part for part in (prompt, f"`{text}`" if text else "") if part)
+        return f"{self.label} ({details})" if details else self.label
 
     def line(self, number: int) -> str:
         """Return a line of its text, cut."""
@@ -116,14 +116,14 @@ class NotebookState:
     def cells_binding(self, name: str, position: float) -> list[Cell]:
         """Return the cells that bind a name: above nearest first, then below, then deleted ones."""
         # Skip cells without the text of the name: parsing them all is the main cost in a large notebook.
-        found = [cell for cell in self.cells if name in cell.source and name in cell.flow.bound]
+        definers = [cell for cell in self.cells if name in cell.source and name in cell.flow.bound]
         above = sorted(
-            (c for c in found if c.position < position and not c.deleted), key=lambda c: -c.position
+            (c for c in definers if c.position < position and not c.deleted), key=lambda c: -c.position
         )
         below = sorted(
-            (c for c in found if c.position > position and not c.deleted), key=lambda c: c.position
+            (c for c in definers if c.position > position and not c.deleted), key=lambda c: c.position
         )
-        return [*above, *below, *reversed([cell for cell in found if cell.deleted])]
+        return [*above, *below, *reversed([cell for cell in definers if cell.deleted])]
 
     def run_with_count(self, count: int) -> CellRun | None:
         """Return the run with that prompt number."""
@@ -270,7 +270,7 @@ class RerunPlanner:
         if definer is None:
             return
         reads = function_reads(definer.source, name)
-        for late in (one for one in definer.flow.deferred_reads if one in reads):
+        for late in (deferred for deferred in definer.flow.deferred_reads if deferred in reads):
             if self._defined(late):
                 self.require_deferred(late, reader)
             else:
@@ -278,24 +278,27 @@ class RerunPlanner:
 
     def plan(self) -> RerunPlan:
         """Return the cells in the order in which to run them."""
-        waiting = {key: {one for one in before if one != key} for key, before in self._after.items()}
+        waiting = {
+            key: {predecessor for predecessor in before if predecessor != key}
+            for key, before in self._after.items()
+        }
         ready = [(self._cells[key].position, key) for key, before in waiting.items() if not before]
         heapq.heapify(ready)
-        found = RerunPlan(lacking=self._lacking)
+        plan = RerunPlan(lacking=self._lacking)
         while waiting:
             if not ready:  # a circle: begin with the topmost
                 first = min(waiting, key=lambda one: self._cells[one].position)
                 ready.append((self._cells[first].position, first))
             key = heapq.heappop(ready)[1]
             del waiting[key]
-            for other, before in waiting.items():
+            for dependent, before in waiting.items():
                 if key in before:
                     before.discard(key)
                     if not before:
-                        heapq.heappush(ready, (self._cells[other].position, other))
-            found.steps.append((self._cells[key], self._why[key]))
-        found.blocked = [cell for cell, _ in found.steps if self._blocked(cell)]
-        return found
+                        heapq.heappush(ready, (self._cells[dependent].position, dependent))
+            plan.steps.append((self._cells[key], self._why[key]))
+        plan.blocked = [cell for cell, _ in plan.steps if self._blocked(cell)]
+        return plan
 
     def _blocked(self, cell: Cell) -> bool:
         """Return whether a cell would fail again."""
@@ -304,10 +307,12 @@ class RerunPlanner:
         if not _failing(cell) or cell.run is None or cell.run.ename == "KeyboardInterrupt":
             return False
         if cell.run.missing:
-            given = any(
-                cell.run.missing in other.flow.bound for other in self._cells.values() if other is not cell
+            is_defined = any(
+                cell.run.missing in other_cell.flow.bound
+                for other_cell in self._cells.values()
+                if other_cell is not cell
             )
-            return not given and not self._defined(cell.run.missing)
+            return not is_defined and not self._defined(cell.run.missing)
         return True
 
 

@@ -90,8 +90,8 @@ class NotebookText:
 
 
 def _language(metadata: Mapping[str, Any]) -> str:
-    told = metadata.get("language_info", {}).get("name") or metadata.get("kernelspec", {}).get("language")
-    return told.lower() if isinstance(told, str) else "python"
+    language = metadata.get("language_info", {}).get("name") or metadata.get("kernelspec", {}).get("language")
+    return language.lower() if isinstance(language, str) else "python"
 
 
 def _refused(path: Path, why: str, hint: str = "healkit check NOTEBOOK takes .ipynb files.") -> UsageInvalid:

@@ -37,21 +37,27 @@ def _prompts(cells: Sequence[NotebookCell]) -> Iterator[OrderRemark]:
             yield OrderRemark(cell.number, f"Cell {cell.number} was not run before it was saved.")
     for (above, earlier), (below, later) in itertools.pairwise(saved):
         if later < earlier:
-            told = f"Cell {below} (In [{later}]) was run before cell {above} (In [{earlier}]) above it."
-            yield OrderRemark(below, told)
+            message = f"Cell {below} (In [{later}]) was run before cell {above} (In [{earlier}]) above it."
+            yield OrderRemark(below, message)
 
 
 def _names(cells: Sequence[NotebookCell]) -> Iterator[OrderRemark]:
     """Yield remarks on names that a cell reads and that only cells further down define."""
-    known = set(_GIVEN)
+    defined = set(_GIVEN)
     for place, cell in enumerate(cells):
         flow = dataflow_of(cell.source)
-        for name in (name for name in flow.reads if name not in known):
-            below = (one for one in cells[place + 1 :] if name in dataflow_of(one.source).bound)
-            for one in itertools.islice(below, 1):
-                where = Cell(one.source, 0, one.number, saved_count=0)
-                told = where.where(where.flow.bound[name].line)
-                yield OrderRemark(cell.number, f"Cell {cell.number} reads `{name}`, which {told} defines.")
-        known |= flow.bound.keys()
+        for name in (name for name in flow.reads if name not in defined):
+            below = (
+                later_cell
+                for later_cell in cells[place + 1 :]
+                if name in dataflow_of(later_cell.source).bound
+            )
+            for definer in itertools.islice(below, 1):
+                where = Cell(definer.source, 0, definer.number, saved_count=0)
+                label_text = where.where(where.flow.bound[name].line)
+                yield OrderRemark(
+                    cell.number, f"Cell {cell.number} reads `{name}`, which {label_text} defines."
+                )
+        defined |= flow.bound.keys()
         if flow.star_imports or flow.opaque or not flow.parsed:
             return  # what it defines is not known

@@ -99,8 +99,8 @@ class FailedCells:
         from healkit.core.runtime.execution import Execution  # most cells do not fail
 
         label = f"In [{number if number is not None else '*'}]"
-        own = self._own(error)
-        failure = self._failure(error, own)
+        tracebacks = self._own(error)
+        failure = self._failure(error, tracebacks)
         execution = Execution(
             tool_name=label,
             persona="default",
@@ -119,10 +119,10 @@ class FailedCells:
         run = self.runs.run_of(code, number, cell_id, error)
         advice = advice_for(self._shell, self.runs, error, run, failure.near)
         before, unknown = self.values.take()
-        made = self._made(failure, run)
+        origin = self._made(failure, run)
         cell = FailedCell(
             execution,
-            tuple(_locals(own)),
+            tuple(_locals(tracebacks)),
             number,
             count + 1,
             first,
@@ -131,7 +131,7 @@ class FailedCells:
             before,
             unknown,
             frozenset(self._shell.user_ns),
-            made,
+            origin,
         )
         if self._kept and self._kept[-1].before:  # the values are kept of the newest failing cell only
             gone = tuple(self._kept[-1].before)
@@ -149,7 +149,7 @@ class FailedCells:
 
     def of(self, number: int | None) -> FailedCell | None:
         """Return the newest failure of a prompt's cell, of any for None."""
-        return next((one for one in reversed(self._kept) if number in (None, one.number)), None)
+        return next((cell for cell in reversed(self._kept) if number in (None, cell.number)), None)
 
     def number_of(self, error: BaseException) -> int | None:
         """Return the prompt of the cell that raised an exception; None where no cell of this kernel did."""
@@ -157,7 +157,7 @@ class FailedCells:
         if isinstance(error, SyntaxError) and error.filename:
             places.append(error.filename)
         in_cells = (_IN_CELL.fullmatch(self._name(place)) for place in places)
-        return next((int(found[1]) for found in in_cells if found), None)
+        return next((int(match[1]) for match in in_cells if match), None)
 
     def add_late(self, error: BaseException, number: int) -> FailedCell:
         """Take note of a cell that failed before healkit was loaded: what it changed was not kept before it ran."""
@@ -184,7 +184,7 @@ class FailedCells:
             name for run in history[place + 1 :] for names in names_changed(run.source) for name in names
         )
         notebook = find_notebook(self._shell.user_ns, os.environ, [*history, cell.run])
-        own, *below = (notebook.from_run(cell.run) if notebook is not None else ()) or (None,)
+        saved_cell, *below = (notebook.from_run(cell.run) if notebook is not None else ()) or (None,)
         return FailingCell(
             cell.run,
             failure,
@@ -193,8 +193,8 @@ class FailedCells:
             cell.before,
             tuple(dict.fromkeys([*cell.unknown, *(name for name in later if name not in cell.before)])),
             history[:place],
-            [(one.source, f"Cell {one.number}") for one in below],
-            own.result if own is not None else "",
+            [(lower_cell.source, f"Cell {lower_cell.number}") for lower_cell in below],
+            saved_cell.result if saved_cell is not None else "",
             os.getcwd(),
         )
 
@@ -222,14 +222,14 @@ class FailedCells:
 
     def _failure(self, error: BaseException, own: list[TracebackType], link: Link | None = None) -> Failure:
         summary = read_traceback(error)
-        shown = [frame for frame in summary.stack if not _is_ipython(frame.filename)]
+        visible_frames = [frame for frame in summary.stack if not _is_ipython(frame.filename)]
         frames = [
             Frame(self._name(f.filename), f.lineno or 0, f.name, f.line or "", self._is_own(f.filename))
-            for f in shown
+            for f in visible_frames
         ]
-        for frame, named in zip(shown, frames, strict=True):
+        for frame, named in zip(visible_frames, frames, strict=True):
             frame.filename = named.filename  # after its line was read; the marks below that line stay
-        summary.stack = traceback.StackSummary.from_list(shown)
+        summary.stack = traceback.StackSummary.from_list(visible_frames)
         message = message_of(error)
         if isinstance(error, SyntaxError) and error.filename and self._is_own(error.filename):
             place = self._name(error.filename)
@@ -239,13 +239,15 @@ class FailedCells:
         from healkit.parts.explain.facts.observers import observe, suggestions  # most cells do not fail
 
         innermost = own[-1] if own else None
-        near, known = suggestions(error, innermost, self.runs.warned)
+        near, known_names = suggestions(error, innermost, self.runs.warned)
         kind = type(error)
         prefix = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
         text = text_of(summary, message)
         linked = [
-            msgspec.structs.replace(self._failure(one, self._own(one), link=link), traceback="", link=link)
-            for link, one in (linked_to(error) if link is None else ())
+            msgspec.structs.replace(
+                self._failure(linked_error, self._own(linked_error), link=link), traceback="", link=link
+            )
+            for link, linked_error in (linked_to(error) if link is None else ())
         ]
         failure = Failure(
             "TOOL_EXCEPTION",
@@ -254,7 +256,7 @@ class FailedCells:
             _plain(text.rstrip(), _TRACEBACK_MAX_CHARS),
             frames[-_FRAMES_MAX:],
             near=near,
-            known=known,
+            known=known_names,
             facts=observe(error, innermost, self.runs.warned),
             linked=linked,
         )
@@ -266,10 +268,10 @@ class FailedCells:
 
     def _name(self, filename: str) -> str:
         """Return `<In [12]>` for a cell's own code, else the file's path."""
-        found = self._shell.compile.format_code_name(filename)
-        if found is None or not found[1].startswith("In["):
+        code_name = self._shell.compile.format_code_name(filename)
+        if code_name is None or not code_name[1].startswith("In["):
             return filename
-        return f"<In {found[1].removeprefix('In')}>"
+        return f"<In {code_name[1].removeprefix('In')}>"
 
     def _is_own(self, filename: str) -> bool:
         """Tell if it is a cell or a file of the user's: neither installed nor Python's own."""
@@ -319,9 +321,9 @@ class ValuesBefore:
 
     def take(self) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return the values kept, and the names of those that could not be; they are not kept here any more."""
-        found = self._values, tuple(self._unknown)
+        result = self._values, tuple(self._unknown)
         self._values, self._unknown = {}, []
-        return found
+        return result
 
     def _copy(self, name: str, value: Any) -> None:
         package = type(value).__module__.partition(".")[0]
@@ -368,8 +370,8 @@ def _locals(own: list[TracebackType]) -> Iterator[Local]:
     if frame.f_locals is frame.f_globals:
         named = set(frame.f_code.co_names)
         names = [name for name in names if name in named and name not in _GIVEN]
-    shown = [name for name in names if not name.startswith(("__", ".")) and name != "_"]
-    for name in shown[:LOCALS_MAX]:
+    visible = [name for name in names if not name.startswith(("__", ".")) and name != "_"]
+    for name in visible[:LOCALS_MAX]:
         value = frame.f_locals[name]
         if type(value).__name__ not in {"module", "function", "type", "builtin_function_or_method"}:
             yield preview(name, value)
@@ -454,14 +456,16 @@ class KernelRuns:
         manager = self._shell.history_manager
         telling = {text for text in texts if len(text) >= _TELLING_CHARS}
         rows = list(manager.search(f"*{name}*", raw=True, output=False, n=_FOUND_MAX))
-        known: dict[int, bool] = {}
+        session_matches: dict[int, bool] = {}
         for session, _, text in reversed(rows):
-            if session == manager.session_number or (session not in known and len(known) >= _SESSIONS_MAX):
+            if session == manager.session_number or (
+                session not in session_matches and len(session_matches) >= _SESSIONS_MAX
+            ):
                 continue
-            if session not in known:
+            if session not in session_matches:
                 ran = {row[2].strip() for row in manager.get_range(session, raw=True)}
-                known[session] = bool(ran & telling)
-            if known[session] and text.strip() not in texts:
+                session_matches[session] = bool(ran & telling)
+            if session_matches[session] and text.strip() not in texts:
                 yield CellRun(text, None, None)
 
     def _missing(self, error: BaseException | None) -> str:
@@ -488,14 +492,14 @@ class KernelRuns:
 
     def functions_in(self, error: BaseException) -> tuple[tuple[str, int], ...]:
         """List the cells' functions that the traceback passes through, innermost first, with their cell's prompt."""
-        found = []
+        functions = []
         for frame, _ in traceback.walk_tb(error.__traceback__):
             code = frame.f_code
             name = self._shell.compile.format_code_name(code.co_filename)
             if name is not None and not code.co_name.startswith("<"):
                 match = re.fullmatch(r"In\[(\d+)\]", name[1])
-                found += [(code.co_name, int(match[1]))] if match is not None else []
-        return tuple(dict.fromkeys(reversed(found)))
+                functions += [(code.co_name, int(match[1]))] if match is not None else []
+        return tuple(dict.fromkeys(reversed(functions)))
 
 
 def advice_for(

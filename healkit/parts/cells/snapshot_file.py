@@ -104,8 +104,8 @@ def load(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
         contents = regions.mapped(descriptor, header.places)
     finally:
         os.close(descriptor)
-    found: dict[str, Any] = values.decode(header.values, contents)
-    return found
+    loaded: dict[str, Any] = values.decode(header.values, contents)
+    return loaded
 
 
 def load_claimed(folder: Path, snapshot: str, name: str, limit_bytes: int) -> tuple[Any, int]:
@@ -119,10 +119,10 @@ def load_claimed(folder: Path, snapshot: str, name: str, limit_bytes: int) -> tu
     header = claims.decode(written, msgspec.json.Decoder(Header).decode, max_bytes=limit_bytes)
     with plain_files.opened(folder, f"{snapshot}/{_CONTENTS}") as file:
         contents = regions.mapped(file.fileno(), header.places)
-    found = values.decode(header.values, contents, limit_bytes)
-    if not isinstance(found, dict) or name not in found:
+    loaded = values.decode(header.values, contents, limit_bytes)
+    if not isinstance(loaded, dict) or name not in loaded:
         raise values.BadValue(f"the snapshot has no value {name!r}")
-    return found[name], len(written) + regions.size_of(header.places)
+    return loaded[name], len(written) + regions.size_of(header.places)
 
 
 def described(value: Any) -> str:

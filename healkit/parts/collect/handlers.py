@@ -102,8 +102,8 @@ class CollectorHandler(RequestHandler):
             # Answered after the body: a client that is still sending would see a reset instead.
             if error.status_code != 403:
                 raise
-            known = not self.guarded or self.identify() is not None
-            self.refusal = RequestRefused("FORBIDDEN", "Forbidden.") if known else self._nobody()
+            is_known = not self.guarded or self.identify() is not None
+            self.refusal = RequestRefused("FORBIDDEN", "Forbidden.") if is_known else self._nobody()
         if self._finished:
             return
         self.request.connection.set_body_timeout(self._body_timeout_s())  # type: ignore[union-attr]  # a request that is being handled has one
@@ -150,8 +150,8 @@ class CollectorHandler(RequestHandler):
             self.set_header("Retry-After", str(max(1, math.ceil(refusal.retry_after_s))))
         if refusal.status == 401:
             self.set_header("WWW-Authenticate", 'Bearer realm="healkit"')
-        said = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
-        self.deliver(json.dumps({"error": said}).encode(), _JSON)
+        details = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint}
+        self.deliver(json.dumps({"error": details}).encode(), _JSON)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Send any other error as JSON, without its message; called by tornado."""

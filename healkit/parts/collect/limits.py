@@ -92,10 +92,10 @@ class Connections:
         stage = min(connection.stage for connection in self._open.values())
         if stage is Stage.ANSWERED:
             return None
-        held = Counter(connection.host for connection in self._open.values())
+        per_host = Counter(connection.host for connection in self._open.values())
         of_stage = [stream for stream, connection in self._open.items() if connection.stage is stage]
         return max(
-            of_stage, key=lambda stream: held[self._open[stream].host]
+            of_stage, key=lambda stream: per_host[self._open[stream].host]
         )  # the first, so the oldest, of equals
 
 
@@ -124,13 +124,13 @@ class RateLimiter:
     def take(self, client: Hashable) -> float:
         """Take one token; return 0.0, or the seconds that the client has to wait until there is one."""
         now = self._clock()
-        left, then = self._buckets.pop(client, (float(self.burst), now))
-        left = min(float(self.burst), left + max(0.0, now - then) * self.rate_per_s)
-        allowed = left >= 1.0
-        self._buckets[client] = (left - 1.0 if allowed else left, now)
+        tokens, then = self._buckets.pop(client, (float(self.burst), now))
+        tokens = min(float(self.burst), tokens + max(0.0, now - then) * self.rate_per_s)
+        allowed = tokens >= 1.0
+        self._buckets[client] = (tokens - 1.0 if allowed else tokens, now)
         if len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
-        return 0.0 if allowed else (1.0 - left) / self.rate_per_s
+        return 0.0 if allowed else (1.0 - tokens) / self.rate_per_s
 
 
 def check_content_type(value: str) -> None:

@@ -174,10 +174,12 @@ class CollectorService:
             return await asyncio.get_running_loop().run_in_executor(threads, work)
         except DatabaseError as error:
             self._on_error(str(error))
-            said, seconds = next((said, s) for kind, said, s in _UNAVAILABLE if isinstance(error, kind))
+            message, seconds = next(
+                (message, s) for kind, message, s in _UNAVAILABLE if isinstance(error, kind)
+            )
             raise RequestRefused(
                 "STORE_UNAVAILABLE",
-                f"{said} Nothing of this request was stored.",
+                f"{message} Nothing of this request was stored.",
                 hint="Send it again later.",
                 retry_after_s=seconds,
             ) from None
@@ -347,8 +349,8 @@ class Ingest:
             hidden.update(name.hidden)
             trace = msgspec.structs.replace(trace, capability_id=str(name.value))
             capability = capability_of(trace.capability_id)
-        cleaned, found = cleaned_trace(trace, self._cleaner, self._payload_max_bytes)
-        hidden.update(found)
+        cleaned, hidden_counts = cleaned_trace(trace, self._cleaner, self._payload_max_bytes)
+        hidden.update(hidden_counts)
         if trace.id == NO_ID:
             cleaned = msgspec.structs.replace(cleaned, id=_id_of(cleaned, sender, unnamed))
         return Arrival(
@@ -373,8 +375,8 @@ def _id_of(trace: ExecutionTrace, sender: str, unnamed: collections.Counter[str]
     content = hashlib.sha256(sender.encode() + b"\0" + _json(trace, canonical=True)).digest()
     number = unnamed[content.hex()]
     unnamed[content.hex()] += 1
-    made = hashlib.sha256(content + number.to_bytes(8)).digest()[:16]
-    value = int.from_bytes(made) & ~(0xF << 76) & ~(0x3 << 62) | (8 << 76) | (2 << 62)
+    digest = hashlib.sha256(content + number.to_bytes(8)).digest()[:16]
+    value = int.from_bytes(digest) & ~(0xF << 76) & ~(0x3 << 62) | (8 << 76) | (2 << 62)
     return str(uuid.UUID(int=value))
 
 
@@ -399,9 +401,9 @@ def _read(body: bytes) -> list[ExecutionTrace | TraceFault]:
     try:
         return read_batch(_rewritten(body), MAX_TRACES)
     except TraceInvalid as error:
-        said = error if isinstance(error, BatchTooLarge) else first
-        code = error.code if said is error else "BODY_INVALID"
-        raise RequestRefused(code, said.message, hint=said.hint) from None
+        reported = error if isinstance(error, BatchTooLarge) else first
+        code = error.code if reported is error else "BODY_INVALID"
+        raise RequestRefused(code, reported.message, hint=reported.hint) from None
 
 
 def _rewritten(body: bytes) -> bytes:
@@ -454,10 +456,10 @@ class Query:
 
 def read_query(parameters: Mapping[str, str]) -> Query:
     """Read the parameters of `GET /api/traces`; raise `RequestRefused` for an invalid or unknown one."""
-    known = {field.name for field in dataclasses.fields(Query)}
+    filters = {field.name for field in dataclasses.fields(Query)}
     # Jupyter's own clients may give their token, and ask not to count as activity, in any address.
-    for name in set(parameters) - known - {"token", "no_track_activity"}:
-        raise _wrong(f"There is no filter {name[:100]!r}.", f"The filters are {', '.join(sorted(known))}.")
+    for name in set(parameters) - filters - {"token", "no_track_activity"}:
+        raise _wrong(f"There is no filter {name[:100]!r}.", f"The filters are {', '.join(sorted(filters))}.")
     return Query(
         tool=parameters.get("tool"),
         success=_success(parameters["success"]) if "success" in parameters else None,
@@ -483,8 +485,8 @@ def trace_json(
 
 def _row_json(row: CollectedTrace, priority: float | None, more: dict[str, Any] | None = None) -> bytes:
     """Write a trace in its wire form, with what this side added at its end; no priority is one not computed yet."""
-    said = {"toolId": row.tool_id, "receivedAt": row.received_at, "priority": priority}
-    added = _encode({**said, **(more or {})})
+    fields = {"toolId": row.tool_id, "receivedAt": row.received_at, "priority": priority}
+    added = _encode({**fields, **(more or {})})
     return row.wire.encode()[:-1] + b"," + added[1:]
 
 

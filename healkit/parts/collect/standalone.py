@@ -55,9 +55,9 @@ class _Alone(handlers.CollectorHandler):
 
     def identify(self) -> str | None:
         """Return a constant for the right token, else None."""
-        kind, _, given = self.request.headers.get("Authorization", "").partition(" ")
+        kind, _, credentials = self.request.headers.get("Authorization", "").partition(" ")
         token: Token = self.settings["healkit_token"]
-        return "token" if kind.lower() in {"bearer", "token"} and token.matches(given.strip()) else None
+        return "token" if kind.lower() in {"bearer", "token"} and token.matches(credentials.strip()) else None
 
 
 @stream_request_body
@@ -143,8 +143,8 @@ def serve(
         where = f"http://{_shown(address.host)}:{sockets[0].getsockname()[1]}"
         asyncio.run(_run(collector, application, sockets, lambda: announce(where, generated)))
     finally:
-        for each in sockets:
-            each.close()
+        for listener in sockets:
+            listener.close()
 
 
 async def _run(
@@ -234,8 +234,8 @@ class Token:
 
     def matches(self, text: str) -> bool:
         """Return True for the same text; digests are compared by `hmac.compare_digest`."""
-        given = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
-        return hmac.compare_digest(given, self._digest)
+        digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+        return hmac.compare_digest(digest, self._digest)
 
     def __repr__(self) -> str:
         return "Token(…)"

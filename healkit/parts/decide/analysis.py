@@ -98,23 +98,25 @@ def fill(text: str, views: Mapping[str, HeldView], names: KnownNames, cleaner: C
         return f"\ue000{len(filled) - 1}\ue000"
 
     marked = _REFERENCE.sub(take, text.replace("\ue000", " ").strip())
-    known = _words_of(views)
+    words = _words_of(views)
     struck: list[str] = []
 
     def shown(sentence: str) -> str:
-        held = [filled[int(place)] for place in _MARK.findall(sentence)]
-        bare = _without(known, _MARK.sub(" ", sentence))
-        wrong = not all(one.holds for one in held) or _claims(bare, any(one.compares for one in held))
+        references = [filled[int(place)] for place in _MARK.findall(sentence)]
+        bare = _without(words, _MARK.sub(" ", sentence))
+        wrong = not all(reference.holds for reference in references) or _claims(
+            bare, any(reference.compares for reference in references)
+        )
         whole = _MARK.sub(lambda place: filled[int(place[1])].text, sentence)
         if wrong:
             struck.append(whole)
         return f"~~{whole}~~" if wrong else whole
 
     pieces = re.split(f"({_SENTENCE.pattern})", marked)
-    told = "".join(shown(piece) if piece.strip() else piece for piece in pieces)
+    result = "".join(shown(piece) if piece.strip() else piece for piece in pieces)
     if struck:
-        told += f"\n\nStruck out, since code has not verified it: {count(len(struck), 'sentence')}."
-    return Analysis(told, tuple(struck), sum(one.holds for one in filled))
+        result += f"\n\nStruck out, since code has not verified it: {count(len(struck), 'sentence')}."
+    return Analysis(result, tuple(struck), sum(reference.holds for reference in filled))
 
 
 def analyse(
@@ -139,9 +141,9 @@ def _claims(bare: str, compares: bool) -> bool:
 
 def _words_of(views: Mapping[str, HeldView]) -> list[str]:
     """Return the names of views and columns that a chooser is told, the longest first; those of letters at least."""
-    columns = {column.name for held in views.values() for column in held.facts.columns}
-    told = {name for name in (*views, *columns) if any(letter.isalpha() for letter in name)}
-    return sorted(told, key=len, reverse=True)
+    columns = {column.name for view in views.values() for column in view.facts.columns}
+    words = {name for name in (*views, *columns) if any(letter.isalpha() for letter in name)}
+    return sorted(words, key=len, reverse=True)
 
 
 def _without(known: list[str], sentence: str) -> str:
@@ -171,10 +173,10 @@ def _filled(written: str, views: Mapping[str, HeldView], names: KnownNames, clea
     sides = _COMPARISON.fullmatch(reference.strip())
     if sides is None:
         return _Filled(written, False)
-    left, right = _aggregate(sides[1], views, names), _aggregate(sides[3], views, names)
+    left_value, right = _aggregate(sides[1], views, names), _aggregate(sides[3], views, names)
     try:
-        if left is not None and right is not None and _COMPARE[sides[2]](left, right):
-            return _Filled(f"{shown(left)} {sides[2]} {shown(right)}", True, True)
+        if left_value is not None and right is not None and _COMPARE[sides[2]](left_value, right):
+            return _Filled(f"{shown(left_value)} {sides[2]} {shown(right)}", True, True)
     except TypeError:  # a number and a date
         pass
     return _Filled(written, False)
@@ -190,7 +192,9 @@ def _aggregate(reference: str, views: Mapping[str, HeldView], names: KnownNames)
         return len(frame) if match[1] == "count" else None
     label = names.restored(match[3])
     places = [
-        place for place, one in enumerate(frame.columns) if isinstance(one, type(label)) and one == label
+        place
+        for place, column in enumerate(frame.columns)
+        if isinstance(column, type(label)) and column == label
     ]
     if len(places) != 1:
         return None

@@ -68,12 +68,12 @@ def ask_person(
     for number, candidate in enumerate(question.candidates, 1):
         show(f"  {number}  {candidate}")
     try:
-        said = read("Which is meant (empty: none)? ").strip()
+        answer = read("Which is meant (empty: none)? ").strip()
     except EOFError:
         return None
     numbered = {str(number): candidate for number, candidate in enumerate(question.candidates, 1)}
     by_text = {str(candidate): candidate for candidate in question.candidates}
-    return by_text.get(said, numbered.get(said))
+    return by_text.get(answer, numbered.get(answer))
 
 
 class Plan:
@@ -242,7 +242,7 @@ class ModelQuestions:
             )
         client = self._opened()
         self._until = time.monotonic() + 2 * self._config.heal_model_timeout_s
-        prompt = protocols.Prompt(rules, user, tuple(protocols.Function(*one) for one in functions))
+        prompt = protocols.Prompt(rules, user, tuple(protocols.Function(*function) for function in functions))
         before = client.requests
         try:
             reply = client.ask(prompt, turn.number)
@@ -264,9 +264,9 @@ class ModelQuestions:
             from healkit.parts.models.client import ModelClient
             from healkit.parts.models.model_endpoint import find_endpoint
 
-            endpoint, found = find_endpoint(self._config, self._environ)
+            endpoint, status = find_endpoint(self._config, self._environ)
             if endpoint is None:
-                raise UsageInvalid(found.why)
+                raise UsageInvalid(status.why)
             self._client = ModelClient(endpoint, self._config, self._left_s, lambda _: None)
         return self._client
 
@@ -306,7 +306,7 @@ def _choice_in(text: str) -> Any:
         if start < 0:
             break
         with suppress(ValueError, RecursionError):
-            found, _end = decoder.raw_decode(text, start)
-            if isinstance(found, dict) and "type" in found:
-                return found
+            choice, _end = decoder.raw_decode(text, start)
+            if isinstance(choice, dict) and "type" in choice:
+                return choice
     return text

@@ -48,21 +48,21 @@ class Corrector:
         """Look for what the missing entities are called in the data, and retry with it."""
         assert choice.intended is not None  # entities are missing of it
         inputs = self._shop.inputs(choice.tool, choice.params)
-        meant: dict[Entity, Any] = {}
+        replacements: dict[Entity, Any] = {}
         for entity, column in missing:
             label = None if column is None else self._shop.names.restored(column)
-            found = self._candidates(choice, entity, column, pool_of(inputs, label))
-            if len(found) > 1:
-                question = EntityQuestion(entity, column, found)
-                said = None if self._ask is None else self._ask(question)
-                if said not in found:
+            candidates = self._candidates(choice, entity, column, pool_of(inputs, label))
+            if len(candidates) > 1:
+                question = EntityQuestion(entity, column, candidates)
+                text = None if self._ask is None else self._ask(question)
+                if text not in candidates:
                     self._failed(choice, "Several values may be meant; a person has to say which.")
                     return Corrected(False, question=question)
-                found = [said]
-            if found:
-                meant[entity] = found[0]
-        params = replaced_in(choice.params, meant)
-        if not meant or params == choice.params:
+                candidates = [text]
+            if candidates:
+                replacements[entity] = candidates[0]
+        params = replaced_in(choice.params, replacements)
+        if not replacements or params == choice.params:
             self._failed(choice, "Nothing in the data is like what is missing.")
             return Corrected(False)
         try:
@@ -70,15 +70,15 @@ class Corrector:
         except ChoiceRefused:  # a value that has the name of a view
             self._failed(choice, "The retry cannot be taken.")
             return Corrected(False)
-        intended = with_entities(choice.intended, meant)
+        intended = with_entities(choice.intended, replacements)
         if attempt.frame is None:
             self._failed(choice, "The retry failed.", attempt, params)
             return Corrected(False)
         gap, _ = gap_of(intended, attempt.frame, self._shop.names)
-        replaced = [f"{entity} → {value}" for entity, value in list(meant.items())[:_NAMED_MAX]]
-        said = f"{', '.join(replaced)}. {len(meant)} of {len(missing)} missing entities replaced; the retry "
-        said += "misses the intended state." if gap else "reached the intended state."
-        self._tell(choice, said, attempt, params, applied=not gap, intended=intended)
+        replaced = [f"{entity} → {value}" for entity, value in list(replacements.items())[:_NAMED_MAX]]
+        text = f"{', '.join(replaced)}. {len(replacements)} of {len(missing)} missing entities replaced; the retry "
+        text += "misses the intended state." if gap else "reached the intended state."
+        self._tell(choice, text, attempt, params, applied=not gap, intended=intended)
         return Corrected(not gap, None if gap else attempt, gap)
 
     def heal(self, choice: ExecuteDataOp, attempt: Attempt) -> Corrected | None:
@@ -106,11 +106,17 @@ class Corrector:
             self._failed(choice, "The retry with the new revision failed.", retried, healing=healing)
             return Corrected(False)
         gap, _ = gap_of(choice.intended, retried.frame, self._shop.names)
-        said = f"{choice.tool} v{report.revision} is active, healed in run {report.run_id}; the retry "
+        sentence = f"{choice.tool} v{report.revision} is active, healed in run {report.run_id}; the retry "
         reached = "has a result." if choice.intended is None else "reached the intended state."
-        said += "misses the intended state." if gap else reached
+        sentence += "misses the intended state." if gap else reached
         self._tell(
-            choice, said, retried, choice.params, applied=not gap, intended=choice.intended, healing=healing
+            choice,
+            sentence,
+            retried,
+            choice.params,
+            applied=not gap,
+            intended=choice.intended,
+            healing=healing,
         )
         return Corrected(not gap, retried, gap)
 
@@ -118,23 +124,23 @@ class Corrector:
         self, choice: ExecuteDataOp, entity: Entity, column: str | None, pool: Sequence[str]
     ) -> list[str]:
         """Return what may be meant by an entity, each try an entry of the audit."""
-        found: list[str] = []
+        candidates: list[str] = []
         for number, how in enumerate(TRIES, 1):
-            found = candidates_for(entity, pool, self._aliases, how)
+            candidates = candidates_for(entity, pool, self._aliases, how)
             self._record.step(
                 "gather_info",
                 StepResult(
                     tool="resolve_entity",
                     params={"entity": entity, "column": column, "try": number, "by": how},
-                    sentence=f"Try {number} for a missing entity, by {how}: {len(found)} of {len(pool):,} values.",
-                    rows=len(found),
-                    known={"tool": choice.tool, "candidates": found},
+                    sentence=f"Try {number} for a missing entity, by {how}: {len(candidates)} of {len(pool):,} values.",
+                    rows=len(candidates),
+                    known={"tool": choice.tool, "candidates": candidates},
                 ),
                 in_run=False,
             )  # fmt: skip
-            if found:
+            if candidates:
                 break
-        return found
+        return candidates
 
     def _failed(
         self, choice: ExecuteDataOp, why: str, attempt: Attempt | None = None, params: Mapping[str, Any] | None = None,
@@ -190,14 +196,19 @@ TRIES: tuple[Try, ...] = ("same name", "near name")
 def pool_of(frames: Iterable[pd.DataFrame], label: object) -> list[str]:
     """Return the distinct texts of that column, or of every column of text where no frame has it."""
     frames = list(frames)
-    own = [frame.iloc[:, at] for frame in frames for at, found in enumerate(frame.columns) if found == label]
-    columns = own or [frame.iloc[:, at] for frame in frames for at in range(len(frame.columns))]
-    found: dict[str, None] = {}
+    matching = [
+        frame.iloc[:, at]
+        for frame in frames
+        for at, column_label in enumerate(frame.columns)
+        if column_label == label
+    ]
+    columns = matching or [frame.iloc[:, at] for frame in frames for at in range(len(frame.columns))]
+    texts: dict[str, None] = {}
     for column in filter(is_text, columns):
-        found |= dict.fromkeys(value for value in distinct_values(column) or [] if isinstance(value, str))
-        if len(found) >= _POOL_MAX:
+        texts |= dict.fromkeys(value for value in distinct_values(column) or [] if isinstance(value, str))
+        if len(texts) >= _POOL_MAX:
             break
-    return list(found)[:_POOL_MAX]
+    return list(texts)[:_POOL_MAX]
 
 
 def candidates_for(
@@ -211,8 +222,8 @@ def candidates_for(
     from rapidfuzz import fuzz, process  # late: most steps reach their intended state
 
     query, forms = folded(str(entity)), [folded(value) for value in pool]
-    found = process.extract(query, forms, scorer=fuzz.ratio, limit=_NEAR_MAX, score_cutoff=_NEAR_LEAST)
-    near = [pool[at] for _, _, at in found]
+    matches = process.extract(query, forms, scorer=fuzz.ratio, limit=_NEAR_MAX, score_cutoff=_NEAR_LEAST)
+    near = [pool[at] for _, _, at in matches]
     if len(query) >= 4:  # the entity is the beginning of a longer name: Acme, Acme Corporation
         near += [
             value
@@ -237,12 +248,12 @@ def replaced_in(value: object, by: Mapping[Entity, Any]) -> Any:
 
 def _aliases_of(entity: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the other names of an entity, in either direction of the table."""
-    found: list[str] = []
-    for name, others in aliases.items():
-        group = [name, *others]
-        if any(folded(one) == folded(entity) for one in group):
-            found += group
-    return found
+    names: list[str] = []
+    for name, synonyms in aliases.items():
+        group = [name, *synonyms]
+        if any(folded(alias) == folded(entity) for alias in group):
+            names += group
+    return names
 
 
 # Intended states, compared with actual ones.
@@ -270,9 +281,9 @@ def gap_of(
         return StateGap(), []
     labels = set(frame.columns)
     wanted = entities_of(intended)
-    missing = [one for one in wanted if not _holds(frame, one, names)]
-    meant = intended.rows
-    rows = None if meant is None or meant == len(frame) else (meant, len(frame))
+    missing = [entity for entity in wanted if not _holds(frame, entity, names)]
+    intended_rows = intended.rows
+    rows = None if intended_rows is None or intended_rows == len(frame) else (intended_rows, len(frame))
     gap = StateGap(
         rows=rows,
         columns_missing=[name for name in intended.columns or [] if names.restored(name) not in labels],
@@ -316,9 +327,11 @@ def with_entities(intended: Intended, replaced: Mapping[Entity, Any]) -> Intende
     wanted = intended.entities
     entities = wanted
     if isinstance(wanted, Mapping):
-        entities = {column: [replaced.get(one, one) for one in found] for column, found in wanted.items()}
+        entities = {
+            column: [replaced.get(entity, entity) for entity in values] for column, values in wanted.items()
+        }
     elif wanted is not None:
-        entities = [replaced.get(one, one) for one in wanted]
+        entities = [replaced.get(entity, entity) for entity in wanted]
     return Intended(intended.rows, intended.columns, entities, intended.ranges)
 
 
@@ -326,9 +339,9 @@ def _holds(frame: pd.DataFrame, missing: Missing, names: KnownNames) -> bool:
     entity, name = missing
     entity = names.restored(entity)
     label = None if name is None else names.restored(name)
-    for position, found in enumerate(frame.columns):
+    for position, column_label in enumerate(frame.columns):
         column = frame.iloc[:, position]
-        if (found == label if name is not None else is_text(column)) and _in(column, entity):
+        if (column_label == label if name is not None else is_text(column)) and _in(column, entity):
             return True
     return False
 
@@ -342,7 +355,7 @@ def _in(column: pd.Series[Any], entity: Entity) -> bool:
 
 def _within(frame: pd.DataFrame, label: object, bounds: tuple[float | None, float | None]) -> bool:
     """Return True if no value of that column lies outside the bounds; False without such a column of numbers."""
-    at = [position for position, found in enumerate(frame.columns) if found == label]
+    at = [position for position, column_label in enumerate(frame.columns) if column_label == label]
     if not at:
         return False
     column = frame.iloc[:, at[0]]

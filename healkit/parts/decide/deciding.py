@@ -34,48 +34,52 @@ _QUESTION_MAX_CHARS = 10_000
 
 def decide(hk: Services, options: DecideOptions) -> Decision:
     """Answer a question about data; raise as `DecideService.decide` says."""
-    asked = _asked(hk, options)
+    request = _asked(hk, options)
     run = hk.runs.begin(
         "decide",
-        allow=tuple(asked.tools),
+        allow=tuple(request.tools),
         policy=options.policy,
-        parameters={"question": asked.question, "chooser": asked.chooser.name, "share": list(asked.share)},
+        parameters={
+            "question": request.question,
+            "chooser": request.chooser.name,
+            "share": list(request.share),
+        },
         audited=decide_steps(is_clean=not hk.config.trace_raw),
     )
     with run:
-        shop = Workshop(hk, run, asked)
+        shop = Workshop(hk, run, request)
         shop.begin()
         record = DecideRecord(run)
-        record.begun(asked, shop.views)
-        loop = DecideLoop(asked, shop, record)
-        if asked.resumed is not None:
-            loop.restore(asked.resumed)
+        record.begun(request, shop.views)
+        loop = DecideLoop(request, shop, record)
+        if request.resumed is not None:
+            loop.restore(request.resumed)
         ended = loop.go()
         analysis = None
-        if asked.analyst is not None and ended.outcome == "finalized":
+        if request.analyst is not None and ended.outcome == "finalized":
             turn = loop.last_turn()
-            analysis, problem = analyse(asked.analyst, turn, shop.views, shop.names, asked.cleaner)
-            record.analysed(asked.analyst.name, turn, analysis, problem)
+            analysis, problem = analyse(request.analyst, turn, shop.views, shop.names, request.cleaner)
+            record.analysed(request.analyst.name, turn, analysis, problem)
             loop.marked += [problem] if problem else []
         run.finish("completed", f"{ended.outcome}: {ended.reason}")
-    held = None if ended.view is None else shop.views[ended.view]
+    final_view = None if ended.view is None else shop.views[ended.view]
     return Decision(
-        raw_data_view_name=None if held is None else held.kept_as,
+        raw_data_view_name=None if final_view is None else final_view.kept_as,
         audit_log=tuple(hk.audit.get(run.run_id)),
         analysis=analysis.text if analysis else "",
         analysis_struck=analysis.struck if analysis else (),
         outcome=ended.outcome,
         run=DecisionRun(run.run_id, run.folder),
         reason=ended.reason,
-        question=asked.question,
+        question=request.question,
         views={name: view.kept_as for name, view in shop.views.items()},
         files=tuple(shop.files),
         sent=tuple(loop.sent),
         marked=tuple(loop.marked),
         asked_for=ended.asked_for,
         problem=run.problem,
-        view=None if held is None else hk.views.get(held.kept_as),
-        first_rows=None if held is None else hk.views.first_rows(held.frame),
+        view=None if final_view is None else hk.views.get(final_view.kept_as),
+        first_rows=None if final_view is None else hk.views.first_rows(final_view.frame),
     )
 
 
@@ -84,9 +88,9 @@ def _asked(hk: Services, options: DecideOptions) -> Asked:
     resumed: Resumed | None = None
     files = []
     if options.resume is not None:
-        given = {"question": options.question, "data": options.data, "tools": options.tools}
-        given["shared columns"] = options.share
-        if names := [name for name, value in given.items() if value]:
+        inputs = {"question": options.question, "data": options.data, "tools": options.tools}
+        inputs["shared columns"] = options.share
+        if names := [name for name, value in inputs.items() if value]:
             raise UsageInvalid(
                 f"A decision that is resumed has its {' and '.join(names)} already.", hint="Leave that out."
             )
@@ -125,28 +129,28 @@ def _asked(hk: Services, options: DecideOptions) -> Asked:
 def _given(hk: Services, data: Mapping[str, Any] | None) -> dict[str, Given]:
     if not isinstance(data, Mapping) or not data:
         raise UsageInvalid("A decision needs data.", hint="Give frames by name: data={'sales': frame}.")
-    found: dict[str, Given] = {}
-    for name, given in data.items():
+    inputs: dict[str, Given] = {}
+    for name, value in data.items():
         try:
             msgspec.convert(name, ViewName)
         except msgspec.ValidationError:
             raise UsageInvalid(
                 f"{name!r} cannot be the name of data.", hint="Take letters, digits and _, up to 64."
             ) from None
-        found[name] = _read(hk, name, given)
-    return found
+        inputs[name] = _read(hk, name, value)
+    return inputs
 
 
 def _given_again(hk: Services, resumed: Resumed) -> dict[str, Given]:
     """Return the data of a decision that is resumed; raise as `views.load` does."""
-    found: dict[str, Given] = {}
+    inputs: dict[str, Given] = {}
     for name, kept_as in resumed.views.items():
         if form := resumed.texts.get(name, ""):
             frame, value, texts = as_texts(hk.views.load(kept_as), form)
-            found[name] = Given(value, frame, texts, kept_as)
+            inputs[name] = Given(value, frame, texts, kept_as)
         else:
-            found[name] = _read(hk, name, kept_as)
-    return found
+            inputs[name] = _read(hk, name, kept_as)
+    return inputs
 
 
 def _read(hk: Services, name: str, given: object) -> Given:
@@ -175,21 +179,25 @@ def _shared(share: Sequence[str], given: Mapping[str, Given]) -> list[Shared]:
     """Return which columns and texts of the data are shared: `region`, `sales.region`, or a text's name."""
     if isinstance(share, str):
         raise UsageInvalid(f"share={share!r} is a text.", hint=f"Give a list: share=[{share!r}].")
-    found: list[Shared] = []
+    shared: list[Shared] = []
     for word in share:
         data, _, column = word.partition(".")
-        fits = [Shared(name, None) for name, one in given.items() if name == word and one.texts is not None]
+        fits = [
+            Shared(name, None)
+            for name, dataset in given.items()
+            if name == word and dataset.texts is not None
+        ]
         fits += [
             Shared(name, word)
-            for name, one in given.items()
-            if word in one.frame.columns and one.texts is None
+            for name, dataset in given.items()
+            if word in dataset.frame.columns and dataset.texts is None
         ]
         if not fits and data in given and column in given[data].frame.columns:
             fits = [Shared(data, column)]
         if not fits:
             raise UsageInvalid(f"No data has a column {word!r} to share.")
-        found += fits
-    return found
+        shared += fits
+    return shared
 
 
 def _tools(hk: Services, options: DecideOptions, *, in_full: bool) -> dict[str, VaultEntry]:
@@ -207,9 +215,9 @@ def _tools(hk: Services, options: DecideOptions, *, in_full: bool) -> dict[str, 
     if not (names := _of_group(hk)):
         install_in(hk.vault)
         names = _of_group(hk)
-    found = {name: hk.vault.lookup(name, options.persona) for name in names}
-    free = {name for name in found if (one := operation_of(name)) is not None and one.is_free}
-    return {name: entry for name, entry in found.items() if in_full or name not in free}
+    entries = {name: hk.vault.lookup(name, options.persona) for name in names}
+    free = {name for name in entries if (operation := operation_of(name)) is not None and operation.is_free}
+    return {name: entry for name, entry in entries.items() if in_full or name not in free}
 
 
 def _of_group(hk: Services) -> list[str]:
@@ -217,12 +225,12 @@ def _of_group(hk: Services) -> list[str]:
 
 
 def _offered(tools: Mapping[str, VaultEntry], cleaner: Cleaner) -> list[ToolFacts]:
-    found = []
+    facts = []
     for name, entry in tools.items():
         schema = cleaner.clean(entry.input_schema, limit_bytes=1 << 20).value
         described = str(cleaner.clean(entry.description, limit_bytes=1 << 20).value)
-        found.append(ToolFacts(name, described, schema if isinstance(schema, dict) else {}))
-    return found
+        facts.append(ToolFacts(name, described, schema if isinstance(schema, dict) else {}))
+    return facts
 
 
 # The question, and who chooses and writes.
@@ -237,7 +245,7 @@ def _question(question: str | None, cleaner: Cleaner) -> str:
 
 def _aliases(given: Mapping[str, Sequence[str]] | None) -> Mapping[str, Sequence[str]]:
     given = {} if given is None else given
-    if isinstance(given, Mapping) and not any(isinstance(others, str) for others in given.values()):
+    if isinstance(given, Mapping) and not any(isinstance(names, str) for names in given.values()):
         return given
     raise UsageInvalid(
         f"aliases={given!r} are no lists of names.",
@@ -276,10 +284,10 @@ def _chooser(given: object, config: Config, stop: threading.Event) -> Chooser:
             f"chooser={given!r} cannot choose.",
             hint="Give a list of choices, 'person', 'model', or an object with choose(turn).",
         )
-    found = cast("Chooser", given)  # it has `choose`; its `name` is not looked at here
-    if prepare := getattr(found, "prepare", None):
+    chooser = cast("Chooser", given)  # it has `choose`; its `name` is not looked at here
+    if prepare := getattr(chooser, "prepare", None):
         prepare(stop)
-    return found
+    return chooser
 
 
 def _analyst(given: object, config: Config, stop: threading.Event) -> Analyst | None:

@@ -82,7 +82,7 @@ class Decision:
 
     def to_json(self) -> dict[str, Any]:
         """Return the decision as JSON data."""
-        asked = self.asked_for
+        question = self.asked_for
         return {
             "raw_data_view_name": self.raw_data_view_name,
             "analysis": self.analysis,
@@ -97,8 +97,8 @@ class Decision:
             "views": self.views,
             "files": [str(file) for file in self.files],
             "marked": list(self.marked),
-            "asked_for": asked
-            and {"entity": asked.entity, "column": asked.column, "candidates": asked.candidates},
+            "asked_for": question
+            and {"entity": question.entity, "column": question.column, "candidates": question.candidates},
             "problem": self.problem,
             "audit_log": msgspec.to_builtins(self.audit_log),
         }
@@ -114,7 +114,7 @@ class Decision:
         if self.raw_data_view_name is not None:
             lines.append(f"data: {self.raw_data_view_name}")
         lines += [f"file: {file}" for file in self.files]
-        lines += [f"⚠ {said}" for said in self.marked]
+        lines += [f"⚠ {note}" for note in self.marked]
         if self.asked_for is not None:
             lines.append(f"candidates: {', '.join(map(repr, self.asked_for.candidates))}")
         lines.append(f"audit: {count(len(self.audit_log), 'entry')}, run {self.run.run_id}")
@@ -171,15 +171,15 @@ def panes_of(
     if kind != "decide":
         return AuditPanes(execution_id, kind, entries, summed(entries))
     begun, ended = entries[0], entries[-1]
-    asked = begun.tool_params if isinstance(begun.tool_params, dict) else {}
+    params = begun.tool_params if isinstance(begun.tool_params, dict) else {}
     outcome, reason = ending_of(ended)
-    name = _final_view(entries, asked)
+    name = _final_view(entries, params)
     return AuditPanes(
         execution_id,
         kind,
         entries,
         summed(entries),
-        question=str(asked.get("question") or ""),
+        question=str(params.get("question") or ""),
         outcome=outcome,
         reason=reason,
         analysis=_analysis(healkit, entries),
@@ -214,9 +214,9 @@ def _final_view(entries: Sequence[AuditEntry], begun: dict[str, Any]) -> str | N
     for entry in reversed(entries):
         if entry.choice_type == "finalize" and isinstance(entry.tool_params, dict):
             name = str(entry.tool_params.get("finalViewName"))
-            given = begun.get("views")
-            known = given.get(name) if isinstance(given, dict) else None
-            return known or f"{entry.execution_id}/{name}"
+            views = begun.get("views")
+            stored_name = views.get(name) if isinstance(views, dict) else None
+            return stored_name or f"{entry.execution_id}/{name}"
     return None
 
 

@@ -97,8 +97,8 @@ def _cleaned(value: Bound, name: str, cleaner: Cleaner) -> Bound:
     """Return a value of the column as it may be shown."""
     if not isinstance(value, str | int) or isinstance(value, bool):
         return value
-    found = cleaner.clean({name: value}, limit_bytes=_ANY_BYTES)
-    return next(iter(found.value.values())) if found.hidden else value
+    cleaned = cleaner.clean({name: value}, limit_bytes=_ANY_BYTES)
+    return next(iter(cleaned.value.values())) if cleaned.hidden else value
 
 
 # Columns.

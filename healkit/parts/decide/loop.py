@@ -100,8 +100,8 @@ class DecideLoop:
             if stop.is_set():
                 return Ended("stopped", "It was stopped by the caller.")
             if len(self.sent) >= hard_cap:
-                said = f"The decision has taken {hard_cap} turns, which is all it may take."
-                return self._halt("hard_cap_steps", said, len(self.sent), hard_cap)
+                reason = f"The decision has taken {hard_cap} turns, which is all it may take."
+                return self._halt("hard_cap_steps", reason, len(self.sent), hard_cap)
             turn = self._turn(problem)
             try:
                 chosen = self._asked.chooser.choose(turn)
@@ -125,13 +125,13 @@ class DecideLoop:
                 return ended
 
     def _why_stopped(self, problem: str | None) -> str:
-        said = "The chooser made no further choice"
+        reason = "The chooser made no further choice"
         if problem is not None:
-            return f"{said}: {problem}"
+            return f"{reason}: {problem}"
         if self._steps and not self._steps[-1].success:
             step = self._steps[-1]
-            return f"{said}: step {step.number}, {step.choice['tool']}, failed with {step.error_code}."
-        return f"{said}, and none was finalize."
+            return f"{reason}: step {step.number}, {step.choice['tool']}, failed with {step.error_code}."
+        return f"{reason}, and none was finalize."
 
     def last_turn(self) -> Turn:
         """Return what an analyst is told, recorded as a turn without tools."""
@@ -139,7 +139,7 @@ class DecideLoop:
         return self._turn(None)
 
     def _turn(self, problem: str | None) -> Turn:
-        views = [held.facts for held in self._shop.views.values()]
+        views = [view.facts for view in self._shop.views.values()]
         facts = Turn(
             self._asked.question,
             len(self.sent) + 1,
@@ -149,7 +149,7 @@ class DecideLoop:
             problem,
             list(self._asked.share),
         )
-        origins = {name: held.origin for name, held in self._shop.views.items()}
+        origins = {name: view.origin for name, view in self._shop.views.items()}
         turn = tell(facts, origins, in_full=self._in_full)
         self._record.sent(turn)
         self.sent.append(turn)
@@ -189,12 +189,12 @@ class DecideLoop:
             raise ChoiceRefused(f"The view {choice.view_name!r} exists already; views are written once.")
 
     def _refuse(self, reason: str) -> None:
-        known = {"why": reason}
+        details = {"why": reason}
         refused = StepResult(
             sentence=f"The choice cannot be taken. {reason}",
             success=False,
             code="CHOICE_INVALID",
-            known=known,
+            known=details,
         )
         self._record.step("choice_refused", refused, in_run=False)
 
@@ -214,17 +214,17 @@ class DecideLoop:
         return None
 
     def _finalize(self, choice: Finalize) -> Ended:
-        held = self._shop.views[choice.final_view_name]
+        view = self._shop.views[choice.final_view_name]
         self._record.step(
             "finalize",
             StepResult(
                 params={"finalViewName": choice.final_view_name},
                 sentence=f"The result is the view {choice.final_view_name}.",
-                rows=held.facts.row_count,
-                columns=held.facts.column_count,
-                unique_values=unique_counts(held.facts),
-                known={"view": held.kept_as},
-                view_files={held.kept_as: held.file_name},
+                rows=view.facts.row_count,
+                columns=view.facts.column_count,
+                unique_values=unique_counts(view.facts),
+                known={"view": view.kept_as},
+                view_files={view.kept_as: view.file_name},
             ),
             in_run=False,
         )
@@ -238,10 +238,10 @@ class DecideLoop:
             else (len(attempt.value), None) if isinstance(attempt.value, list | tuple | dict | set | frozenset)
             else (None, None)
         )  # fmt: skip
-        found = None
+        entities = None
         if attempt.code is None:
-            found = self._shop.found(choice.tool, choice.params, attempt.value, len(self._steps) + 1)
-        self._note("gather_info", choice, attempt, rows=size[0], columns=size[1], found=found)
+            entities = self._shop.found(choice.tool, choice.params, attempt.value, len(self._steps) + 1)
+        self._note("gather_info", choice, attempt, rows=size[0], columns=size[1], found=entities)
 
     def _output(self, choice: ExecuteOutput) -> None:
         attempt = self._shop.perform(choice.tool, choice.params)
@@ -291,8 +291,8 @@ class DecideLoop:
             view=facts,
         )  # fmt: skip
         if corrected is not None and corrected.question is not None:
-            asked = corrected.question
-            return Ended("asked", f"{asked.entity!r} may mean one of several values.", asked_for=asked)
+            question = corrected.question
+            return Ended("asked", f"{question.entity!r} may mean one of several values.", asked_for=question)
         return None
 
     def _kept(self, choice: ExecuteDataOp, attempt: Attempt) -> Attempt:
@@ -303,7 +303,7 @@ class DecideLoop:
         return attempt if code is None else Attempt(attempt.duration_ms, code=code, log_id=attempt.log_id)
 
     def _record_op(self, choice: ExecuteDataOp, attempt: Attempt, missing: Sequence[Missing]) -> None:
-        frame, held = attempt.frame, self._shop.views.get(choice.view_name)
+        frame, view = attempt.frame, self._shop.views.get(choice.view_name)
         self._record.step(
             "execute_data_op",
             StepResult(
@@ -316,13 +316,13 @@ class DecideLoop:
                 duration_ms=attempt.duration_ms,
                 rows=None if frame is None else len(frame),
                 columns=None if frame is None else len(frame.columns),
-                unique_values=unique_counts(held.facts) if held else None,
+                unique_values=unique_counts(view.facts) if view else None,
                 intended=choice.intended,
                 actual=None
                 if frame is None
                 else actual_state(choice.intended, frame, missing, self._shop.names),
                 known={"viewName": choice.view_name, "log_id": attempt.log_id},
-                view_files={held.kept_as: held.file_name} if held else {},
+                view_files={view.kept_as: view.file_name} if view else {},
             ),
         )
 
@@ -349,15 +349,15 @@ class DecideLoop:
         view: HeldView | None = None, **facts: Any,
     ) -> None:  # fmt: skip
         """Add a step to what later turns tell; it is finished now."""
-        own = msgspec.to_builtins(choice)
-        own["params"] = self._params(choice)
+        fields = msgspec.to_builtins(choice)
+        fields["params"] = self._params(choice)
         step = StepFacts(
-            len(self._steps) + 1, own, attempt.code is None, attempt.duration_ms, attempt.code, attempt.ename,
+            len(self._steps) + 1, fields, attempt.code is None, attempt.duration_ms, attempt.code, attempt.ename,
             attempt.column, **facts,
         )  # fmt: skip
         self._steps.append(step)
-        told = [] if step.found is None else [one.name for one in step.found.candidates]
-        stand_ins = [name for name in told if isinstance(name, str) and self._shop.names.is_stand_in(name)]
+        names = [] if step.found is None else [candidate.name for candidate in step.found.candidates]
+        stand_ins = [name for name in names if isinstance(name, str) and self._shop.names.is_stand_in(name)]
         self._record.finished(
             DoneStep(
                 step,

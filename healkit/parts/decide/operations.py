@@ -112,19 +112,21 @@ OPERATIONS: tuple[Operation, ...] = (
 
 def operation(name: str) -> Operation:
     """Return the operation of that name; raise KeyError."""
-    if (found := operation_of(name)) is None:
+    if (result := operation_of(name)) is None:
         raise KeyError(f"There is no operation {name!r}.")
-    return found
+    return result
 
 
 def operation_of(name: str) -> Operation | None:
     """Return the operation of that name, whatever code a vault has for it."""
-    return next((one for one in OPERATIONS if one.name == name), None)
+    return next((candidate for candidate in OPERATIONS if candidate.name == name), None)
 
 
 def built_in(name: str, code: str) -> Operation | None:
     """Return the operation whose code, as it is shipped, this is."""
-    return next((one for one in OPERATIONS if one.name == name and one.code == code), None)
+    return next(
+        (candidate for candidate in OPERATIONS if candidate.name == name and candidate.code == code), None
+    )
 
 
 # Installation
@@ -168,9 +170,9 @@ def install_in(vault: Vault) -> InstallReport:
     there = {entry.tool_name: entry for entry in vault.list(DEFAULT_PERSONA)}
     gone = {entry.tool_name for entry in vault.list(DEFAULT_PERSONA, removed=True)}
     gone |= set(vault.former_names(DEFAULT_PERSONA))
-    for one in OPERATIONS:
-        state = "yours" if one.name in gone else _install(vault, one, there.get(one.name))
-        done[state].append(one.name)
+    for shipped in OPERATIONS:
+        state = "yours" if shipped.name in gone else _install(vault, shipped, there.get(shipped.name))
+        done[state].append(shipped.name)
     return InstallReport(**{state: tuple(names) for state, names in done.items()})
 
 
@@ -205,16 +207,21 @@ _FILES = ("rows.py", "shapes.py", "outputs.py")
 @functools.cache
 def _code_of(name: str) -> str:
     """Return the code of an operation: imports, its function, and what that needs of its file and of the common one."""
-    own = next(file for file in _FILES if name in _definitions(file))
-    known = _definitions("common.py") | _definitions(own)
+    source_file = next(file for file in _FILES if name in _definitions(file))
+    definitions = _definitions("common.py") | _definitions(source_file)
     needed, waiting = {name}, [name]
     while waiting:
-        found = _names_in(known[waiting.pop()]) & known.keys() - needed
-        needed |= found
-        waiting += found
-    helpers = [one for file in (own, "common.py") for one in _definitions(file) if one in needed - {name}]
-    body = "\n\n\n".join(known[one] for one in (name, *helpers))
-    return f"{_imports_for(body, own)}\n\n\n{body}\n"
+        names = _names_in(definitions[waiting.pop()]) & definitions.keys() - needed
+        needed |= names
+        waiting += names
+    helpers = [
+        helper
+        for file in (source_file, "common.py")
+        for helper in _definitions(file)
+        if helper in needed - {name}
+    ]
+    body = "\n\n\n".join(definitions[part] for part in (name, *helpers))
+    return f"{_imports_for(body, source_file)}\n\n\n{body}\n"
 
 
 def _names_in(code: str) -> set[str]:
@@ -224,12 +231,12 @@ def _names_in(code: str) -> set[str]:
 @functools.cache
 def _definitions(file: str) -> dict[str, str]:
     """Return the text of each function and constant of a file, by name, in the file's order."""
-    text, found = _text_of(file), dict[str, str]()
+    text, definitions = _text_of(file), dict[str, str]()
     for node in ast.parse(text).body:
         match node:
             case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
-                found[name] = ast.get_source_segment(text, node) or ""
-    return found
+                definitions[name] = ast.get_source_segment(text, node) or ""
+    return definitions
 
 
 def _imports_for(body: str, own: str) -> str:
@@ -240,8 +247,10 @@ def _imports_for(body: str, own: str) -> str:
             names = [alias for alias in node.names if (alias.asname or alias.name) in used]
             module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
             if names and module is not None:
-                made = ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(module, names, 0)
-                lines[ast.unparse(made)] = module.partition(".")[0] in sys.stdlib_module_names
+                statement = (
+                    ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(module, names, 0)
+                )
+                lines[ast.unparse(statement)] = module.partition(".")[0] in sys.stdlib_module_names
     ordered = sorted(lines, key=lambda line: (line.startswith("from"), line))
     groups = ["\n".join(line for line in ordered if lines[line] is standard) for standard in (True, False)]
     return "\n\n".join(filter(None, groups))

@@ -138,41 +138,41 @@ class Workshop:
     def begin(self) -> None:
         """Take the caller's data by name."""
         data, shared = self.asked.data, self.asked.shared
-        frames = [given.frame for given in data.values()]
+        frames = [dataset.frame for dataset in data.values()]
         labels = [
             label
             for frame in frames
             for label in set(frame.columns[:COLUMNS_MAX]) - look_like_cells(frame.iloc[:, :COLUMNS_MAX])
         ]
         self.names.admit(labels, values_among(frames, labels))
-        self.names.share(one.column for one in shared if one.column is not None)
-        for name, given in data.items():
+        self.names.share(share.column for share in shared if share.column is not None)
+        for name, dataset in data.items():
             values = {}
-            for one in shared:
-                if one.view == name and one.column is not None:
-                    values[one.column] = self._share(one.column, given.frame)
-            shares_text = any(one.view == name and one.column is None for one in shared)
-            told = frozenset(label for label in given.frame.columns if self.names.knows(label))
-            facts = facts_of(name, given.frame, self.names, told, values)
-            if given.texts is not None:
-                text = text_facts(given.texts, self._cleaner, is_shared=shares_text)
+            for share in shared:
+                if share.view == name and share.column is not None:
+                    values[share.column] = self._share(share.column, dataset.frame)
+            shares_text = any(share.view == name and share.column is None for share in shared)
+            told_labels = frozenset(label for label in dataset.frame.columns if self.names.knows(label))
+            facts = facts_of(name, dataset.frame, self.names, told_labels, values)
+            if dataset.texts is not None:
+                text = text_facts(dataset.texts, self._cleaner, is_shared=shares_text)
                 facts = msgspec.structs.replace(facts, text=text)
-            kept_as = given.kept_as or self._keep(name, given.kept, "user")
+            kept_as = dataset.kept_as or self._keep(name, dataset.kept, "user")
             file_name = self._file_name(kept_as)
             self.views[name] = HeldView(
-                given.value, given.frame, kept_as, facts, "given", told, file_name, given.texts
+                dataset.value, dataset.frame, kept_as, facts, "given", told_labels, file_name, dataset.texts
             )
 
     def _share(self, label: str, frame: pd.DataFrame) -> list[Any]:
         """Return the values to tell of a shared column, and keep what a result's column is compared with."""
         position = list(frame.columns).index(label)
-        told = shared_values(frame.iloc[:, position], self._cleaner)
+        told_values = shared_values(frame.iloc[:, position], self._cleaner)
         try:
-            held = set(distinct_values(frame.iloc[:, position]) or [])
+            distinct = set(distinct_values(frame.iloc[:, position]) or [])
         except TypeError:
-            held = set()
-        self._shared_values.setdefault(label, []).append((held, told))
-        return told
+            distinct = set()
+        self._shared_values.setdefault(label, []).append((distinct, told_values))
+        return told_values
 
     def operation(self, tool: str) -> Operation | None:
         """Return the built-in operation that a tool is, as it is shipped."""
@@ -185,18 +185,18 @@ class Workshop:
         takes text keeps it.
         """
         schema, used = self.tools[tool].input_schema, list[HeldView]()
-        known = schema.get("properties")
-        known = known if isinstance(known, dict) else {}
-        others = schema.get("additionalProperties")
-        others = {} if others in (None, True) else others
+        properties = schema.get("properties")
+        properties = properties if isinstance(properties, dict) else {}
+        additional = schema.get("additionalProperties")
+        additional = {} if additional in (None, True) else additional
         arguments = {
-            name: self._given(tool, name, value, known.get(name, others), used)
+            name: self._given(tool, name, value, properties.get(name, additional), used)
             for name, value in params.items()
         }
-        labels = set[str]().union(*(held.told for held in used))
-        given = [value for value in params.values() if isinstance(value, str) and value in labels]
-        for value in set(given) & self.views.keys():
-            if len([held for held in used if held is self.views[value]]) > 1 and given.count(value) > 1:
+        labels = set[str]().union(*(view.told for view in used))
+        columns = [value for value in params.values() if isinstance(value, str) and value in labels]
+        for value in set(columns) & self.views.keys():
+            if len([view for view in used if view is self.views[value]]) > 1 and columns.count(value) > 1:
                 raise ChoiceRefused(
                     f"{value!r} is a view and a column, and {tool} does not say which of them each parameter takes. "
                     "Its parameters need types, such as column: str."
@@ -215,24 +215,28 @@ class Workshop:
             return [self._given(tool, name, inner, items, used) for inner in value]
         is_open = isinstance(schema, dict) and not schema.keys() - {"default", "description", "title"}
         named = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        if not named or not all(isinstance(one, str) and one in views for one in named):
+        if not named or not all(isinstance(view_name, str) and view_name in views for view_name in named):
             return self.names.restored(value)
         if is_open and self.operation(tool) is None:
-            used += [views[one] for one in named]
-            return views[value].value if isinstance(value, str) else [views[one].value for one in named]
-        held = views[named[0]]
-        if isinstance(value, str) and held.texts is not None and not is_open:
+            used += [views[view_name] for view_name in named]
+            return (
+                views[value].value
+                if isinstance(value, str)
+                else [views[view_name].value for view_name in named]
+            )
+        view = views[named[0]]
+        if isinstance(value, str) and view.texts is not None and not is_open:
             operation = self.operation(tool)
             if (
                 _takes_text(schema)
-                and isinstance(held.value, str)
+                and isinstance(view.value, str)
                 and not (operation and name in operation.naming)
             ):
-                used.append(held)
-                return held.value
+                used.append(view)
+                return view.value
             if _takes_texts(schema):
-                used.append(held)
-                return list(held.texts)
+                used.append(view)
+                return list(view.texts)
         if isinstance(value, str) and not is_open and not _takes_text(schema):
             raise ChoiceRefused(
                 f"{value!r} is a view, and the parameter {name!r} of {tool} takes neither a view nor a text."
@@ -249,7 +253,7 @@ class Workshop:
 
     def inputs(self, tool: str, params: Mapping[str, Any]) -> list[pd.DataFrame]:
         """Return the frames that a choice names."""
-        return [held.frame for held in self.bound(tool, params).views]
+        return [view.frame for view in self.bound(tool, params).views]
 
     def perform(self, tool: str, params: Mapping[str, Any]) -> Attempt:
         """Run a tool as a step of the run; raise `PolicyHalted` where no step may begin, and `ChoiceRefused`."""
@@ -271,7 +275,7 @@ class Workshop:
         if attempt.frame is None or texts_of(attempt.value) is None:
             return attempt.frame is not None
         views = self.bound(tool, params).views
-        return not views or any(held.texts is not None for held in views)
+        return not views or any(view.texts is not None for view in views)
 
     def keep(self, name: str, tool: str, params: Mapping[str, Any], value: object) -> str | None:
         """Keep a result as a view; return the code of what keeps it from being one, if anything does."""
@@ -290,10 +294,10 @@ class Workshop:
     def restore(self, name: str, tool: str, params: Mapping[str, Any], kept_as: str, texts: TextForm) -> None:
         """Hold a view that an earlier run of the decision made; raise as `views.load` does, and `ViewError`."""
         value = self.hk.views.load(kept_as)
-        frame, value, found = as_texts(value, texts) if texts else (as_frame(value), value, None)
+        frame, value, restored_texts = as_texts(value, texts) if texts else (as_frame(value), value, None)
         if frame is None:
             raise ViewError(f"The view {kept_as!r} is no table.")
-        self._hold(name, tool, params, value, found, frame, kept_as, counts_of(frame))
+        self._hold(name, tool, params, value, restored_texts, frame, kept_as, counts_of(frame))
 
     def keep_stand_ins(self, number: int, names: Sequence[str]) -> str | None:
         """Keep what stands behind names of ours that a step has told; return the view's name, None for none of them."""
@@ -322,16 +326,16 @@ class Workshop:
         with suppress(ChoiceRefused):
             views = self.bound(tool, params).views if self.tools[tool].logged or params else views
         is_free = (operation is not None and operation.is_free) or any(
-            held.origin == "free" for held in views
+            view.origin == "free" for view in views
         )
-        told = self._told_of(tool, params, frame, views)
-        values = {} if is_free else self._values_of(frame, told)
-        facts = facts_of(name, frame, self.names, told, values, counts)
+        told_labels = self._told_of(tool, params, frame, views)
+        values = {} if is_free else self._values_of(frame, told_labels)
+        facts = facts_of(name, frame, self.names, told_labels, values, counts)
         if texts is not None:
             facts = msgspec.structs.replace(facts, text=text_facts(texts, self._cleaner))
         origin: Origin = "free" if is_free else "made"
         file_name = self._file_name(kept_as)
-        self.views[name] = HeldView(value, frame, kept_as, facts, origin, told, file_name, texts)
+        self.views[name] = HeldView(value, frame, kept_as, facts, origin, told_labels, file_name, texts)
 
     def _told_of(
         self, tool: str, params: Mapping[str, Any], frame: pd.DataFrame, views: Sequence[HeldView]
@@ -339,23 +343,23 @@ class Workshop:
         """Return the labels of a result that are told."""
         labels = frame.columns[:COLUMNS_MAX]
         code, words = self.tools[tool].code, self.words(tool, params)
-        hidden = set[str]().union(*(held.hidden for held in views))
+        hidden = set[str]().union(*(view.hidden for view in views))
         operation = self.operation(tool)
         fresh = [label for label in labels if not self.names.knows(label)]
         if operation is None or operation.is_free:
             hidden_forms = set(map(folded, hidden))
-            values = values_among([held.frame for held in views], fresh) | {
+            values = values_among([view.frame for view in views], fresh) | {
                 label for label in fresh if isinstance(label, str) and folded(label) in hidden_forms
             }
-            found = self.names.of_tool(labels, words, code, values)
-            passed = set[str]().union(*(held.told for held in views)) if operation is not None else set[str]()
-            return frozenset(found | ({label for label in labels if isinstance(label, str)} & passed))
+            allowed = self.names.of_tool(labels, words, code, values)
+            passed = set[str]().union(*(view.told for view in views)) if operation is not None else set[str]()
+            return frozenset(allowed | ({label for label in labels if isinstance(label, str)} & passed))
         if operation.name == "pivot_rows":
             return frozenset(words.intersection(labels))
-        inputs = set[str]().union(*(held.told for held in views))
-        found = self.names.of_operation(labels, inputs, hidden, words, code)
-        suffixed = found - inputs - words - words_in_code(code)
-        return frozenset(found - values_among([held.frame for held in views], suffixed))
+        inputs = set[str]().union(*(view.told for view in views))
+        allowed = self.names.of_operation(labels, inputs, hidden, words, code)
+        suffixed = allowed - inputs - words - words_in_code(code)
+        return frozenset(allowed - values_among([view.frame for view in views], suffixed))
 
     def words(self, tool: str, params: Mapping[str, Any]) -> set[str]:
         """Return the words of a choice that may name columns."""
@@ -364,39 +368,43 @@ class Workshop:
 
     def _values_of(self, frame: pd.DataFrame, told: Collection[str]) -> dict[Any, list[Any]]:
         """Return the values to tell of a result's columns: of those with all values of a shared column of that name."""
-        found = {}
+        told_values = {}
         for position, label in enumerate(frame.columns[:COLUMNS_MAX]):
-            for held, shared in self._shared_values.get(label, ()) if label in told else ():
+            for distinct, shared in self._shared_values.get(label, ()) if label in told else ():
                 try:
-                    if held == set(distinct_values(frame.iloc[:, position]) or []):
-                        found[label] = shared
+                    if distinct == set(distinct_values(frame.iloc[:, position]) or []):
+                        told_values[label] = shared
                 except TypeError:  # a cell that cannot be hashed
                     continue
-        return found
+        return told_values
 
     def found(self, tool: str, params: Mapping[str, Any], value: object, number: int) -> FoundEntities | None:
         """Say which of the names that a choice asks for a result holds, and let names of ours stand for the others."""
         operation = self.operation(tool)
         if operation is not None and operation.name == "resolve_entity":
             return self._resolved(params, value, number)
-        held, is_list = _entities_in(value)
+        entities, is_list = _entities_in(value)
         labels = set[str]().union(*(view.told for view in self.views.values()))
         schema = self.tools[tool].input_schema.get("properties")
-        asked: dict[Entity, None] = {}
-        for name, given in params.items():
+        requested: dict[Entity, None] = {}
+        for name, argument in params.items():
             about = schema.get(name) if isinstance(schema, dict) else None
             if (operation is not None and name != "value") or (isinstance(about, dict) and "enum" in about):
                 continue
-            for one in given if isinstance(given, list) else [given]:
-                kinds = str | int | float if is_list and isinstance(given, list) else str
-                is_other = isinstance(one, bool) or one in self.views or one in labels
-                if isinstance(one, kinds) and not is_other and not self.names.is_stand_in(one):
-                    asked[one] = None
-        others = [one for one in held if one not in asked][:CANDIDATES_MAX] if is_list else []
-        if not (held and asked) and not others:
+            for entity in argument if isinstance(argument, list) else [argument]:
+                kinds = str | int | float if is_list and isinstance(argument, list) else str
+                is_other = isinstance(entity, bool) or entity in self.views or entity in labels
+                if isinstance(entity, kinds) and not is_other and not self.names.is_stand_in(entity):
+                    requested[entity] = None
+        unrequested = (
+            [entity for entity in entities if entity not in requested][:CANDIDATES_MAX] if is_list else []
+        )
+        if not (entities and requested) and not unrequested:
             return None
-        missing = [one for one in asked if one not in held] if held else []
-        return FoundEntities(len(asked), len(asked) - len(missing), missing, self._candidates(others, number))
+        missing = [entity for entity in requested if entity not in entities] if entities else []
+        return FoundEntities(
+            len(requested), len(requested) - len(missing), missing, self._candidates(unrequested, number)
+        )
 
     def _resolved(self, params: Mapping[str, Any], value: object, number: int) -> FoundEntities | None:
         """Say what `resolve_entity` found: its candidates by names of ours, the same text by its own."""
@@ -404,12 +412,12 @@ class Workshop:
         if frame is None or not isinstance(entity, str) or not {"value", "method"} <= set(frame.columns):
             return None
         methods = [str(method) for method in frame["method"]]
-        others = self._candidates(list(frame["value"]), number, methods)
-        told = [
+        candidates = self._candidates(list(frame["value"]), number, methods)
+        resolved = [
             Candidate(entity, method) if method == "same" else candidate
-            for candidate, method in zip(others, methods, strict=True)
+            for candidate, method in zip(candidates, methods, strict=True)
         ]
-        return FoundEntities(1, int(bool(told)), [] if told else [entity], told[:CANDIDATES_MAX])
+        return FoundEntities(1, int(bool(resolved)), [] if resolved else [entity], resolved[:CANDIDATES_MAX])
 
     def _candidates(
         self, values: Sequence[Any], number: int, methods: Sequence[str] | None = None
@@ -456,11 +464,11 @@ class Workshop:
 
         It is one of the step's views, or for a KeyError a parameter: of a list, it would say which words are there.
         """
-        told = set[str]().union(*(held.told for held in self.bound(tool, params).views))
+        labels = set[str]().union(*(view.told for view in self.bound(tool, params).views))
         words = (
             {value for value in params.values() if isinstance(value, str)} if ename == "KeyError" else set()
         )
-        return next((str(word) for word in _QUOTED.findall(message) if word in told or word in words), None)
+        return next((str(word) for word in _QUOTED.findall(message) if word in labels or word in words), None)
 
 
 def unique_counts(facts: ViewFacts) -> dict[str, int]:
@@ -471,16 +479,20 @@ def unique_counts(facts: ViewFacts) -> dict[str, int]:
 def _entities_in(value: object) -> tuple[dict[Any, None], bool]:
     """Return the names in a result, and whether it is a list of them: a list, the keys of a dict, cells of text."""
     if isinstance(value, list | tuple | set | frozenset | dict):
-        names = [one for one in value if isinstance(one, str | int | float) and not isinstance(one, bool)]
+        names = [
+            member
+            for member in value
+            if isinstance(member, str | int | float) and not isinstance(member, bool)
+        ]
         return dict.fromkeys(names), True
-    found: dict[Any, None] = {}
+    texts: dict[Any, None] = {}
     frame = as_frame(value)
     for position in range(0 if frame is None else len(frame.columns)):
         assert frame is not None
         if is_text(frame.iloc[:, position]):
             cells = distinct_values(frame.iloc[:, position]) or []
-            found |= dict.fromkeys(one for one in cells if isinstance(one, str))
-    return found, False
+            texts |= dict.fromkeys(cell for cell in cells if isinstance(cell, str))
+    return texts, False
 
 
 def kind_of(value: object) -> str:

@@ -82,16 +82,16 @@ class DecideRecord:
     def begun(self, asked: Asked, views: Mapping[str, HeldView]) -> None:
         """Record what is asked, of whom, over which views, which columns' values it is told, and how to resume it."""
         chooser = asked.chooser
-        texts = {name: form for name, one in views.items() if (form := text_form(one.value, one.texts))}
+        texts = {name: form for name, view in views.items() if (form := text_form(view.value, view.texts))}
         metadata = {
             "kind": "decision",
             "phase": "before",
             "question": asked.question,
             "chooser": chooser.name,
-            "views": {name: held.kept_as for name, held in views.items()},
+            "views": {name: view.kept_as for name, view in views.items()},
             "tools": list(asked.tools),
             "shared": list(asked.share),
-            "view_files": {held.kept_as: held.file_name for held in views.values()},
+            "view_files": {view.kept_as: view.file_name for view in views.values()},
             "persona": asked.persona,
             "plan": chooser.steps if isinstance(chooser, Plan) else None,
             "texts": texts,
@@ -112,9 +112,9 @@ class DecideRecord:
         """Record that an analysis was asked for, and keep its text with its label."""
         if analysis.text:
             self.run.keep([("report", f"{ANALYSIS_LABEL}\n\n{analysis.text}")])
-        known = {"kind": "analysis", "phase": "after", "analyst": analyst, "turn": turn.number}
+        details = {"kind": "analysis", "phase": "after", "analyst": analyst, "turn": turn.number}
         counts = {"filled": analysis.filled, "struck": len(analysis.struck), "problem": problem}
-        self.run.append("observation_captured", metadata={**known, **counts})
+        self.run.append("observation_captured", metadata={**details, **counts})
 
     def step(self, kind: StepType, result: StepResult, *, in_run: bool = True) -> None:
         """Record a step; in_run: whether it was an execution, which is a step of the run with an id."""
@@ -141,51 +141,51 @@ def decide_steps(*, is_clean: bool) -> StepOf:
 
 
 def _chosen(event: TraceEvent) -> Told:
-    came = event.result or {}
-    code, column = came.get("code"), came.get("column")
+    result = event.result or {}
+    code, column = result.get("code"), result.get("column")
     error = None if code is None else f"{code} in column {column!r}" if column else str(code)
-    unique, intended = came.get("unique_values"), came.get("intended")
+    unique, intended = result.get("unique_values"), result.get("intended")
     metadata = AuditMetadata(
-        row_count=came.get("rows"),
-        column_count=came.get("columns"),
+        row_count=result.get("rows"),
+        column_count=result.get("columns"),
         unique_values=unique if isinstance(unique, dict) else None,
         error_message=error,
-        duration_ms=came.get("duration_ms", 0.0),
-        success=came.get("outcome") == "done",
+        duration_ms=result.get("duration_ms", 0.0),
+        success=result.get("outcome") == "done",
         intended_state=intended if isinstance(intended, dict) else None,
-        actual_state=came["actual"] if isinstance(came.get("actual"), dict) else None,
-        correction_applied=came.get("applied"),
-        view_files=came.get("view_files"),
-        run_files=came.get("run_files"),
+        actual_state=result["actual"] if isinstance(result.get("actual"), dict) else None,
+        correction_applied=result.get("applied"),
+        view_files=result.get("view_files"),
+        run_files=result.get("run_files"),
     )
-    params = came.get("params")
+    params = result.get("params")
     choice = "choice_refused" if code == "CHOICE_INVALID" else event.event_type.removeprefix(_PREFIX)
     return Told(
         choice,
-        str(came.get("tool", "")),
+        str(result.get("tool", "")),
         params if isinstance(params, dict) else {},
         metadata,
-        str(came.get("sentence", "")),
+        str(result.get("sentence", "")),
     )
 
 
 def _observed(event: TraceEvent) -> Told | None:
-    known = event.metadata
-    if known.get("kind") == "analysis":
-        return _analysed(known)
-    if known.get("kind") != "decision":
+    metadata = event.metadata
+    if metadata.get("kind") == "analysis":
+        return _analysed(metadata)
+    if metadata.get("kind") != "decision":
         return None
-    shared = known.get("shared") or []
-    told = f" The values of {', '.join(map(str, shared))} are shared with the chooser." if shared else ""
-    counts = (
-        f"{count(len(known.get('views') or ()), 'view')} and {count(len(known.get('tools') or ()), 'tool')}"
-    )
-    params = {name: known.get(name) for name in ("question", "views", "tools", "shared")}
-    said = f"The decision begins with {counts}; chooser: {known.get('chooser')}.{told}"
-    if resumed := known.get("resumes"):
+    shared = metadata.get("shared") or []
+    sharing = f" The values of {', '.join(map(str, shared))} are shared with the chooser." if shared else ""
+    counts = f"{count(len(metadata.get('views') or ()), 'view')} and {count(len(metadata.get('tools') or ()), 'tool')}"
+    params = {name: metadata.get(name) for name in ("question", "views", "tools", "shared")}
+    sentence = f"The decision begins with {counts}; chooser: {metadata.get('chooser')}.{sharing}"
+    if resumed := metadata.get("resumes"):
         params["resumes"] = resumed
-        said += f" It continues decision {resumed}."
-    return Told("decision_started", "", params, AuditMetadata(view_files=known.get("view_files")), said)
+        sentence += f" It continues decision {resumed}."
+    return Told(
+        "decision_started", "", params, AuditMetadata(view_files=metadata.get("view_files")), sentence
+    )
 
 
 def _analysed(known: Mapping[str, Any]) -> Told:
@@ -196,11 +196,11 @@ def _analysed(known: Mapping[str, Any]) -> Told:
         int(known.get("struck") or 0),
     )
     counts = f"{count(filled, 'number')} filled in by code, {count(struck, 'sentence')} struck out"
-    said = str(problem) if problem else f"An analysis was written by {known.get('analyst')}: {counts}."
+    sentence = str(problem) if problem else f"An analysis was written by {known.get('analyst')}: {counts}."
     metadata = AuditMetadata(
         success=not problem, actual_state={name: known.get(name) for name in ("filled", "struck")}
     )
-    return Told("analysis_written", "", params, metadata, said)
+    return Told("analysis_written", "", params, metadata, sentence)
 
 
 def _halted(event: TraceEvent) -> Told:
@@ -211,9 +211,11 @@ def _halted(event: TraceEvent) -> Told:
 
 
 def _finished(event: TraceEvent) -> Told:
-    came = event.result or {}
-    outcome, _, _ = str(came.get("reason") or came.get("outcome") or "").partition(":")
-    state: dict[str, Any] = {name: came[name] for name in ("outcome", "steps", "failures") if name in came}
+    result = event.result or {}
+    outcome, _, _ = str(result.get("reason") or result.get("outcome") or "").partition(":")
+    state: dict[str, Any] = {
+        name: result[name] for name in ("outcome", "steps", "failures") if name in result
+    }
     metadata = AuditMetadata(success=outcome == "finalized", actual_state=state)
     return Told("run_finished", "", {}, metadata, f"The decision ended: {outcome}.")
 
@@ -250,14 +252,14 @@ def read_back(runs_dir: Path, execution_id: str) -> Resumed:
         )
     _check_end(run)
     turns, done, problem = _progress(run)
-    known = begun.metadata
+    metadata = begun.metadata
     question = run.manifest.execution_profile.parameters.get("question")
-    plan = None if known.get("hidden") or not isinstance(known.get("plan"), list) else known["plan"]
+    plan = None if metadata.get("hidden") or not isinstance(metadata.get("plan"), list) else metadata["plan"]
     try:
         return msgspec.convert(
             (
-                run.run_id, question, known.get("chooser"), plan, known.get("persona", "default"),
-                known.get("tools"), known.get("shared"), known.get("views"), known.get("texts", {}),
+                run.run_id, question, metadata.get("chooser"), plan, metadata.get("persona", "default"),
+                metadata.get("tools"), metadata.get("shared"), metadata.get("views"), metadata.get("texts", {}),
                 turns, done, problem,
             ),
             Resumed,
@@ -270,10 +272,10 @@ def _check_end(run: Run) -> None:
     """Raise `UsageInvalid` for a decision that has ended, or whose last tool may have done something."""
     for event in run.events:
         if event.event_type in {"trace.finalize", "policy_halt", "run_finished"}:
-            came = event.result or {}
-            said = str(came.get("sentence") or came.get("reason") or "Its policy has ended it.")
+            result = event.result or {}
+            reason = str(result.get("sentence") or result.get("reason") or "Its policy has ended it.")
             raise UsageInvalid(
-                f"Decision {run.run_id!r} has ended, so it cannot be resumed: {said}",
+                f"Decision {run.run_id!r} has ended, so it cannot be resumed: {reason}",
                 hint=f"healkit audit show {run.run_id}",
             )
     critical: TraceEvent | None = None
@@ -304,13 +306,13 @@ def _progress(run: Run) -> tuple[list[Turn], list[DoneStep], str | None]:
                 turns.append(_read(run, ref, Turn))
                 is_open = True
             elif ref.kind == "report":
-                found = _read(run, ref, DoneStep | str)
-                if isinstance(found, DoneStep):
-                    done.append(found)
+                report = _read(run, ref, DoneStep | str)
+                if isinstance(report, DoneStep):
+                    done.append(report)
                     is_open, problem = False, None
-        came = event.result or {}
-        if event.event_type == "trace.self_correction" and came.get("code") == "CHOICE_INVALID":
-            is_open, problem = False, str(came.get("known", {}).get("why", ""))
+        result = event.result or {}
+        if event.event_type == "trace.self_correction" and result.get("code") == "CHOICE_INVALID":
+            is_open, problem = False, str(result.get("known", {}).get("why", ""))
     if is_open:
         problem = turns.pop().problem
     return turns, done, problem
@@ -337,17 +339,17 @@ def _cut(run: Run) -> UsageInvalid:
 
 def written_files(runs_dir: Path, done: list[DoneStep]) -> list[Path]:
     """Return the files that the steps wrote, each checked; raise `UsageInvalid` and `EvidenceChanged`."""
-    found = []
-    for one in done:
-        if one.file is None or one.sha256 is None:
+    files = []
+    for step in done:
+        if step.file is None or step.sha256 is None:
             continue
-        run_id, _, name = one.file.partition("/")
+        run_id, _, name = step.file.partition("/")
         try:
-            read_run(find_run(runs_dir, run_id)).read_file(name, one.sha256)
+            read_run(find_run(runs_dir, run_id)).read_file(name, step.sha256)
         except OSError as error:
             raise UsageInvalid(
-                f"The decision cannot be resumed: {one.file!r}, which it wrote, cannot be read "
+                f"The decision cannot be resumed: {step.file!r}, which it wrote, cannot be read "
                 f"({error.strerror or error})."
             ) from None
-        found.append(runs_dir / run_id / name)
-    return found
+        files.append(runs_dir / run_id / name)
+    return files

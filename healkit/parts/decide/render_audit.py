@@ -65,10 +65,10 @@ def card(panes: AuditPanes) -> Card:
     below: list[Part] = [Line(Span(panes.question, "strong"))] if panes.question else []
     below += [Line(panes.reason)] if panes.reason else []
     notes = [Line((Span("⚠ ", plain="⚠ "), note), "note") for note in notes_of(panes)]
-    shown: list[Part] = [*notes, _audit(panes)]
+    parts: list[Part] = [*notes, _audit(panes)]
     if panes.kind == "decide":
-        shown += [_data(panes), _analysis(panes)]
-    return Card(title, mark, tone, below, shown)
+        parts += [_data(panes), _analysis(panes)]
+    return Card(title, mark, tone, below, parts)
 
 
 def head_of(panes: AuditPanes) -> tuple[str, str, Tone]:
@@ -81,25 +81,25 @@ def head_of(panes: AuditPanes) -> tuple[str, str, Tone]:
 def notes_of(panes: AuditPanes) -> list[str]:
     """List what must be read first: steps without their intended state, and a question to a person."""
     notes = list(panes.notes)
-    if (asked := panes.asked) is not None:
-        among = ", ".join(map(repr, asked.candidates[:_NAMES_MAX]))
-        said = f"Which is meant by {asked.entity!r}? Candidates: {among}."
-        notes.append(f"{said} Write one in the choice, or give a function as ask=.")
+    if (question := panes.asked) is not None:
+        among = ", ".join(map(repr, question.candidates[:_NAMES_MAX]))
+        sentence = f"Which is meant by {question.entity!r}? Candidates: {among}."
+        notes.append(f"{sentence} Write one in the choice, or give a function as ask=.")
     return notes
 
 
 def state_of(entry: AuditEntry) -> State:
     """Say how a step ended; a correction counts only where the retry reached its intended state."""
-    known = entry.metadata
-    if known.correction_applied is True:
+    metadata = entry.metadata
+    if metadata.correction_applied is True:
         return State("↻", "corrected", "warn", is_apart=True)
-    if known.correction_applied is False:
+    if metadata.correction_applied is False:
         return State("✗", "correction failed", "bad", is_apart=True)
-    if known.success is None:
+    if metadata.success is None:
         return State("·", "noted", "quiet")
-    if not known.success:
+    if not metadata.success:
         return State("✗", "failed", "bad")
-    if entry.choice_type == "execute_data_op" and not _is_as_intended(known.actual_state or {}):
+    if entry.choice_type == "execute_data_op" and not _is_as_intended(metadata.actual_state or {}):
         return State("≠", "done, not as intended", "warn")
     return State("✓", "done", "good")
 
@@ -111,20 +111,20 @@ def sums_of(panes: AuditPanes) -> list[tuple[str, Fact]]:
 
 def facts_of(entry: AuditEntry) -> list[tuple[str, str]]:
     """List what an entry holds, as names and texts; what is not known is left out."""
-    known = entry.metadata
-    found = [
+    metadata = entry.metadata
+    facts = [
         ("parameters", _json(entry.tool_params)),
-        ("result", _size(known)),
-        ("distinct", _counts(known.unique_values or {})),
-        ("error", known.error_message or ""),
-        ("intended", _json(known.intended_state)),
-        ("actual" if known.intended_state else "state", _json(known.actual_state)),
-        ("duration", "" if not known.duration_ms else plain.duration(known.duration_ms)),
+        ("result", _size(metadata)),
+        ("distinct", _counts(metadata.unique_values or {})),
+        ("error", metadata.error_message or ""),
+        ("intended", _json(metadata.intended_state)),
+        ("actual" if metadata.intended_state else "state", _json(metadata.actual_state)),
+        ("duration", "" if not metadata.duration_ms else plain.duration(metadata.duration_ms)),
         ("when", plain.moment(entry.timestamp)),
         ("event", f"event {entry.event_seq} of run {entry.run_id}" if entry.event_seq else ""),
         ("hash", f"{entry.hash[:16]}…, entry {entry.position:,} of the chain"),
     ]
-    return [(name, text) for name, text in found if text]
+    return [(name, text) for name, text in facts if text]
 
 
 def export_command(name: str) -> str:
@@ -135,15 +135,15 @@ def export_command(name: str) -> str:
 def file_name(name: str) -> str:
     """Return a file's name for a view: the last part of its own, in plain letters."""
     last = name.rpartition("/")[2]
-    kept = "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in last)[:60]
-    return f"{kept or 'data'}.csv"
+    stem = "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in last)[:60]
+    return f"{stem or 'data'}.csv"
 
 
 def columns_of(view: DataView) -> list[tuple[str, str, str]]:
     """List the first columns of a view: name, type, number of nulls."""
     return [
-        (plain.one_line(one.name, _NAME_MAX_CHARS), plain.one_line(one.dtype, 40), f"{one.nulls:,}")
-        for one in view.columns[:COLUMNS_MAX]
+        (plain.one_line(column.name, _NAME_MAX_CHARS), plain.one_line(column.dtype, 40), f"{column.nulls:,}")
+        for column in view.columns[:COLUMNS_MAX]
     ]
 
 
@@ -177,17 +177,17 @@ def _audit(panes: AuditPanes) -> Card:
 def _step(entry: AuditEntry) -> Step:
     state = state_of(entry)
     words = plain.one_line(entry.description, 200)
-    said = (
+    heading = (
         f"{entry.seq}. ",
         Span(f"{state.mark} {state.words}", "state", state.tone),
         " ",
         Span(entry.choice_type, "code"),
         f" {words}",
     )
-    held = "\n".join(f"{name:<10}  {text}" for name, text in facts_of(entry))
+    details = "\n".join(f"{name:<10}  {text}" for name, text in facts_of(entry))
     tone: Tone = state.tone if state.is_apart else ""
-    full = Fold(said, (Code(held),), terminal="summary", look="step", tone=tone)
-    return Step(full, Line(said, "step"), rank=1 if state.tone in ("warn", "bad") else 2)
+    full = Fold(heading, (Code(details),), terminal="summary", look="step", tone=tone)
+    return Step(full, Line(heading, "step"), rank=1 if state.tone in ("warn", "bad") else 2)
 
 
 def _data(panes: AuditPanes) -> Card:
@@ -199,22 +199,22 @@ def _data(panes: AuditPanes) -> Card:
         ("shape", shape_text(view)),
         ("export", Span(export_command(view.name), "code")),
     ]
-    shown: list[Part] = [Facts(facts)]
+    parts: list[Part] = [Facts(facts)]
     if view.columns:
         rows = [(Span(name, "code"), dtype, nulls) for name, dtype, nulls in columns_of(view)]
-        shown.append(Section((Table(("column", "dtype", "nulls"), rows, indent=2), *_left(view.columns))))
+        parts.append(Section((Table(("column", "dtype", "nulls"), rows, indent=2), *_left(view.columns))))
     if panes.first is not None and panes.first.columns:
         cells = [[plain.value_text(cell, 60) for cell in row] for row in panes.first.rows]
         table = Table(headers_of(panes.first), cells, indent=2)
-        shown.append(Section((Line(Span(first_label(view, panes.first), "quiet")), table), is_last=True))
+        parts.append(Section((Line(Span(first_label(view, panes.first), "quiet")), table), is_last=True))
     elif view.file is None:
-        shown.append("The data was evicted; the run can make it again.")
-    return Card("Data", "🗄", "info", parts=(*shown, *_more(panes)))
+        parts.append("The data was evicted; the run can make it again.")
+    return Card("Data", "🗄", "info", parts=(*parts, *_more(panes)))
 
 
 def _left(columns: Sequence[Any]) -> list[Part]:
-    left = len(columns) - COLUMNS_MAX
-    return [Line(Span(f"… {plain.count(left, 'more column')}", "quiet"))] if left > 0 else []
+    remaining = len(columns) - COLUMNS_MAX
+    return [Line(Span(f"… {plain.count(remaining, 'more column')}", "quiet"))] if remaining > 0 else []
 
 
 def _more(panes: AuditPanes) -> list[Part]:
@@ -228,8 +228,8 @@ def _more(panes: AuditPanes) -> list[Part]:
 
 
 def _names(names: Sequence[str]) -> str:
-    left = len(names) - _NAMES_MAX
-    return ", ".join(names[:_NAMES_MAX]) + (f", and {left:,} more" if left > 0 else "")
+    remaining = len(names) - _NAMES_MAX
+    return ", ".join(names[:_NAMES_MAX]) + (f", and {remaining:,} more" if remaining > 0 else "")
 
 
 def _analysis(panes: AuditPanes) -> Card:

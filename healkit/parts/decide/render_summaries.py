@@ -76,10 +76,10 @@ def _text_card(summary: TextSummary) -> Card:
     if summary.invisible:
         facts.append(("left out", count(summary.invisible, "invisible character")))
     parts: list[Part] = [Facts(facts)]
-    rows = [_row(_NGRAMS[size], found) for size, found in summary.ngrams.items() if found.top]
+    rows = [_row(_NGRAMS[size], tally) for size, tally in summary.ngrams.items() if tally.top]
     rows += _rows(summary.entities, _ENTITIES)
     rows += [
-        _row(name, found) for name, found in (("URLs", summary.urls), ("hosts", summary.hosts)) if found.count
+        _row(name, tally) for name, tally in (("URLs", summary.urls), ("hosts", summary.hosts)) if tally.count
     ]
     rows += _rows(summary.citations, _CITATIONS, "cited: ")
     if rows:
@@ -92,15 +92,15 @@ def _text_card(summary: TextSummary) -> Card:
 
 
 def _numbers(summary: TextSummary) -> str:
-    found = summary.numbers
-    if not found.count:
+    numbers = summary.numbers
+    if not numbers.count:
         return "none"
-    between = f"{_value(found.min)} to {_value(found.max)}, mean {_value(found.mean)}"
-    return f"{found.count:,}, {found.distinct:,} distinct, {between}"
+    between = f"{_value(numbers.min)} to {_value(numbers.max)}, mean {_value(numbers.mean)}"
+    return f"{numbers.count:,}, {numbers.distinct:,} distinct, {between}"
 
 
 def _rows(kinds: Mapping[str, Found], names: Mapping[str, str], before: str = "") -> list[tuple[str, ...]]:
-    return [_row(before + names[kind], found) for kind, found in kinds.items()]
+    return [_row(before + names[kind], tally) for kind, tally in kinds.items()]
 
 
 def _row(name: str, found: Found) -> tuple[str, ...]:

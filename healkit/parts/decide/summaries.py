@@ -38,13 +38,13 @@ def summarize(value: object, cleaner: Cleaner, *, top: int = TOP) -> ShownTextSu
 
     from healkit.parts.decide import frame_summaries
 
-    found = frame_summaries.frame_summary(value, cleaner, top)
-    if found is None:
+    summary = frame_summaries.frame_summary(value, cleaner, top)
+    if summary is None:
         raise UsageInvalid(
             f"A value of type {type(value).__name__!r} is neither text nor a frame.",
             hint="Pass text, a frame, a series or an array of pandas, numpy, pyarrow or polars.",
         )
-    return found
+    return summary
 
 
 # Findings in a text.
@@ -66,9 +66,9 @@ def text_summary(text: str, cleaner: Cleaner, top: int) -> ShownTextSummary:
     plain = SURROGATE.sub("\ufffd", read.replace("\r\n", "\n").replace("\r", "\n").replace(_GAP, " "))
     plain, invisible = INVISIBLE.subn("", plain)
     cleaned = cleaner.clean(plain, limit_bytes=_NO_LIMIT)
-    found = _Findings()
-    words = Words(FOUND.sub(found.note, _with_gaps(plain, cleaned.value) if cleaned.hidden else plain))
-    entities = {"name": words.names, **{kind: found.counts[kind] for kind in ENTITIES}}
+    findings = _Findings()
+    words = Words(FOUND.sub(findings.note, _with_gaps(plain, cleaned.value) if cleaned.hidden else plain))
+    entities = {"name": words.names, **{kind: findings.counts[kind] for kind in ENTITIES}}
     return ShownTextSummary(
         characters=len(text),
         size_bytes=len(text.encode("utf-8", "surrogatepass")),
@@ -79,10 +79,10 @@ def text_summary(text: str, cleaner: Cleaner, top: int) -> ShownTextSummary:
         distinct_words=words.distinct,
         ngrams={size: words.ngrams(size, top) for size in _NGRAMS},
         entities=_by_kind(entities, top),
-        numbers=found.numbers(),
-        urls=_found(found.counts["url"], top),
-        hosts=_found(found.counts["host"], top),
-        citations=_by_kind({kind: found.counts[kind] for kind in CITATIONS}, top),
+        numbers=findings.numbers(),
+        urls=_found(findings.counts["url"], top),
+        hosts=_found(findings.counts["host"], top),
+        citations=_by_kind({kind: findings.counts[kind] for kind in CITATIONS}, top),
         hidden=dict(sorted(cleaned.hidden.items())),
         invisible=invisible,
         cut=cut,
@@ -281,8 +281,8 @@ class Words:
 
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:
     """Return the places of the smallest values, in order."""
-    found = np.arange(len(values)) if len(values) <= count else np.argpartition(values, count)[:count]
-    return found[np.argsort(values[found])]
+    places = np.arange(len(values)) if len(values) <= count else np.argpartition(values, count)[:count]
+    return places[np.argsort(values[places])]
 
 
 def _is_none(word: str) -> bool:

@@ -49,13 +49,13 @@ def tell(turn: Turn, origins: Mapping[str, Origin], *, in_full: bool) -> Turn:
     if in_full:
         return turn
     by_name = {view.name: view for view in turn.views}
-    asked, steps = 0, []
+    total, steps = 0, []
     for step in turn.steps:
         number = _asked(step)
-        asked += number
-        names = number <= ASKED_MAX and asked <= ASKED_IN_ALL_MAX
-        made = by_name.get(str(step.choice.get("viewName")))
-        steps.append(_step(step, made, names=names))
+        total += number
+        names = number <= ASKED_MAX and total <= ASKED_IN_ALL_MAX
+        result_view = by_name.get(str(step.choice.get("viewName")))
+        steps.append(_step(step, result_view, names=names))
     views = [_view(view, origins[view.name]) for view in turn.views]
     return msgspec.structs.replace(turn, views=views, steps=steps)
 
@@ -133,11 +133,11 @@ def _gap(step: StepFacts, made: ViewFacts | None, *, names: bool) -> StateGap:
     """Return the difference without what a name that is not told, or too many names, would say."""
     gap, wanted = step.differs or StateGap(), step.choice.get("intended") or {}
     rows = None if gap.rows is None else (gap.rows[0], rounded(gap.rows[1]))
-    told = None if made is None else {column.name for column in made.columns}
+    told_names = None if made is None else {column.name for column in made.columns}
     missing, ranges = list(gap.columns_missing), list(gap.ranges_missed)
-    if told is not None:  # a name that is there, and not told, is missing
-        missing = [name for name in wanted.get("columns") or [] if name in missing or name not in told]
-        ranges = [name for name in wanted.get("ranges") or {} if name in ranges or name not in told]
+    if told_names is not None:  # a name that is there, and not told, is missing
+        missing = [name for name in wanted.get("columns") or [] if name in missing or name not in told_names]
+        ranges = [name for name in wanted.get("ranges") or {} if name in ranges or name not in told_names]
     if not names:
         return StateGap(rows, [], rounded(gap.entities_missing), gap.entities_intended, [])
     return StateGap(rows, missing, gap.entities_missing, gap.entities_intended, ranges)
@@ -148,8 +148,8 @@ def _asked(step: StepFacts) -> int:
     wanted = step.choice.get("intended") or {}
     entities = wanted.get("entities") or []
     listed = sum(map(len, entities.values())) if isinstance(entities, dict) else len(entities)
-    found = 0 if step.found is None else step.found.requested
-    return max(listed, found) + len(wanted.get("columns") or []) + len(wanted.get("ranges") or {})
+    requested = 0 if step.found is None else step.found.requested
+    return max(listed, requested) + len(wanted.get("columns") or []) + len(wanted.get("ranges") or {})
 
 
 # Names of columns.
@@ -205,12 +205,12 @@ def words_in_code(code: str) -> set[str]:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
         return set()
-    found = {
+    words = {
         node.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    return found | {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg}
+    return words | {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg}
 
 
 def words_of_choice(params: Mapping[str, Any], naming: Iterable[str] | None) -> set[str]:
@@ -258,13 +258,13 @@ def look_like_cells(frame: pd.DataFrame) -> set[Any]:
         if isinstance(label, str) and _is_dummy(frame.iloc[:, position]):
             prefix = label.rpartition("_")[0] if "_" in label else ""
             dummies.setdefault(prefix, []).append(position)
-    found: set[Any] = set()
+    cell_labels: set[Any] = set()
     for positions in dummies.values():
         if len(positions) > 1:
             sums = frame.iloc[:, positions].sum(axis=1)
             if bool((sums <= 1).all()) and bool((sums == 1).any()):
-                found |= {frame.columns[position] for position in positions}
-    return found
+                cell_labels |= {frame.columns[position] for position in positions}
+    return cell_labels
 
 
 #: Columns that a pivot's index had, at most; names of its cells from which on their form alone says so.
@@ -286,7 +286,7 @@ def _spread_labels(frame: pd.DataFrame) -> set[Any] | None:
         return set(labels[1:])
     for count in range(1, min(_KEYS_MAX, len(labels) - 2) + 1):
         keys, spread = labels[:count], labels[count:]
-        capitals = not any(key[:1].isupper() for key in keys) and all(one[:1].isupper() for one in spread)
+        capitals = not any(key[:1].isupper() for key in keys) and all(label[:1].isupper() for label in spread)
         if len(spread) < _SPREAD_LEAST and not capitals:
             continue
         types = {str(dtype) for dtype in frame.dtypes.iloc[count:]}
@@ -334,7 +334,7 @@ class KnownNames:
         clean = self._cleaner.clean(plain, limit_bytes=1 << 24).value
         if not isinstance(clean, list) or len(clean) != len(plain):
             return set()
-        return {label for label, left in zip(plain, clean, strict=True) if label == left}
+        return {label for label, cleaned in zip(plain, clean, strict=True) if label == cleaned}
 
     def of_operation(
         self, labels: Iterable[Any], inputs: set[str], hidden: set[str], words: set[str], code: str
@@ -428,8 +428,8 @@ def as_frame(value: object) -> pd.DataFrame | None:
         if package != "pyarrow" or not hasattr(value, "to_pandas"):
             return None
         # In Arrow's own types: nothing is converted, which would take memory, and fails for some values.
-        found = value.to_pandas(types_mapper=_dtype_of)
-        return found if isinstance(found, pd.DataFrame) else pd.DataFrame(found)
+        frame = value.to_pandas(types_mapper=_dtype_of)
+        return frame if isinstance(frame, pd.DataFrame) else pd.DataFrame(frame)
     except BaseException as error:  # a worker's table need not be one that can be read
         if not is_from_library(error):
             raise
@@ -481,15 +481,15 @@ def values_among(frames: Iterable[pd.DataFrame], words: Collection[Any]) -> set[
         if isinstance(word, str):
             for form in {folded(word), folded(word.partition("_")[2])} - {""}:
                 by_form.setdefault(form, set()).add(word)
-    found: set[Any] = set()
-    left = set(by_form)
+    matches: set[Any] = set()
+    remaining = set(by_form)
     for values in _texts_in(frames):
-        if not left:
+        if not remaining:
             break
-        held = left.intersection(map(folded, values))
-        found.update(*(by_form[form] for form in held))
-        left -= held
-    return found
+        forms = remaining.intersection(map(folded, values))
+        matches.update(*(by_form[form] for form in forms))
+        remaining -= forms
+    return matches
 
 
 def _texts_in(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
@@ -524,20 +524,22 @@ def facts_of(
     `counts_of`, where they are known already.
     """
     columns = []
-    seen: set[Any] = set()
+    earlier_labels: set[Any] = set()
     shared = shared or {}
     for position, (nulls, distinct) in enumerate(counts_of(frame) if counts is None else counts):
         label, column = frame.columns[position], frame.iloc[:, position]
-        told = (names.knows(label) if told_labels is None else label in told_labels) and label not in seen
-        seen.add(label)
+        is_told = (
+            names.knows(label) if told_labels is None else label in told_labels
+        ) and label not in earlier_labels
+        earlier_labels.add(label)
         columns.append(
             ColumnFacts(
-                name=label if told else names.number(name, position + 1, label),
+                name=label if is_told else names.number(name, position + 1, label),
                 dtype=dtype_word(column.dtype),
                 nulls=nulls,
                 distinct=distinct,
-                numbered=not told,
-                values=shared.get(label) if told and isinstance(label, str) else None,
+                numbered=not is_told,
+                values=shared.get(label) if is_told and isinstance(label, str) else None,
             )
         )
     left_out = len(frame.columns) - len(columns)
@@ -549,7 +551,7 @@ def texts_of(value: object) -> list[str] | None:
     """Return a text, or a list of texts, as a list; None for anything else."""
     if isinstance(value, str):
         return [value]
-    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+    if isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value):
         return list(value)
     return None
 
@@ -558,24 +560,24 @@ def text_facts(texts: Sequence[str], cleaner: Cleaner, *, is_shared: bool = Fals
     """Count what is in texts; is_shared: whether the most frequent words, n-grams and entities may be told."""
     from healkit.parts.decide.summaries import TOP, text_summary
 
-    found = text_summary("\n\n".join(texts), cleaner, TOP)
+    summary = text_summary("\n\n".join(texts), cleaner, TOP)
     listed = {
-        **{f"{size} words" if size > 1 else "words": ngrams for size, ngrams in found.ngrams.items()},
-        **found.entities,
-        **found.citations,
+        **{f"{size} words" if size > 1 else "words": ngrams for size, ngrams in summary.ngrams.items()},
+        **summary.entities,
+        **summary.citations,
     }
-    words = {kind: [one.text for one in about.top] for kind, about in listed.items() if about.top}
+    words = {kind: [entry.text for entry in about.top] for kind, about in listed.items() if about.top}
     return TextFacts(
         texts=len(texts),
         characters=sum(map(len, texts)),
-        words=found.words,
-        distinct_words=found.distinct_words,
-        sentences=found.sentences,
-        paragraphs=found.paragraphs,
-        numbers=found.numbers.count,
-        urls=found.urls.count,
-        entities={kind: about.count for kind, about in found.entities.items() if about.count},
-        citations={kind: about.count for kind, about in found.citations.items() if about.count},
+        words=summary.words,
+        distinct_words=summary.distinct_words,
+        sentences=summary.sentences,
+        paragraphs=summary.paragraphs,
+        numbers=summary.numbers.count,
+        urls=summary.urls.count,
+        entities={kind: about.count for kind, about in summary.entities.items() if about.count},
+        citations={kind: about.count for kind, about in summary.citations.items() if about.count},
         most_frequent=words if is_shared else None,
     )
 
@@ -599,9 +601,10 @@ def _count(column: pd.Series[Any]) -> Counts:
 
 def shared_values(column: pd.Series[Any], cleaner: Cleaner) -> list[Any]:
     """Return the distinct values of a shared column, without what the sanitiser hides."""
-    found = distinct_values(column) or []
+    distinct = distinct_values(column) or []
     plain = [
-        value if isinstance(value, str | bool | int | float) else str(value) for value in found[:VALUES_MAX]
+        value if isinstance(value, str | bool | int | float) else str(value)
+        for value in distinct[:VALUES_MAX]
     ]
     cleaned = cleaner.clean(plain, limit_bytes=1 << 20).value
     return cleaned if isinstance(cleaned, list) else []

@@ -33,8 +33,8 @@ def _near_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     yield from _hidden_module(site, name)
     kind = TYPES.get(match.groupdict().get("kind") or "")
-    known = [n for n in dir(kind) if not n.startswith("_")] if kind else _own_attributes(site)
-    near = [right for right in site.near(name, known) if right.isidentifier()]
+    attributes = [n for n in dir(kind) if not n.startswith("_")] if kind else _own_attributes(site)
+    near = [right for right in site.near(name, attributes) if right.isidentifier()]
     for number, right in enumerate(near):
         for node in _wrong(site, name)[:2]:
             fix = _renamed(site, node, right)
@@ -44,17 +44,17 @@ def _near_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _hidden_module(site: Site, name: str) -> Iterator[Proposal]:
     """Import a module anew whose usual name a variable has taken, where that module has the attribute."""
     for node in _wrong(site, name)[:1]:
-        taken = node.value.id if isinstance(node.value, ast.Name) else ""
-        line = ALIASES.get(taken, "")
+        variable = node.value.id if isinstance(node.value, ast.Name) else ""
+        line = ALIASES.get(variable, "")
         module = line.removeprefix("import ").partition(" as ")[0]
         if (
             site.is_cell
             and line
-            and not isinstance(site.given.get(taken), ModuleType)
+            and not isinstance(site.given.get(variable), ModuleType)
             and _is_in(module, name)
         ):
             edits = site.source.insert_before(site.source.tree.body[0], line)
-            reason = f"A variable `{taken}` hides the module; the import brings it back."
+            reason = f"A variable `{variable}` hides the module; the import brings it back."
             yield Proposal(reason, edits, kind="restores")
 
 
@@ -65,15 +65,15 @@ def _is_in(module: str, name: str) -> bool:
 
 def _own_attributes(site: Site) -> list[str]:
     """Return the methods of the code's own classes, and the attributes that it assigns."""
-    found: dict[str, None] = {}
+    attributes: dict[str, None] = {}
     for owner in ast.walk(site.source.tree):
         if isinstance(owner, ast.ClassDef):
             for node in ast.walk(owner):
                 if isinstance(node, ast.FunctionDef):
-                    found[node.name] = None
+                    attributes[node.name] = None
                 elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    found[node.attr] = None
-    return list(found)
+                    attributes[node.attr] = None
+    return list(attributes)
 
 
 def _foreign_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -82,15 +82,15 @@ def _foreign_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return  # what another class calls so is not known
     for node in _wrong(site, name)[:1]:
         call = source.parents[node]
-        given = call.args if isinstance(call, ast.Call) and call.func is node else []
+        arguments = call.args if isinstance(call, ast.Call) and call.func is node else []
         whole = call if isinstance(call, ast.Call) and call.func is node else node
-        texts = [source.segment(argument) for argument in given]
+        texts = [source.segment(argument) for argument in arguments]
         for number, form in enumerate(FOREIGN_METHODS.get(name, ())):
             if not _has(match["kind"], form) or ("{a}" in form or "{0}" in form) > bool(texts):
                 continue
             if ("{1}" in form) > (len(texts) > 1):
                 continue
-            if "+ {0}" in form and type_of(given[0], site.values) not in ("", "str"):
+            if "+ {0}" in form and type_of(arguments[0], site.values) not in ("", "str"):
                 continue
             text = form.format(*texts, o=source.atom(node.value), a=", ".join(texts))
             outer = source.parents[whole]
@@ -144,8 +144,8 @@ def _trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Remove the comma that made a tuple of one value: `price = 3,`."""
     facts = site.failure.facts if site.failure is not None else {}
     name = facts.get("owner", "").strip("`")
-    for made in site.assignments(name) if facts.get("about") == "tuple_by_comma" else ():
-        written = made.value
+    for assignment in site.assignments(name) if facts.get("about") == "tuple_by_comma" else ():
+        written = assignment.value
         text = site.source.segment(written)
         if isinstance(written, ast.Tuple) and len(written.elts) == 1 and text.endswith(","):
             edits = site.source.replace(written, text[:-1].rstrip())
@@ -156,10 +156,10 @@ def _set_on_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Set an attribute on the object, where `__init__` gives its name to a local variable."""
     facts = site.failure.facts if site.failure is not None else {}
     name, kind = facts.get("wanted", "").strip("`"), facts.get("kind", "").strip("`")
-    classes = [one for one in site.all(ast.ClassDef) if one.name == kind] if name else []
-    made = [one for owner in classes for one in owner.body if isinstance(one, ast.FunctionDef)]
-    for function in (one for one in made if one.name == "__init__" and one.args.args):
-        for line in (one for one in function.body if isinstance(one, ast.Assign)):
+    classes = [class_node for class_node in site.all(ast.ClassDef) if class_node.name == kind] if name else []
+    methods = [method for owner in classes for method in owner.body if isinstance(method, ast.FunctionDef)]
+    for function in (method for method in methods if method.name == "__init__" and method.args.args):
+        for line in (statement for statement in function.body if isinstance(statement, ast.Assign)):
             target, first = line.targets[0], function.args.args[0].arg
             if isinstance(target, ast.Name) and target.id == name:
                 edits = site.source.replace(target, f"{first}.{name}")

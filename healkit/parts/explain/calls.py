@@ -18,24 +18,26 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add the missing parentheses of a call: `text.split[0]`, `for key in d.items:`."""
     source = site.source
     methods = {name for kind in TYPES.values() for name in dir(kind) if not name.startswith("_")}
-    own = {n.name: len(n.args.args) for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)}
+    arities = {n.name: len(n.args.args) for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)}
     if (operand := _function_operand(site)) is not None:
-        told = f"`{source.segment(operand)}` is not called: add parentheses."
-        yield Proposal(told, source.wrap(operand, "", "()"))
+        reason = f"`{source.segment(operand)}` is not called: add parentheses."
+        yield Proposal(reason, source.wrap(operand, "", "()"))
         return
     named: list[ast.Attribute | ast.Name] = [*site.nodes(ast.Attribute), *site.nodes(ast.Name)]
-    named = [one for one in named if getattr(source.parents[one], "func", None) is not one]
+    named = [
+        candidate for candidate in named if getattr(source.parents[candidate], "func", None) is not candidate
+    ]
     in_brackets = site.failure is not None and "subscriptable" in site.failure.evalue
     if in_brackets and site.marked is not None:
-        asked = [one.value for one in site.nodes(ast.Subscript)[:1]]
-        named = [one for one in named if one in asked] or named
-    parts = [one for one in named if isinstance(one, ast.Attribute)]
+        subscripted = [subscript.value for subscript in site.nodes(ast.Subscript)[:1]]
+        named = [candidate for candidate in named if candidate in subscripted] or named
+    parts = [candidate for candidate in named if isinstance(candidate, ast.Attribute)]
     for node in named:
         called = source.parents[node]
         if isinstance(called, ast.Subscript) and called.value is node and not in_brackets:
             continue
         name = node.attr if isinstance(node, ast.Attribute) else node.id
-        if isinstance(node, ast.Attribute) and (name in methods or own.get(name) == 1):
+        if isinstance(node, ast.Attribute) and (name in methods or arities.get(name) == 1):
             yield Proposal(f"`.{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
             if in_brackets and isinstance(called, ast.Subscript):
                 inside = source.text[source.span(node)[1] : source.span(called)[1]].strip()[1:-1]
@@ -43,12 +45,16 @@ def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(
                     f"`{name}` is called with parentheses.", source.replace(called, text), less=0.02
                 )
-        elif isinstance(called, ast.Subscript) and called.value is node and (name in own or name in BUILTINS):
+        elif (
+            isinstance(called, ast.Subscript)
+            and called.value is node
+            and (name in arities or name in BUILTINS)
+        ):
             start, end = source.span(node)
             inside = source.segment(called)[end - start :].strip()[1:-1]
             yield Proposal(f"`{name}` is a function; call it with parentheses.",
                       source.replace(called, f"{source.segment(node)}({inside})"))  # fmt: skip
-        elif isinstance(node, ast.Name) and own.get(name) == 0:
+        elif isinstance(node, ast.Name) and arities.get(name) == 0:
             yield Proposal(f"`{name}` is not called: add parentheses.", source.wrap(node, "", "()"))
         elif isinstance(node, ast.Attribute) and not in_brackets:
             less = 0.02 if len(parts) == 1 else 0.3  # one of them is
@@ -77,8 +83,15 @@ def _function_operand(site: Site) -> ast.expr | None:
             is_function = kind.endswith(("function", "method", "function_or_method"))
             if is_function and isinstance(side, ast.Attribute | ast.Name):
                 return side
-    asked = re.search(r"'(?:function|method)' object has no attribute '(\w+)'", message)
-    return next((one.value for one in site.nodes(ast.Attribute) if asked and one.attr == asked[1]), None)
+    wanted = re.search(r"'(?:function|method)' object has no attribute '(\w+)'", message)
+    return next(
+        (
+            attribute.value
+            for attribute in site.nodes(ast.Attribute)
+            if wanted and attribute.attr == wanted[1]
+        ),
+        None,
+    )
 
 
 def _made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -86,11 +99,15 @@ def _made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     facts = site.failure.facts if site.failure is not None else {}
     name = facts.get("owner", "").strip("`")
     reason = f"Parentheses make an object: `{name}` is a class."
-    made = [one for one in site.assignments(name) if isinstance(one.value, ast.Name | ast.Attribute)]
-    for one in made[-1:]:
-        yield Proposal(reason, site.source.wrap(one.value, "", "()"))
+    assignments = [
+        assignment
+        for assignment in site.assignments(name)
+        if isinstance(assignment.value, ast.Name | ast.Attribute)
+    ]
+    for assignment in assignments[-1:]:
+        yield Proposal(reason, site.source.wrap(assignment.value, "", "()"))
     if (
-        not made
+        not assignments
         and name.isidentifier()
         and site.is_cell
         and name in site.given
@@ -98,7 +115,7 @@ def _made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     ):
         yield Proposal(reason, site.source.insert_before(site.statement, f"{name} = {name}()"))
     for node in site.nodes(ast.Attribute):
-        if not made and site.source.segment(node.value) == name:
+        if not assignments and site.source.segment(node.value) == name:
             yield Proposal(reason, site.source.wrap(node.value, "", "()"), less=0.1)
 
 
@@ -165,18 +182,18 @@ def _own(site: Site, name: str) -> Function | None:
 
 def _keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong, function = match["name"], _own(site, match["function"])
-    known = [arg.arg for arg in parameters(function)] if function else []
+    parameter_names = [arg.arg for arg in parameters(function)] if function else []
     calls = [
         *_called(site, match["function"]),
         *site.nodes(ast.Call),
     ]  # a library names what it calls in turn
-    named = [(call, given) for call in calls for given in call.keywords if given.arg == wrong]
-    for call, given in named[:1]:
-        free = [name for name in known if name not in {k.arg for k in call.keywords}]
+    named = [(call, keyword) for call in calls for keyword in call.keywords if keyword.arg == wrong]
+    for call, keyword in named[:1]:
+        free = [name for name in parameter_names if name not in {k.arg for k in call.keywords}]
         near = site.near(wrong, free) or near_misses(wrong, free)
         rights = near or (free[len(call.args) :][:1] if function else [])
         for number, right in enumerate(rights):
-            start = site.source.span(given)[0]
+            start = site.source.span(keyword)[0]
             edits = [Edit(start, start + len(wrong), right)]
             yield Proposal(
                 f"`{called_name(call) or match['function']}` has no parameter `{wrong}`; it has `{right}`.",
@@ -189,7 +206,7 @@ def _missing_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     names = re.findall(r"'(\w+)'", match["names"])
     source = site.source
     for call in _called(site, match["function"])[:1]:
-        known = site.names()
+        available = site.names()
         func = call.func
         if (
             isinstance(func, ast.Attribute)
@@ -198,7 +215,7 @@ def _missing_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         ):
             yield Proposal(f"`{func.attr}` is called on the class; it needs an instance.",
                       source.replace(func.value, f"{func.value.id}()"))  # fmt: skip
-        if all(name in known for name in names):
+        if all(name in available for name in names):
             text = ", ".join(f"{name}={name}" if call.keywords else name for name in names)
             edits = source.add_argument(call, text)
             yield Proposal(f"The argument `{', '.join(names)}` is missing.", edits)
@@ -246,9 +263,9 @@ def _too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("Pass the sort order as `reverse=`.", [Edit(at, at, "reverse=")], less=0.1)
         elif (function := _own(site, bare)) is not None:
             most = len(function.args.args)
-            left = source.span(call.args[len(call.args) - 2])[1]
+            cut = source.span(call.args[len(call.args) - 2])[1]
             if len(call.args) == most + 1:
-                yield Proposal(f"`{bare}` takes one argument fewer.", [Edit(left, end, "")], less=0.1)
+                yield Proposal(f"`{bare}` takes one argument fewer.", [Edit(cut, end, "")], less=0.1)
 
 
 def _named_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -258,7 +275,7 @@ def _named_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in _called(site, facts.get("function", "").strip("`"))[:1]:
         moved = call.args[int(facts["kept"]) :]
         if len(moved) == len(names):
-            starts = [site.source.span(one)[0] for one in moved]
+            starts = [site.source.span(argument)[0] for argument in moved]
             edits = [Edit(at, at, f"{name}=") for at, name in zip(starts, names, strict=True)]
             yield Proposal(f"{facts['function']} takes {facts['names']} by name.", edits)
 
@@ -290,11 +307,11 @@ def _await_inside(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     for call in site.nodes(ast.Call):
         if called_name(call) in ("run", "run_until_complete") and len(call.args) == 1:
-            given = call.args[0]
+            coroutine = call.args[0]
             if isinstance(source.parents[call], ast.stmt | ast.Call | ast.List | ast.Tuple | ast.keyword):
-                text = f"await {source.segment(given)}"
+                text = f"await {source.segment(coroutine)}"
             else:
-                text = f"(await {source.segment(given)})"
+                text = f"(await {source.segment(coroutine)})"
             yield Proposal("A loop runs here already, so it is awaited.", source.replace(call, text))
 
 
@@ -306,8 +323,8 @@ def _init_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give the method that is meant as `__init__` that name."""
     source = site.source
     for node in site.all(ast.ClassDef):
-        methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
-        if node.name != match["cls"] or any(one.name == "__init__" for one in methods):
+        methods = [member for member in node.body if isinstance(member, ast.FunctionDef)]
+        if node.name != match["cls"] or any(member.name == "__init__" for member in methods):
             continue
         for method in methods:
             if _INIT.fullmatch(method.name):

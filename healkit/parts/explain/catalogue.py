@@ -78,22 +78,33 @@ def explain(failure: Failure, where: str = "") -> Explanation:
     """
     inner = _passed_on(failure)
     if inner is not None:
-        told = _explained(inner, "")
+        explained = _explained(inner, "")
         explanation = dataclasses.replace(
-            told, what=f"{_source(failure, inner)} failed: {told.what}", where=_where(failure, where)
+            explained,
+            what=f"{_source(failure, inner)} failed: {explained.what}",
+            where=_where(failure, where),
         )
     else:
         explanation = _explained(failure, where)
-    members, number = sum(one.link == "member" for one in failure.linked), 0
-    found = []
-    for one in failure.linked:
-        same = one.link != "member" and (one.ename, one.evalue) == (failure.ename, failure.evalue)
-        if one.link == "call" or same:  # a library that raises the same error anew says nothing new
+    members, number = sum(linked_failure.link == "member" for linked_failure in failure.linked), 0
+    explanations = []
+    for linked_failure in failure.linked:
+        same = linked_failure.link != "member" and (linked_failure.ename, linked_failure.evalue) == (
+            failure.ename,
+            failure.evalue,
+        )
+        if (
+            linked_failure.link == "call" or same
+        ):  # a library that raises the same error anew says nothing new
             continue
-        number += one.link == "member"
-        title = f"Exception {number} of {members}" if one.link == "member" else _LINKS[one.link or "cause"]
-        found.append(dataclasses.replace(_explained(one, ""), title=title))
-    return dataclasses.replace(explanation, linked=tuple(found))
+        number += linked_failure.link == "member"
+        title = (
+            f"Exception {number} of {members}"
+            if linked_failure.link == "member"
+            else _LINKS[linked_failure.link or "cause"]
+        )
+        explanations.append(dataclasses.replace(_explained(linked_failure, ""), title=title))
+    return dataclasses.replace(explanation, linked=tuple(explanations))
 
 
 def kind_of(failure: Failure) -> Kind:
@@ -123,21 +134,21 @@ def told_edits(failure: Failure) -> Iterator[ToldEdit]:
     for text, groups in _texts_for(failure, _near(failure)):
         fields = _fields(groups, failure, _near(failure))
         for piece, instead in text.edits:
-            made = ToldEdit(
+            edit = ToldEdit(
                 filled_in(piece, fields),
                 filled_in(instead, fields),
                 filled_in(text.fix, fields) or filled_in(text.what, fields),
                 text.name,
                 text.kind,
             )
-            if made.text and (made.piece or not piece):
-                yield made
+            if edit.text and (edit.piece or not piece):
+                yield edit
 
 
 def told_fixes(failure: Failure) -> Iterator[str]:
     """Yield the names of the fixes that go with what the objects of a failure show."""
-    shown = _facts().get(failure.facts.get("about", ""))
-    yield from shown.fixes if shown is not None else ()
+    explanation = _facts().get(failure.facts.get("about", ""))
+    yield from explanation.fixes if explanation is not None else ()
 
 
 def fixes_of(rule: str) -> tuple[str, ...]:
@@ -163,16 +174,16 @@ def outside(failure: Failure) -> str:
     """
     if failure.code != "TOOL_EXCEPTION":
         return ""
-    found = (pattern.no_fix for pattern, _ in matching(bare(failure.ename), failure.evalue))
-    return next(filter(None, found), "")
+    remedies = (pattern.no_fix for pattern, _ in matching(bare(failure.ename), failure.evalue))
+    return next(filter(None, remedies), "")
 
 
 def _passed_on(failure: Failure) -> Failure | None:
     """Return the failure of a called tool that this one passes on; of a tool outside of the vault, its one line."""
-    told = _CALL_ERROR.match(failure.evalue) if failure.ename == "ToolCallError" else None
-    if failure.called is not None or told is None:
+    match = _CALL_ERROR.match(failure.evalue) if failure.ename == "ToolCallError" else None
+    if failure.called is not None or match is None:
         return failure.called
-    return Failure("TOOL_EXCEPTION", told["ename"], told["evalue"], "")
+    return Failure("TOOL_EXCEPTION", match["ename"], match["evalue"], "")
 
 
 def _source(failure: Failure, inner: Failure) -> str:
@@ -213,12 +224,12 @@ def _texts_for(
     What the objects show comes first, but for an execution that ended otherwise than by an exception.
     """
     ended = not is_refused(failure.code) and failure.code != "TOOL_EXCEPTION"
-    shown = _facts().get(failure.facts.get("about", ""))
-    if shown is not None and not ended:
-        yield shown, {}
+    explanation = _facts().get(failure.facts.get("about", ""))
+    if explanation is not None and not ended:
+        yield explanation, {}
     for pattern, match in matching(failure.code if ended else bare(failure.ename), failure.evalue):
-        if shown is not None and ended and not pattern.raises:
-            yield shown, {}
+        if explanation is not None and ended and not pattern.raises:
+            yield explanation, {}
         for text in pattern.texts:
             if (
                 (near or not text.near)
@@ -233,8 +244,8 @@ def holds(text: ExplanationText, failure: Failure) -> bool:
     kinds = failure.facts.get("kinds")
     if kinds is None:
         return True
-    known = {"message", *kinds.split()}
-    return any(known.issuperset(every.split(" and ")) for every in text.claim.split(" or "))
+    observed = {"message", *kinds.split()}
+    return any(observed.issuperset(every.split(" and ")) for every in text.claim.split(" or "))
 
 
 def _filled(
@@ -278,7 +289,7 @@ class _Piece(str):
             return (
                 self.replace("'", "`")
                 if "'" in self
-                else ", ".join(f"`{one}`" for one in self.split(", ") if one)
+                else ", ".join(f"`{part}`" for part in self.split(", ") if part)
             )
         if noun == "a":
             return f"{'an' if self[:1].lower() in 'aeio' else 'a'} `{self}`" if self else ""
@@ -288,12 +299,12 @@ class _Piece(str):
 def filled_in(step: str, fields: Mapping[str, str]) -> str:
     """Fill a step's sentences in; leaves out those where the failure has nothing for a place."""
     pieces = {name: _Piece(text) for name, text in fields.items()}
-    told = [
+    sentences = [
         sentence.format_map(pieces)
         for sentence in _SENTENCE_END.split(step)
         if all(places[0].format_map(pieces) for places in _WORD.finditer(sentence))
     ]
-    return " ".join(told).strip()
+    return " ".join(sentences).strip()
 
 
 def bare(ename: str) -> str:
@@ -412,17 +423,17 @@ def subjects() -> dict[str, Subject]:
     """Read all rows, with the first failure."""
     modules = (name for name in sys.stdlib_module_names if not name.startswith("_"))
     abbreviations = "|".join(sorted(("np", "pd", "plt", "sns", "dt", *modules)))
-    found = {}
+    by_name = {}
     from healkit.parts.explain.imports import MOVED  # it reads Python's names, which takes a while
 
     moved = [key.rpartition(".") for key in MOVED]
     gone = "|".join(f"module '{m}' has no attribute '{n}'|name '{n}' from '{m}'" for m, _, n in moved)
     for name in SUBJECTS:
         text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
-        found[name] = msgspec.convert(
+        by_name[name] = msgspec.convert(
             tomllib.loads(text.replace("‹modules›", abbreviations).replace("‹moved›", gone)), Subject
         )
-    return found
+    return by_name
 
 
 def patterns() -> list[FailurePattern]:

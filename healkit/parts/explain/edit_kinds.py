@@ -78,8 +78,8 @@ def kind_of(before: str, after: str, declared: EditKind | Literal[""] = "") -> E
     if has_same_words(before, after):
         return declared or "restructures"
     changes = list(_changes(old, new, ()))
-    seen = [declared or "restructures", *_kinds(changes, declared)]
-    return max(seen, key=_ORDER.__getitem__)
+    kinds = [declared or "restructures", *_kinds(changes, declared)]
+    return max(kinds, key=_ORDER.__getitem__)
 
 
 def may_be_a_fix(kind: EditKind) -> bool:
@@ -122,7 +122,7 @@ def only_renames_attributes(before: str, after: str) -> bool:
         changes = list(_changes(ast.parse(before), ast.parse(after), ()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return all(isinstance(one.old, ast.Attribute) and _renamed(one) is not None for one in changes)
+    return all(isinstance(change.old, ast.Attribute) and _renamed(change) is not None for change in changes)
 
 
 def _letters(text: str) -> str:
@@ -153,11 +153,11 @@ def _words(name: str) -> list[str]:
 
 def _kinds(changes: Sequence[_Change], declared: EditKind | Literal[""]) -> Iterator[EditKind]:
     """Yield the kinds that the changes are seen to have."""
-    changes = [one for one in changes if not _is_accumulating(one)]
-    stays = {ast.dump(part) for one in changes if one.new is not None for part in ast.walk(one.new)}
-    old = Counter(_features([one.old for one in changes]))
-    new = Counter(_features([one.new for one in changes]))
-    parts = (part for one in changes if one.old is not None for part in ast.walk(one.old))
+    changes = [change for change in changes if not _is_accumulating(change)]
+    stays = {ast.dump(part) for change in changes if change.new is not None for part in ast.walk(change.new)}
+    old = Counter(_features([change.old for change in changes]))
+    new = Counter(_features([change.new for change in changes]))
+    parts = (part for change in changes if change.old is not None for part in ast.walk(change.old))
     named = {part.attr for part in parts if isinstance(part, ast.Attribute)}
     for kind, text in new - old:
         if kind == "assumes" and text in named:
@@ -248,7 +248,7 @@ def _is_place(around: _Places) -> bool:
 
 def _features(nodes: Sequence[ast.AST | None]) -> Iterator[tuple[EditKind, str]]:
     """Yield what in the nodes makes an edit of a worse kind, with its text."""
-    for node in (part for one in nodes if one is not None for part in ast.walk(one)):
+    for node in (part for root in nodes if root is not None for part in ast.walk(root)):
         match node:
             case ast.Call():
                 yield from _of_call(node)
@@ -298,14 +298,14 @@ def _changes(old: ast.AST, new: ast.AST, around: _Places) -> Iterator[_Change]:
         return
     inside = (*around, new)
     for field in old._fields:
-        one, other = getattr(old, field, None), getattr(new, field, None)
-        if isinstance(one, list) and isinstance(other, list):
-            yield from _of_lists(one, other, inside)
-        elif isinstance(one, ast.AST) and isinstance(other, ast.AST):
-            yield from _changes(one, other, inside)
-        elif one != other and field not in ("kind", "type_comment", "ctx"):
-            if isinstance(one, ast.AST) or isinstance(other, ast.AST):
-                yield _Change(one, other, inside)  # a value that was put in or taken out
+        old_value, new_value = getattr(old, field, None), getattr(new, field, None)
+        if isinstance(old_value, list) and isinstance(new_value, list):
+            yield from _of_lists(old_value, new_value, inside)
+        elif isinstance(old_value, ast.AST) and isinstance(new_value, ast.AST):
+            yield from _changes(old_value, new_value, inside)
+        elif old_value != new_value and field not in ("kind", "type_comment", "ctx"):
+            if isinstance(old_value, ast.AST) or isinstance(new_value, ast.AST):
+                yield _Change(old_value, new_value, inside)  # a value that was put in or taken out
             else:
                 yield _Change(old, new, around)
 
@@ -337,11 +337,13 @@ def _of_block(old: list[ast.AST], new: list[ast.AST], around: _Places) -> Iterat
         pairs = [*SequenceMatcher(None, types[0], types[1], autojunk=False).get_opcodes()]
     for tag, a, b, c, d in pairs:
         both = min(b - a, d - c) if tag in ("equal", "replace") else 0
-        for one, other in zip(old[a : a + both], new[c : c + both], strict=True):
-            if isinstance(one, ast.AST) and isinstance(other, ast.AST):
-                yield from _changes(one, other, around)
-        yield from (_Change(one, None, around) for one in old[a + both : b] if isinstance(one, ast.AST))
-        yield from (_Change(None, one, around) for one in new[c + both : d] if isinstance(one, ast.AST))
+        for old_node, new_node in zip(old[a : a + both], new[c : c + both], strict=True):
+            if isinstance(old_node, ast.AST) and isinstance(new_node, ast.AST):
+                yield from _changes(old_node, new_node, around)
+        yield from (
+            _Change(removed, None, around) for removed in old[a + both : b] if isinstance(removed, ast.AST)
+        )
+        yield from (_Change(None, added, around) for added in new[c + both : d] if isinstance(added, ast.AST))
 
 
 #: What an operator leaves as it is.
@@ -360,10 +362,10 @@ def _is_accumulating(change: _Change) -> bool:
             ast.AugAssign(target=ast.Subscript(slice=key), op=op),
             ast.Assign(value=ast.BinOp(left=ast.Call(args=[_, start]) as call, op=other)),
         ):
-            kept = (
+            is_counting = (
                 type(op) is type(other) and called_name(call) == "get" and not isinstance(key, ast.Constant)
             )
-            return kept and ast.unparse(start) in _NEUTRAL.get(type(op), ())
+            return is_counting and ast.unparse(start) in _NEUTRAL.get(type(op), ())
         case None, ast.Assign(targets=[ast.Name(id=name)], value=start):
             return any(_collects(part, name, ast.unparse(start)) for part in _loops(change.around[0]))
     return False

@@ -80,11 +80,11 @@ class _Clean:
         self.cleaner = Sanitizer.from_config(Config.from_environment()).of_record()
         self.hidden = 0
         failure = failed.failure
-        told = None if failure is None else [failure.evalue, failure.traceback]
+        failure_texts = None if failure is None else [failure.evalue, failure.traceback]
         if failure is not None:
             learn(failure, self.cleaner)
         cleaning.arguments(failed.arguments, self.cleaner)
-        for part in (failed.code, told, failed.last_output):
+        for part in (failed.code, failure_texts, failed.last_output):
             self.cleaner.clean(part, limit_bytes=UNLIMITED)
 
     def __call__(self, value: object) -> Any:
@@ -179,14 +179,16 @@ def _failing_cells(failed: ExecutionData, clean: _Clean, data: ExportedData) -> 
         outputs.append(
             nbformat.v4.new_output("stream", name="stdout", text=visible(clean(failed.last_output)))
         )
-    told = [visible(line) for line in clean(failure.traceback).splitlines()] or [failure.summary]
-    error = nbformat.v4.new_output("error", ename=failure.ename, evalue=clean(failure.evalue), traceback=told)
+    traceback_lines = [visible(line) for line in clean(failure.traceback).splitlines()] or [failure.summary]
+    error = nbformat.v4.new_output(
+        "error", ename=failure.ename, evalue=clean(failure.evalue), traceback=traceback_lines
+    )
     outputs.append(error)
     yield _markdown("## The arguments", "arguments-text")
-    given = f"arguments = {data.code(failed.trace_id, failed.arguments)}"
+    assignment = f"arguments = {data.code(failed.trace_id, failed.arguments)}"
     if data.missing:
         yield _markdown(f"Their data was not kept: {', '.join(data.missing)}.", "arguments-missing")
-    yield _code("\n".join([*sorted(data.imports), given]), "arguments")
+    yield _code("\n".join([*sorted(data.imports), assignment]), "arguments")
     if prelude := _prelude(failed, clean):
         yield _markdown("What the worker had put there:", "worker-text")
         yield _code(prelude, "worker")
@@ -194,7 +196,8 @@ def _failing_cells(failed: ExecutionData, clean: _Clean, data: ExportedData) -> 
     if shape is None:
         yield _markdown("## The code\n\n" + "\n".join(_fenced(clean(code), "sql")), "code-text")
         yield _markdown(
-            "This is not Python. Result:\n\n" + "\n".join(_fenced("\n".join(told), "text")), "failure"
+            "This is not Python. Result:\n\n" + "\n".join(_fenced("\n".join(traceback_lines), "text")),
+            "failure",
         )
         return
     ended = failure.code == "TOOL_EXCEPTION"
@@ -218,16 +221,16 @@ def _fixed_cells(replay: ExecutionData, clean: _Clean) -> Iterator[Any]:
         return
     yield _markdown(f"## Fixed: {replay.label}\n\nThe same arguments, and a value.", "fixed-text")
     value = _json_or_text(clean(replay.result_summary or ""))
-    shown = [] if value is None else [
+    outputs = [] if value is None else [
         nbformat.v4.new_output("execute_result", data={"text/plain": _literal(value)}, execution_count=None)
     ]  # fmt: skip
     if replay.calls:
         yield _code(_bridge(replay, clean), "fixed-worker")
     if shape.kind == "script":
-        yield _code(f"{clean(replay.code).rstrip()}\nresult", "fixed", outputs=shown)
+        yield _code(f"{clean(replay.code).rstrip()}\nresult", "fixed", outputs=outputs)
         return
     yield _code(clean(replay.code), "fixed-code")
-    yield _code(_call(shape, replay.code), "fixed", outputs=shown)
+    yield _code(_call(shape, replay.code), "fixed", outputs=outputs)
 
 
 def _prelude(failed: ExecutionData, clean: _Clean) -> str:

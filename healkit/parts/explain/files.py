@@ -34,8 +34,8 @@ def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             rights.append(right if nodes[0].value == wrong else os.path.relpath(right, folder or os.curdir))
             continue
         here = nodes[0].value != wrong or Path(folder or ".").joinpath(right) in files or not files
-        found = next((str(path) for path in files if path.name == right), right)
-        rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else found)
+        full_path = next((str(path) for path in files if path.name == right), right)
+        rights.append((right if nodes[0].value == name else str(Path(folder) / right)) if here else full_path)
     whole = [right for right in dict.fromkeys(rights) if os.path.splitext(right)[0] == wrong]
     for number, right in enumerate(dict.fromkeys([*whole, *rights])):
         if len({guess_type(name)[0], guess_type(right)[0]} - {None}) > 1:
@@ -50,16 +50,16 @@ def _files(root: Path) -> list[Path]:
     """Return the files of a granted folder, two levels deep; the file itself if a file is granted."""
     if root.is_file():
         return [root]
-    found: list[Path] = []
+    paths: list[Path] = []
     try:
         for pattern in ("*", "*/*"):
             for path in root.glob(pattern):
-                found.append(path)
-                if len(found) >= _ENTRIES_MAX:
-                    return found
+                paths.append(path)
+                if len(paths) >= _ENTRIES_MAX:
+                    return paths
     except OSError:  # a folder that is gone, or closed
-        return found
-    return [path for path in found if path.is_file()]
+        return paths
+    return [path for path in paths if path.is_file()]
 
 
 #: Functions and methods that make a file.
@@ -84,8 +84,8 @@ def _writes(call: ast.Call) -> bool:
     name = called_name(call) or ""
     if name != "open":
         return _WRITERS.fullmatch(name) is not None
-    modes = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "mode")]
-    return any(isinstance(one, ast.Constant) and str(one.value)[:1] in "wax" for one in modes)
+    modes = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    return any(isinstance(mode, ast.Constant) and str(mode.value)[:1] in "wax" for mode in modes)
 
 
 def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -104,11 +104,11 @@ def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _with_encoding(site: Site, call: ast.Call, name: str) -> list[Edit]:
-    given = next((k.value for k in call.keywords if k.arg == "encoding"), None)
-    if given is None and called_name(call) in {"decode", "encode"} and call.args:
-        given = call.args[0]
-    if given is not None:
-        return site.source.replace(given, f'"{name}"')
+    encoding = next((k.value for k in call.keywords if k.arg == "encoding"), None)
+    if encoding is None and called_name(call) in {"decode", "encode"} and call.args:
+        encoding = call.args[0]
+    if encoding is not None:
+        return site.source.replace(encoding, f'"{name}"')
     in_place = called_name(call) in {"decode", "encode"}
     return site.source.add_argument(call, f'"{name}"' if in_place else f'encoding="{name}"')
 

@@ -72,23 +72,23 @@ def proposals(site: Site) -> Iterator[tuple[Fix, Proposal, str]]:
     They come in the order of the catalogue; `priority` and `less` say which is likelier.
     """
     for name, match in fixes_for(site):
-        yield from spared(((ROWS[name], *made) for made in proposals_of(name, match, site)), name)
+        yield from spared(((ROWS[name], *result) for result in proposals_of(name, match, site)), name)
 
 
 def fixes_for(site: Site) -> Iterator[tuple[str, re.Match[str]]]:
     """Yield the fixes for the failure at a site, each with the match of its pattern."""
     failure = site.failure
     label, message = (NO_EXCEPTION, "") if failure is None else (bare(failure.ename), failure.evalue)
-    found: dict[str, re.Match[str]] = {}
+    matches: dict[str, re.Match[str]] = {}
     for pattern, match in matching(label, message):
         for name in pattern.fixes:
             if re.search(ROWS[name].only, message, re.DOTALL):
-                found.setdefault(name, match)
+                matches.setdefault(name, match)
     if failure is not None:
-        told = ["as_explained"] if any(told_edits(failure)) else []
-        for name in (*told, *told_fixes(failure)):
-            found.setdefault(name, _ANY)
-    yield from found.items()
+        explained_fixes = ["as_explained"] if any(told_edits(failure)) else []
+        for name in (*explained_fixes, *told_fixes(failure)):
+            matches.setdefault(name, _ANY)
+    yield from matches.items()
 
 
 def proposals_of(name: str, match: re.Match[str], site: Site) -> Iterator[tuple[Proposal, str]]:
@@ -159,10 +159,10 @@ def told_change(
         return None
     for text, source in _sources(failure, code):
         site = Site(source, "", failure)
-        found = dict(fixes_for(site))
+        matches = dict(fixes_for(site))
         for name in names:
-            made = proposals_of(name, found[name], site) if name in found else iter(())
-            for proposal, _ in spared(made, name):
+            candidates = proposals_of(name, matches[name], site) if name in matches else iter(())
+            for proposal, _ in spared(candidates, name):
                 if name == "as_explained" and proposal.reason not in reasons:
                     continue
                 if proposal.guard or proposal.less >= _GUESS:
@@ -181,12 +181,12 @@ def told_change(
 
 def _without_imports(before: str, after: str, defined: Collection[str]) -> str:
     """Return changed code without the lines that import what is defined already."""
-    old, kept = set(before.split("\n")), []
+    old, lines = set(before.split("\n")), []
     for line in after.split("\n"):
         name = re.fullmatch(r"import (?:[\w.]+ as )?(\w+)|from [\w.]+ import (\w+)", line)
         if line in old or name is None or (name[1] or name[2]) not in defined:
-            kept.append(line)
-    return "\n".join(kept)
+            lines.append(line)
+    return "\n".join(lines)
 
 
 _UNREADABLE = frozenset(("SyntaxError", "IndentationError", "TabError"))
@@ -204,14 +204,20 @@ def _repaired(failure: Failure, code: str) -> ToldChange | None:
     masked = _MAGIC.sub(r"\1#", code)
     if not code or _UNSURE.search(failure.evalue) or compiler_message(masked, is_cell=True) is None:
         return None
-    found = list(nearest(masked, 2))
-    if not found or found[0].cost > _SURE_COST or (found[1:] and found[1].cost - found[0].cost < _SURE_LEAD):
+    repairs = list(nearest(masked, 2))
+    if (
+        not repairs
+        or repairs[0].cost > _SURE_COST
+        or (repairs[1:] and repairs[1].cost - repairs[0].cost < _SURE_LEAD)
+    ):
         return None
     typed = dict(zip(masked.split("\n"), code.split("\n"), strict=True))
-    text = "\n".join(typed.get(line, line) for line in found[0].text.split("\n"))
+    text = "\n".join(typed.get(line, line) for line in repairs[0].text.split("\n"))
     lines = _new_lines(code, text)
     return (
-        ToldChange(text, lines, f"Python can read it now: {', and '.join(found[0].done)}.") if lines else None
+        ToldChange(text, lines, f"Python can read it now: {', and '.join(repairs[0].done)}.")
+        if lines
+        else None
     )
 
 

@@ -28,10 +28,10 @@ def mixed(site: Site) -> float:
 
 def reading(site: Site, reason: str) -> EditKind | Literal[""]:
     """Return `assumes` for a percent sign that is removed where nothing says what 100 % is."""
-    known = site.statement is not None and re.search(
+    is_percentage = site.statement is not None and re.search(
         r"\b(?:100|0\.01)\b", site.source.segment(site.statement)
     )
-    return "assumes" if "'%'" in reason and not known else ""
+    return "assumes" if "'%'" in reason and not is_percentage else ""
 
 
 def _facts(site: Site) -> dict[str, str]:
@@ -42,16 +42,16 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Remove what is not part of the number, or read a float first."""
     source, text = site.source, match["text"][1:-1]
     for call in site.calls("int", "float")[:2]:
-        given = call.args[0]
-        shown, base = source.segment(given), source.atom(given)
+        argument = call.args[0]
+        argument_text, base = source.segment(argument), source.atom(argument)
         # Digits after the point are lost in an integer, or were meant: that is for a person to say.
         whole = called_name(call) == "float" or not re.fullmatch(r"\s*-?\d+\.\d*[1-9]\d*\s*", text)
-        for reason, new in cleaned(site, text, base, shown):
+        for reason, new in cleaned(site, text, base, argument_text):
             kind: EditKind | Literal[""] = reading(site, reason) if whole else "assumes"
-            yield Proposal(reason, source.replace(given, new), mixed(site), kind=kind)
+            yield Proposal(reason, source.replace(argument, new), mixed(site), kind=kind)
         if not whole:
-            told = f"{text!r} has digits after its point: `float` keeps them."
-            yield Proposal(told, source.replace(call.func, "float"), less=0.02, kind="assumes")
+            message = f"{text!r} has digits after its point: `float` keeps them."
+            yield Proposal(message, source.replace(call.func, "float"), less=0.02, kind="assumes")
     for call in _mapped(site)[:1]:
         if re.fullmatch(r"-?\d+\.\d*", text):
             yield Proposal(f"{text!r} is not an integer; use `float`.", source.replace(call.args[0], "float"))
@@ -76,9 +76,9 @@ def cleaned(site: Site, text: str, base: str, shown: str) -> Iterator[tuple[str,
 def _empty_number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Count an empty text as 0, which is a guess."""
     for call in site.calls("int", "float")[:1]:
-        given, whole = site.source.segment(call.args[0]), site.source.segment(call)
+        argument, whole = site.source.segment(call.args[0]), site.source.segment(call)
         if not match["text"][1:-1].strip():
-            text = f"({whole} if {given}.strip() else 0)"
+            text = f"({whole} if {argument}.strip() else 0)"
             yield Proposal("Treat an empty string as 0.", site.source.replace(call, text), guard=True)
 
 

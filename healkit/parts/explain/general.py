@@ -21,13 +21,16 @@ def _guarded(
     demanded = site.demanded(condition) if site.function is site.entry else []
     lines = [above] if above else []
     for number, value in enumerate([v for v in demanded if len(repr(v)) <= 200] or [None]):
-        known = bool(demanded)
+        is_demanded = bool(demanded)
         text = [*lines, f"if {condition}:", f"{source.indent_unit}return {value!r}"]
         edits = source.insert_before(statement, *text)
         if edits:
-            reason = f"Return {value!r} if {what}." if known else f"Return None if {what}."
+            reason = f"Return {value!r} if {what}." if is_demanded else f"Return None if {what}."
             yield Proposal(
-                reason, [*edits, *(more or [])], less=0.05 * number if known else 0.6, guard=not known
+                reason,
+                [*edits, *(more or [])],
+                less=0.05 * number if is_demanded else 0.6,
+                guard=not is_demanded,
             )
 
 
@@ -99,17 +102,17 @@ def _empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             and not any(k.arg == "default" for k in call.keywords)
         ):
             returned = isinstance(site.source.parents[call], ast.Return) and site.function is site.entry
-            held = site.demanded(f"not {site.source.segment(call.args[0])}") if returned else []
-            returned = bool(held)
-            for value in held or [None]:
+            defaults = site.demanded(f"not {site.source.segment(call.args[0])}") if returned else []
+            returned = bool(defaults)
+            for value in defaults or [None]:
                 text = repr(value) if name == "next" else f"default={value!r}"
                 edits = site.source.add_argument(call, text)
                 yield Proposal(f"If there are no values, use {value!r}.", edits,
                           less=0.0 if returned else 0.6, guard=not returned)  # fmt: skip
         if name in {"max", "min", "mean", "median", "choice", "reduce", "pop", "stdev", "mode"}:
-            given = call.args[-1] if call.args else getattr(call.func, "value", None)
-            if isinstance(given, ast.Name | ast.Attribute | ast.Subscript) and _free(site, given):
-                text = site.source.segment(given)
+            collection = call.args[-1] if call.args else getattr(call.func, "value", None)
+            if isinstance(collection, ast.Name | ast.Attribute | ast.Subscript) and _free(site, collection):
+                text = site.source.segment(collection)
                 yield from _guarded(site, f"not {text}", f"`{text}` is empty")
 
 

@@ -36,8 +36,8 @@ def _missing_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     elif name in MODULES and name in HOMES and attributes_of(site, name):
         lines = [f"import {name}", f"from {HOMES[name]} import {name}"]
     here = {name, *FOREIGN_NAMES, *site.given}
-    others = {n: import_for(n) for n in unknown_names(site.source.tree) if n not in here}
-    if lines[0] and (more := [line for line in others.values() if line]):
+    missing_imports = {n: import_for(n) for n in unknown_names(site.source.tree) if n not in here}
+    if lines[0] and (more := [line for line in missing_imports.values() if line]):
         every = site.source.newline.join(sorted([lines[0], *more]))
         yield Proposal("Several names are used but never imported.", site.add_import(every), less=-0.01)
     for number, line in enumerate(filter(None, lines)):
@@ -89,8 +89,8 @@ def _name_in_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"`{module}` has no `{wrong}`; it has `{right}`.", edits, less=0.1 * number)
     home = MOVED.get(f"{module}.{wrong}", "").rpartition(".")[0] or HOMES.get(wrong, module)
     if home != module and len(statement.names) == 1:
-        found = MOVED.get(f"{module}.{wrong}", wrong).rpartition(".")[2]
-        text = f"from {home} import {found}" + ("" if found == wrong else f" as {wrong}")
+        new_name = MOVED.get(f"{module}.{wrong}", wrong).rpartition(".")[2]
+        text = f"from {home} import {new_name}" + ("" if new_name == wrong else f" as {wrong}")
         yield Proposal(f"`{wrong}` is in `{home}`, not in `{module}`.", site.source.replace(statement, text))
 
 

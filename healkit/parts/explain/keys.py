@@ -18,8 +18,8 @@ _COLUMN = re.compile(
 
 def _asked(site: Site) -> str:
     """Return the text key that was not found."""
-    if told := _fact(site, "wanted"):
-        return told
+    if wanted := _fact(site, "wanted"):
+        return wanted
     match = _COLUMN.search(site.failure.evalue if site.failure else "")
     return next(filter(None, match.groups()), "") if match else ""
 
@@ -30,10 +30,10 @@ def _fact(site: Site, name: str) -> str:
     if not facts.get("about", "").startswith(("column", "key")):
         return ""
     try:
-        told = ast.literal_eval(facts.get(name, "").strip("`"))
+        value = ast.literal_eval(facts.get(name, "").strip("`"))
     except (SyntaxError, ValueError):
         return ""
-    return told if isinstance(told, str) else ""
+    return value if isinstance(value, str) else ""
 
 
 def constants(site: Site, text: str) -> list[ast.Constant]:
@@ -50,23 +50,23 @@ def quoted(site: Site, node: ast.Constant, text: str) -> str:
 
 def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong = _asked(site)
-    known = [k for k in [*(site.failure.known if site.failure else ()), *site.data_keys()] if k != wrong]
+    keys = [k for k in [*(site.failure.known if site.failure else ()), *site.data_keys()] if k != wrong]
     written = [node.value for node in site.all(ast.Constant) if isinstance(node.value, str)]
-    found = _fact(site, "found")
+    suggestion = _fact(site, "found")
     near = (
-        [found]
-        if found
-        else site.near(wrong, known)
+        [suggestion]
+        if suggestion
+        else site.near(wrong, keys)
         or near_misses(wrong, [w for w in written if w.isidentifier() and w != wrong])
     )
-    related = [k for k in known if _words(wrong) & _words(k)]
+    related = [k for k in keys if _words(wrong) & _words(k)]
     kind, read = "column" if _is_column(site) else "key", _read(site, wrong)
     for number, right in enumerate(dict.fromkeys([*near, *related])):
         here = [node for node in site.nodes(ast.Constant, near=False) if node.value == wrong]
-        one, every = constants(site, wrong)[:1], here if len(here) > 1 else []
+        first, every = constants(site, wrong)[:1], here if len(here) > 1 else []
         # What the same owner is asked for again is as wrong there.
         again = len({_owner(site, node) for node in here}) == 1
-        for less, nodes in enumerate(filter(None, (every, one) if again else (one, every))):
+        for less, nodes in enumerate(filter(None, (every, first) if again else (first, every))):
             edits = [edit for node in nodes for edit in site.source.replace(node, quoted(site, node, right))]
             text = f"The {kind} {wrong!r} does not exist; {right!r} does."
             yield Proposal(text, edits, less=0.05 * number + 0.01 * less)
@@ -95,7 +95,7 @@ def _is_column(site: Site) -> bool:
 
 def _read(site: Site, text: str) -> list[ast.Constant]:
     """Return the constants with that text that something is looked up by: `row["a"]`, `table.sort_values(["a"])`."""
-    found = []
+    nodes = []
     for node in site.all(ast.Constant):
         if node.value != text:
             continue
@@ -105,13 +105,13 @@ def _read(site: Site, text: str) -> list[ast.Constant]:
         if isinstance(place, ast.Call) or (
             isinstance(place, ast.Subscript) and isinstance(place.ctx, ast.Load)
         ):
-            found.append(node)
-    return found
+            nodes.append(node)
+    return nodes
 
 
 def _subscripts(site: Site) -> list[ast.Subscript]:
-    found = site.nodes(ast.Subscript)
-    return [n for n in found if not isinstance(n.slice, ast.Slice | ast.Tuple)][:3]
+    nodes = site.nodes(ast.Subscript)
+    return [n for n in nodes if not isinstance(n.slice, ast.Slice | ast.Tuple)][:3]
 
 
 def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -147,9 +147,9 @@ def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         ]
         for node in inner[:1]:
             text = f"{source.segment(node.value)}.get({source.segment(node.slice)}, 0)"
-            told = f"Uses 0 in every row, because there is no column {source.segment(node.slice)}."
+            message = f"Uses 0 in every row, because there is no column {source.segment(node.slice)}."
             reason = (
-                told
+                message
                 if hasattr(site.given.get(source.segment(node.value)), "columns")
                 else "A missing key starts at 0."
             )
@@ -176,8 +176,8 @@ def _other_kind_of_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     text = re.fullmatch(r"'-?\d+'", wanted) is not None
     if not number and not text:
         return
-    known = [*(site.failure.known if site.failure else ()), *site.data_keys()]
-    if number and known and wanted not in known:
+    keys = [*(site.failure.known if site.failure else ()), *site.data_keys()]
+    if number and keys and wanted not in keys:
         return
     rows = [
         n.slice.elts[0] for n in site.nodes(ast.Subscript) if isinstance(n.slice, ast.Tuple) and n.slice.elts
@@ -209,9 +209,9 @@ def _key_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Look up text where a number is looked for among keys that came from JSON."""
     numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
-    given = [value for check in site.inputs for value in check.arguments.values()]
-    asked = {str(value) for value in given if isinstance(value, int) and not isinstance(value, bool)}
-    if not numbers & asked:
+    values = [value for check in site.inputs for value in check.arguments.values()]
+    integer_texts = {str(value) for value in values if isinstance(value, int) and not isinstance(value, bool)}
+    if not numbers & integer_texts:
         return
     names = {name for name, value in site.arguments.items() if isinstance(value, int)}
     for node in ast.walk(site.source.tree):
@@ -233,8 +233,8 @@ def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _valid_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Write the value that a library suggests, or the nearest of those that it takes."""
     wrong = match["wrong"]
-    taken = re.findall(r"'([^']+)'", match["known"])
-    near = taken[:1] if match["suggested"] else near_misses(wrong, taken, 1)
+    options = re.findall(r"'([^']+)'", match["known"])
+    near = options[:1] if match["suggested"] else near_misses(wrong, options, 1)
     for node in constants(site, wrong)[:1]:
         for right in near:
             reason = f"{wrong!r} is not taken here; {right!r} is."

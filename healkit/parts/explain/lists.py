@@ -34,17 +34,17 @@ def _whole_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(node.op, ast.Mult)
         for side in (node.left, node.right)
     ]
-    seen: set[int] = set()
+    visited: set[int] = set()
     for whole in wholes:
-        for made in [m for part in ast.walk(whole) if isinstance(part, ast.expr) for m in site.made(part)]:
-            for division in ast.walk(made):
+        for origin in [m for part in ast.walk(whole) if isinstance(part, ast.expr) for m in site.made(part)]:
+            for division in ast.walk(origin):
                 if (
                     not isinstance(division, ast.BinOp)
                     or not isinstance(division.op, ast.Div)
-                    or id(division) in seen
+                    or id(division) in visited
                 ):
                     continue
-                seen.add(id(division))
+                visited.add(id(division))
                 start, end = source.span(division.left)[1], source.span(division.right)[0]
                 at = source.text.index("/", start, end)
                 yield Proposal(
@@ -64,8 +64,8 @@ def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if loop is not None and source.segment(loop.target) == key and source.segment(loop.iter) == base:
             yield Proposal(f"`{key}` is the item itself, not its index.", source.replace(node, key))
         elif isinstance(node.slice, ast.Constant) and (number := str(node.slice.value)).isdecimal():
-            told = f"The index is a number: `{number}` without quotation marks."
-            yield Proposal(told, source.replace(node.slice, str(int(number))), kind="converts")
+            reason = f"The index is a number: `{number}` without quotation marks."
+            yield Proposal(reason, source.replace(node.slice, str(int(number))), kind="converts")
         elif isinstance(node.slice, ast.Constant):
             yield Proposal(
                 "A list has no keys; use its first item.",
@@ -198,8 +198,8 @@ def _length_as_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(node.slice, ast.Call) and text.startswith("len("):
             yield Proposal("The last index is the length minus 1.", site.source.wrap(node.slice, "", " - 1"))
         elif isinstance(node.slice, ast.Name) and not _loop_of(site, node.slice.id):
-            made = site.assignments(node.slice.id)
-            if made and site.source.segment(made[0].value).startswith("len("):
+            assignments = site.assignments(node.slice.id)
+            if assignments and site.source.segment(assignments[0].value).startswith("len("):
                 yield Proposal(
                     "The last index is the length minus 1.", site.source.wrap(node.slice, "", " - 1")
                 )
@@ -215,11 +215,11 @@ def _no_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     for call in site.nodes(ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id == "len" and len(call.args) == 1:
-            given = site.source.segment(call.args[0])
-            edits = site.source.replace(call.args[0], f"str({given})")
+            argument = site.source.segment(call.args[0])
+            edits = site.source.replace(call.args[0], f"str({argument})")
             yield Proposal("A number has no length; count its digits instead.", edits)
             yield Proposal(
-                "A number has no length; use the number itself.", site.source.replace(call, given), 0.1
+                "A number has no length; use the number itself.", site.source.replace(call, argument), 0.1
             )
 
 
@@ -267,8 +267,8 @@ def _assigned_into(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         text = f"{name} = {name}[:{place}] + {new} + {name}[{after}:]"
         yield Proposal("Strings are immutable; build a new one.", source.replace(statement, text))
     elif match["kind"] == "tuple":
-        for made in site.assignments(name)[:1]:
-            yield Proposal("Tuples are immutable; use a list.", source.wrap(made.value, "list(", ")"))
+        for assignment in site.assignments(name)[:1]:
+            yield Proposal("Tuples are immutable; use a list.", source.wrap(assignment.value, "list(", ")"))
         if not site.assignments(name) and site.function is not None:
             body = site.function.body
             yield Proposal(
@@ -292,17 +292,17 @@ def _listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(c.func, ast.Name) and c.func.id == "len" and c.args
     ]
     for node in used:
-        for made in site.made(node):
+        for origin in site.made(node):
             function = "sorted" if kind in {"set", "frozenset"} else "list"
-            left = "[" if isinstance(made, ast.GeneratorExp) and kind == "generator" else f"{function}("
-            edits = site.source.wrap(made, left, ")")
-            if left == "[":
-                edits = site.source.replace(made, f"[{site.source.segment(made)[1:-1]}]")
+            opening = "[" if isinstance(origin, ast.GeneratorExp) and kind == "generator" else f"{function}("
+            edits = site.source.wrap(origin, opening, ")")
+            if opening == "[":
+                edits = site.source.replace(origin, f"[{site.source.segment(origin)[1:-1]}]")
             yield Proposal(f"A {kind} does not support indexing; a list does.", edits)
             if function == "sorted":
                 yield Proposal(
                     f"A {kind} does not support indexing; a list does.",
-                    site.source.wrap(made, "list(", ")"),
+                    site.source.wrap(origin, "list(", ")"),
                     0.1,
                 )
 
@@ -356,7 +356,9 @@ def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if kind != "dict":
             # A list of texts has no pairs; one of lists may lack an item in one of them.
             items = value_of(source, site.values)
-            texts = kind == "str" or (type(items) in (list, tuple) and all(type(one) is str for one in items))
+            texts = kind == "str" or (
+                type(items) in (list, tuple) and all(type(value) is str for value in items)
+            )
             unsure = "unpack (expected" in match.string and not texts
             edits = site.source.wrap(source, "enumerate(", ")")
             reason = "Use `enumerate` for the index and the item."
@@ -367,7 +369,7 @@ def _unread_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Take out the last names on the left, where they are too many and nothing reads them."""
     count, source = int(match["got"]), site.source
     for target in site.nodes(ast.Tuple, near=False):
-        names = [one.id for one in target.elts[count:] if isinstance(one, ast.Name)]
+        names = [element.id for element in target.elts[count:] if isinstance(element, ast.Name)]
         unread = len(names) == len(target.elts) - count and all(len(site.uses(name)) == 1 for name in names)
         if isinstance(target.ctx, ast.Store) and unread and names and count > 1:
             edits = [Edit(source.span(target.elts[count - 1])[1], source.span(target.elts[-1])[1], "")]

@@ -24,8 +24,8 @@ from healkit.parts.explain.site import Proposal, Propose, Site
 
 def _loads(site: Site, name: str) -> list[ast.Name]:
     """Return where a name is read that nothing around it binds, such as the `for` of a comprehension."""
-    found = [n for n in site.body_nodes(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
-    return [node for node in found if not _is_bound_around(site, node)]
+    loads = [n for n in site.body_nodes(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
+    return [node for node in loads if not _is_bound_around(site, node)]
 
 
 def _is_bound_around(site: Site, node: ast.Name) -> bool:
@@ -40,7 +40,7 @@ def _is_bound_around(site: Site, node: ast.Name) -> bool:
             and any(part is node for part in ast.walk(first or child))
         ):
             return True
-        if isinstance(parent, ast.Lambda) and node.id in [one.arg for one in parent.args.args]:
+        if isinstance(parent, ast.Lambda) and node.id in [parameter.arg for parameter in parent.args.args]:
             return True
         child = parent
     return False
@@ -59,9 +59,9 @@ def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     ]
     parts = [n for n in names if set(n.split("_")) & set(name.split("_")) - {""}]
     near = site.near(name, names)
-    known = [*near, *related, *parts, *near_misses(name, BUILTINS, 1)]
+    candidates = [*near, *related, *parts, *near_misses(name, BUILTINS, 1)]
     wrong = _loads(site, name)
-    for number, right in enumerate(dict.fromkeys(known)):
+    for number, right in enumerate(dict.fromkeys(candidates)):
         if right == name or (right in BUILTINS and near_misses(name, [right]) == [] and right not in names):
             continue
         less = 0.02 * number + (0.25 if right not in near else 0.0)
@@ -74,9 +74,11 @@ def _bound_first(site: Site) -> set[str]:
     """Return the names that have no value before the failing statement gives them one."""
     if site.statement is None or not site.is_cell or site.function is not None:
         return set()
-    made = {one.id for one in header_nodes(site.statement) if _is_stored(one)}
-    before = {one.id for one in site.all(ast.Name) if _is_stored(one) and one.lineno < site.statement.lineno}
-    return made - before - site.given.keys()
+    stored_names = {node.id for node in header_nodes(site.statement) if _is_stored(node)}
+    before = {
+        node.id for node in site.all(ast.Name) if _is_stored(node) and node.lineno < site.statement.lineno
+    }
+    return stored_names - before - site.given.keys()
 
 
 def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
@@ -107,12 +109,14 @@ def _quoted_annotation(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Quote the annotations with a name that nothing else reads: quoted, they are not evaluated."""
     name = match["name"]
     places = [getattr(node, field, None) for node in site.all(ast.AST) for field in ("annotation", "returns")]
-    found = [place for place in places if place is not None and _reads(place, name)]
-    if found and _reads(site.source.tree, name) == sum(_reads(place, name) for place in found):
-        edits = [site.source.replace(place, repr(site.source.segment(place))) for place in found]
+    annotated_places = [place for place in places if place is not None and _reads(place, name)]
+    if annotated_places and _reads(site.source.tree, name) == sum(
+        _reads(place, name) for place in annotated_places
+    ):
+        edits = [site.source.replace(place, repr(site.source.segment(place))) for place in annotated_places]
         yield Proposal(
             f"`{name}` stands in annotations only; in quotes they are not evaluated.",
-            [edit for made in edits for edit in made],
+            [edit for group in edits for edit in group],
         )
 
 
@@ -241,15 +245,15 @@ def _own_copy(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     if not _outer(site, name) or site.function is None:
         return
-    own = name.lower() if name.lower() != name else f"own_{name}"
-    if own in site.names() or own in BUILTINS:
+    local_name = name.lower() if name.lower() != name else f"own_{name}"
+    if local_name in site.names() or local_name in BUILTINS:
         return
     first = first_statement(site.function)
-    edits = site.source.replace_all((n for n in site.body_nodes(ast.Name) if n.id == name), own)
-    above = site.source.insert_before(first, f"{own} = {name}")
+    edits = site.source.replace_all((n for n in site.body_nodes(ast.Name) if n.id == name), local_name)
+    above = site.source.insert_before(first, f"{local_name} = {name}")
     if above:
         yield Proposal(
-            f"The function uses its own variable `{own}`, which starts with the value of the outer `{name}`.",
+            f"The function uses its own variable `{local_name}`, which starts with the value of the outer `{name}`.",
             edits + above,
         )
 
@@ -280,8 +284,8 @@ def renamed_variable(site: Site, name: str) -> Iterator[Proposal]:
     if not called or not any(isinstance(node.ctx, ast.Store) for node in uses):
         return
     new = next(n for n in (f"{name}_value", f"own_{name}", f"{name}_") if n not in site.names())
-    kept = {id(node) for node in called} | {id(node) for node in _outside(site, site.function)}
-    edits = site.source.replace_all((node for node in uses if id(node) not in kept), new)
+    excluded_ids = {id(node) for node in called} | {id(node) for node in _outside(site, site.function)}
+    edits = site.source.replace_all((node for node in uses if id(node) not in excluded_ids), new)
     yield Proposal(
         f"The variable `{name}` hides the function of the same name; it is renamed to `{new}`.", edits
     )
@@ -289,10 +293,10 @@ def renamed_variable(site: Site, name: str) -> Iterator[Proposal]:
 
 def _outside(site: Site, function: Function) -> Iterator[ast.AST]:
     """Yield what is read outside of the function's scope: annotations, default values, decorators."""
-    found: list[ast.expr | None] = [node.annotation for node in site.body_nodes(ast.AnnAssign)]
-    found += [arg.annotation for arg in site.body_nodes(ast.arg)]
-    found += [function.returns, *function.args.defaults, *function.args.kw_defaults, *function.decorator_list]
-    for part in found:
+    parts: list[ast.expr | None] = [node.annotation for node in site.body_nodes(ast.AnnAssign)]
+    parts += [arg.annotation for arg in site.body_nodes(ast.arg)]
+    parts += [function.returns, *function.args.defaults, *function.args.kw_defaults, *function.decorator_list]
+    for part in parts:
         if part is not None:
             yield from ast.walk(part)
 

@@ -41,9 +41,9 @@ def _in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         form = _IN_PLACE[func.attr]
         if not form or ("{0}" in form and len(call.args) != 1):
             continue
-        given = "".join(f", {source.segment(argument)}" for argument in [*call.args, *call.keywords])
+        argument_text = "".join(f", {source.segment(argument)}" for argument in [*call.args, *call.keywords])
         text = form.format(
-            *[source.segment(argument) for argument in call.args], o=source.atom(func.value), a=given
+            *[source.segment(argument) for argument in call.args], o=source.atom(func.value), a=argument_text
         )
         yield Proposal(
             f"`.{func.attr}` returns `None`; use `{text}` for the changed value.", source.replace(call, text)
@@ -53,11 +53,11 @@ def _in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _assigned_in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Leave `inplace=True` out of a call whose value is used: with it, that is `None`."""
     for call in site.body_nodes(ast.Call):
-        for given in call.keywords:
-            is_set = isinstance(given.value, ast.Constant) and given.value.value is True
-            if given.arg == "inplace" and is_set and not isinstance(site.source.parents[call], ast.Expr):
+        for keyword in call.keywords:
+            is_set = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+            if keyword.arg == "inplace" and is_set and not isinstance(site.source.parents[call], ast.Expr):
                 reason = f"With `inplace=True`, `{called_name(call)}` returns `None`."
-                yield Proposal(reason, site.source.remove_argument(call, given))
+                yield Proposal(reason, site.source.remove_argument(call, keyword))
 
 
 def _shuffled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -70,12 +70,12 @@ def _shuffled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             or not call.args
         ):
             continue
-        target, given = source.segment(node.targets[0]), source.segment(call.args[0])
+        target, argument = source.segment(node.targets[0]), source.segment(call.args[0])
         why = "`shuffle` changes the list in place and returns `None`."
-        if target == given:
+        if target == argument:
             yield Proposal(why, source.replace(node, source.segment(call)))
         else:
-            edits = source.insert_before(node, f"{target} = list({given})")
+            edits = source.insert_before(node, f"{target} = list({argument})")
             edits += [
                 Edit(source.span(node)[0], source.span(call)[0], ""),
                 *source.replace(call.args[0], target),
@@ -143,7 +143,7 @@ def _with_return(site: Site, function: Function, last: ast.stmt) -> Iterator[Pro
 
 def _only_tells(args: Sequence[ast.expr]) -> bool:
     """Return whether a `print` says more than one value: its text is none that anything else could use."""
-    return len(args) > 1 or any(isinstance(one, ast.JoinedStr | ast.Constant) for one in args)
+    return len(args) > 1 or any(isinstance(argument, ast.JoinedStr | ast.Constant) for argument in args)
 
 
 def _assigned(function: Function) -> list[str]:
@@ -154,9 +154,11 @@ def _assigned(function: Function) -> list[str]:
 
 def _built(function: Function, last: ast.stmt) -> list[str]:
     """Return the names that the function assigned and the last block changed, in the order of assignment."""
-    own = {arg.arg for arg in parameters(function)}
+    parameter_names = {arg.arg for arg in parameters(function)}
     touched = {n.id for n in ast.walk(last) if isinstance(n, ast.Name)}
-    return [name for name in dict.fromkeys(_assigned(function)) if name in touched and name not in own][:2]
+    return [
+        name for name in dict.fromkeys(_assigned(function)) if name in touched and name not in parameter_names
+    ][:2]
 
 
 #: By the names of their rows.

@@ -33,10 +33,10 @@ def _operations(site: Site, sign: str) -> list[tuple[ast.expr | None, ast.expr]]
     kinds = _SIGNS.get(sign.removesuffix("=") if sign not in _SIGNS else sign, ())
     if isinstance(site.statement, ast.AugAssign) and isinstance(site.statement.op, kinds):
         return [(None, site.statement.value)]
-    found = [node for node in site.nodes(ast.BinOp) if isinstance(node.op, kinds)]
-    if found and site.marked == site.source.span(found[0]):
-        found = found[:1]
-    return [(node.left, node.right) for node in found[:3]]
+    nodes = [node for node in site.nodes(ast.BinOp) if isinstance(node.op, kinds)]
+    if nodes and site.marked == site.source.span(nodes[0]):
+        nodes = nodes[:1]
+    return [(node.left, node.right) for node in nodes[:3]]
 
 
 def _wrapped(
@@ -53,37 +53,37 @@ def _wrapped(
 
 def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert the right side of `+` to the kind of the text, list or tuple on the left."""
-    kind, other = match["kind"], match["other"]
-    for left, right in _operations(site, "+"):
+    kind, other_kind = match["kind"], match["other"]
+    for left_operand, right in _operations(site, "+"):
         if type_of(right, site.values) == kind:
             continue
         text = site.source.segment(right)
         if kind == "str":
             # A text that holds a number may be meant as one, or the number as text.
-            held = value_of(left, site.values)
-            known = isinstance(left, ast.Constant | ast.JoinedStr | ast.BinOp) or (
-                left is not None and type_of(left, site.values) == "str"
+            value = value_of(left_operand, site.values)
+            is_known_text = isinstance(left_operand, ast.Constant | ast.JoinedStr | ast.BinOp) or (
+                left_operand is not None and type_of(left_operand, site.values) == "str"
             )
-            is_number = not isinstance(left, ast.Constant) and (
-                _is_number(held) or (held is None and not known)
+            is_number = not isinstance(left_operand, ast.Constant) and (
+                _is_number(value) or (value is None and not is_known_text)
             )
-            if called_name(left) in _JOINS:
-                yield from _summed_column(site, left)
-            means: EditKind | Literal[""] = "assumes" if is_number and other in _NUMBERS else ""
+            if called_name(left_operand) in _JOINS:
+                yield from _summed_column(site, left_operand)
+            means: EditKind | Literal[""] = "assumes" if is_number and other_kind in _NUMBERS else ""
             yield from _wrapped(site, right, "str", less=0.2 if is_number else 0.0, kind=means)
             if (
-                other in _NUMBERS
-                and left is not None
-                and not isinstance(left, ast.Constant | ast.BinOp | ast.JoinedStr)
+                other_kind in _NUMBERS
+                and left_operand is not None
+                and not isinstance(left_operand, ast.Constant | ast.BinOp | ast.JoinedStr)
             ):
-                yield from _wrapped(site, left, other, less=0.1, kind=means)
+                yield from _wrapped(site, left_operand, other_kind, less=0.1, kind=means)
         elif kind == "list":
-            if other in _COLLECTIONS:
+            if other_kind in _COLLECTIONS:
                 yield from _wrapped(site, right, "list")
             else:
                 yield Proposal(f"Put `{text}` into a list.", site.source.wrap(right, "[", "]"))
         elif kind == "tuple":
-            if other in {"list", "set", "range", "generator"}:
+            if other_kind in {"list", "set", "range", "generator"}:
                 yield from _wrapped(site, right, "tuple")
             else:
                 yield Proposal(f"Put `{text}` into a tuple.", site.source.wrap(right, "(", ",)"))
@@ -98,26 +98,31 @@ def _unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]
     if sign == "+" and kinds == ("int", "str"):
         yield from _summed(site)
     for sides in _operations(site, sign):
-        for side, kind, other in zip(sides, kinds, kinds[::-1], strict=True):
-            if kind == "str" and other in _NUMBERS and called_name(side) in _JOINS:
+        for side, kind, other_kind in zip(sides, kinds, kinds[::-1], strict=True):
+            if kind == "str" and other_kind in _NUMBERS and called_name(side) in _JOINS:
                 yield from _summed_column(site, side)
-            elif kind == "str" and other in _NUMBERS:
-                first = "float" if other == "float" else "int"
+            elif kind == "str" and other_kind in _NUMBERS:
+                first = "float" if other_kind == "float" else "int"
                 yield from _wrapped(site, side, first)
                 yield from _wrapped(site, side, "int" if first == "float" else "float", less=0.05)
-            elif sign in {"+", "+="} and other == "str" and kind in _NUMBERS:
+            elif sign in {"+", "+="} and other_kind == "str" and kind in _NUMBERS:
                 yield from _wrapped(site, side, "str", less=0.02)
-            elif kind == "list" and other in {"set", "dict_keys"} and sign in {"-", "&", "|"}:
+            elif kind == "list" and other_kind in {"set", "dict_keys"} and sign in {"-", "&", "|"}:
                 yield from _wrapped(site, side, "set")
-            elif kind == "float" and other.endswith("Decimal"):
+            elif kind == "float" and other_kind.endswith("Decimal"):
                 yield from _decimal(site, side)
-            elif kind == "str" and other == "str" and _JOINS & {*map(called_name, sides)}:
-                made = [
-                    edit for one in sides for proposal in _summed_column(site, one) for edit in proposal.edits
+            elif kind == "str" and other_kind == "str" and _JOINS & {*map(called_name, sides)}:
+                column_edits = [
+                    edit
+                    for operand in sides
+                    for proposal in _summed_column(site, operand)
+                    for edit in proposal.edits
                 ]
-                if made and side is sides[1]:
-                    yield Proposal("Both are texts: convert the columns first.", made, kind="converts")
-            elif kind == "str" and other == "str" and sign in {"-", "*", "/"} and side is sides[1]:
+                if column_edits and side is sides[1]:
+                    yield Proposal(
+                        "Both are texts: convert the columns first.", column_edits, kind="converts"
+                    )
+            elif kind == "str" and other_kind == "str" and sign in {"-", "*", "/"} and side is sides[1]:
                 edits = [e for n in sides if n is not None for e in site.source.wrap(n, "float(", ")")]
                 yield Proposal("Convert both strings to numbers first.", edits)
 
@@ -153,15 +158,15 @@ def _summed(site: Site) -> Iterator[Proposal]:
     """Join the texts that `sum` was given, or convert them to numbers."""
     for call in site.nodes(ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id == "sum" and len(call.args) == 1:
-            items, given = call.args[0], site.source.segment(call.args[0])
+            items, argument = call.args[0], site.source.segment(call.args[0])
             for number, kind in enumerate(("int", "float")):
-                edits = site.source.replace(items, f"map({kind}, {given})")
+                edits = site.source.replace(items, f"map({kind}, {argument})")
                 if isinstance(items, ast.GeneratorExp | ast.ListComp):
                     edits = site.source.wrap(items.elt, f"{kind}(", ")")
                 yield Proposal(
                     "Convert the strings to numbers before you sum them.", edits, less=0.05 * number
                 )
-            edits = site.source.replace(call, f'"".join({given})')
+            edits = site.source.replace(call, f'"".join({argument})')
             yield Proposal("Join strings with `join`, not `sum`.", edits, less=0.1, kind="assumes")
 
 
@@ -170,10 +175,10 @@ def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     right = {"^": "**", "+": "|", "&": "and", "|": "or"}[match["operator"].removesuffix("=")]
     if match["operator"] == "&" and match["left"] == match["right"] == "str":
         right = "+"
-    for left, operand in _operations(site, match["operator"]):
-        if left is None:
+    for left_operand, operand in _operations(site, match["operator"]):
+        if left_operand is None:
             continue
-        start, end = site.source.span(left)[1], site.source.span(operand)[0]
+        start, end = site.source.span(left_operand)[1], site.source.span(operand)[0]
         at = site.source.text.index(match["operator"], start, end)
         yield Proposal(f"For these values, use `{right}`.", [Edit(at, at + len(match["operator"]), right)])
 
@@ -200,19 +205,21 @@ def _compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     number = (set(kinds) & _NUMBERS).pop()
     for node in site.nodes(ast.Compare):
         sides = [node.left, *node.comparators]
-        for left, right in itertools.pairwise(sides):
-            text, other = (left, right) if kinds[0] == "str" else (right, left)
-            if type_of(text, site.values) in _NUMBERS or type_of(other, site.values) == "str":
+        for left_operand, right in itertools.pairwise(sides):
+            text, counterpart = (left_operand, right) if kinds[0] == "str" else (right, left_operand)
+            if type_of(text, site.values) in _NUMBERS or type_of(counterpart, site.values) == "str":
                 continue
             yield from _wrapped(site, text, number)
             yield from _wrapped(site, text, "float" if number == "int" else "int", less=0.05)
-            if not isinstance(other, ast.Constant):
-                yield from _wrapped(site, other, "str", less=0.15)
+            if not isinstance(counterpart, ast.Constant):
+                yield from _wrapped(site, counterpart, "str", less=0.15)
     for call in site.nodes(ast.Call):
         name = called_name(call)
         if name in {"min", "max"} and len(call.args) > 1:
-            for one in (one for one in call.args if _is_number(value_of(one, site.values))):
-                yield from _wrapped(site, one, number, less=0.05)
+            for argument in (
+                argument for argument in call.args if _is_number(value_of(argument, site.values))
+            ):
+                yield from _wrapped(site, argument, number, less=0.05)
         elif name in {"sorted", "min", "max", "sort"} and not any(k.arg == "key" for k in call.keywords):
             for less, key in enumerate(("float", "str")):
                 edits = site.source.add_argument(call, f"key={key}")
@@ -222,37 +229,43 @@ def _compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in site.nodes(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "join" and len(call.args) == 1:
-            given = call.args[0]
-            items = value_of(given, site.values)
+            argument = call.args[0]
+            items = value_of(argument, site.values)
             if type(items) in (list, tuple) and all(isinstance(item, str) for item in items):
                 continue  # it is another `join` of that line that fails
-            if isinstance(given, ast.GeneratorExp | ast.ListComp):
-                yield Proposal("Only strings can be joined.", site.source.wrap(given.elt, "str(", ")"))
+            if isinstance(argument, ast.GeneratorExp | ast.ListComp):
+                yield Proposal("Only strings can be joined.", site.source.wrap(argument.elt, "str(", ")"))
             else:
-                yield Proposal("Only strings can be joined.", site.source.wrap(given, "map(str, ", ")"))
+                yield Proposal("Only strings can be joined.", site.source.wrap(argument, "map(str, ", ")"))
 
 
 def _repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    for left, right in _operations(site, "*"):
-        for side, other in ((left, right), (right, left)):
-            if side is None or type_of(other or side, site.values) in _NUMBERS:
+    for left_operand, right in _operations(site, "*"):
+        for side, counterpart in ((left_operand, right), (right, left_operand)):
+            if side is None or type_of(counterpart or side, site.values) in _NUMBERS:
                 continue
             if match["kind"] == "float":
                 if (
-                    other is not None
-                    and not isinstance(other, ast.Constant)
-                    and not type_of(other, site.values)
+                    counterpart is not None
+                    and not isinstance(counterpart, ast.Constant)
+                    and not type_of(counterpart, site.values)
                 ):
-                    yield from _wrapped(site, other, "float")  # which fails where it is no text of a number
+                    yield from _wrapped(
+                        site, counterpart, "float"
+                    )  # which fails where it is no text of a number
                 yield from _wrapped(site, side, "int", less=0.1, kind="assumes")
             elif match["kind"] == "str" and isinstance(side, ast.Name | ast.Subscript | ast.Call):
-                if other is not None and type_of(other, site.values) == "str":
-                    edits = [edit for one in (side, other) for edit in site.source.wrap(one, "int(", ")")]
+                if counterpart is not None and type_of(counterpart, site.values) == "str":
+                    edits = [
+                        edit
+                        for operand in (side, counterpart)
+                        for edit in site.source.wrap(operand, "int(", ")")
+                    ]
                     yield Proposal("Convert both strings to numbers first.", edits)
                 else:
                     yield from _wrapped(site, side, "int")
         if match["kind"] == "float":
-            for side in (left, right):
+            for side in (left_operand, right):
                 if side is not None and type_of(side, site.values) == "str":
                     yield from _wrapped(site, side, "float")
 

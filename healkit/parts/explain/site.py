@@ -84,8 +84,10 @@ class Site:
         frame = self.failure.tool_frame if self.failure else None
         if frame is None:
             return None
-        told = frame.line.strip()
-        here = {n for n, line in enumerate(self.source.lines, 1) if not told or line.strip() == told}
+        failed_line = frame.line.strip()
+        here = {
+            n for n, line in enumerate(self.source.lines, 1) if not failed_line or line.strip() == failed_line
+        }
         if frame.lineno in here:
             return frame
         # The failure is of another revision: accept its line if the code has exactly one like it.
@@ -132,9 +134,13 @@ class Site:
     def inputs(self) -> list[Check]:
         """Checks whose input fails or may fail; an example replaces a recorded failure with the same input."""
         failing = [check for check in self._checks if check.origin == "failing" and not check.call]
-        known = [c for c in self._checks if c.known and c.origin != "passing" and not c.call and not c.raises]
-        same = [check for check in known if any(check.arguments == other.arguments for other in failing)]
-        return same or failing or known
+        examples = [
+            c for c in self._checks if c.known and c.origin != "passing" and not c.call and not c.raises
+        ]
+        same = [
+            check for check in examples if any(check.arguments == failure.arguments for failure in failing)
+        ]
+        return same or failing or examples
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
@@ -145,8 +151,12 @@ class Site:
     def values(self) -> dict[str, Any]:
         """Known values of names in the failing function: the arguments, if they are its own parameters."""
         if self.is_cell:
-            own = bound_names(self.function) if self.function is not None else {}
-            return {name: value for name, value in self.given.items() if _is_plain(value) and name not in own}
+            local_names = bound_names(self.function) if self.function is not None else {}
+            return {
+                name: value
+                for name, value in self.given.items()
+                if _is_plain(value) and name not in local_names
+            }
         if self.function is None or self.function is not self.entry:
             return {}
         names = [arg.arg for arg in parameters(self.function)]
@@ -176,13 +186,13 @@ class Site:
         if self.failure is None or self.frame is None:
             return None
         head = f'File "{self.frame.filename}", line {self.frame.lineno}, in '
-        shown = self.failure.traceback.rpartition(head)[2].split("\n")[1:3]
+        excerpt = self.failure.traceback.rpartition(head)[2].split("\n")[1:3]
         line = self.source.lines[self.frame.lineno - 1]
-        if len(shown) < 2 or shown[0].strip() != line.strip() or not _MARKS.match(shown[1]):
+        if len(excerpt) < 2 or excerpt[0].strip() != line.strip() or not _MARKS.match(excerpt[1]):
             return None
         shift = self.source.line_start(self.frame.lineno) + line.index(line.strip())
-        shift -= len(shown[0]) - len(shown[0].lstrip())
-        return shift + len(shown[1]) - len(shown[1].lstrip()), shift + len(shown[1].rstrip())
+        shift -= len(excerpt[0]) - len(excerpt[0].lstrip())
+        return shift + len(excerpt[1]) - len(excerpt[1].lstrip()), shift + len(excerpt[1].rstrip())
 
     def nodes(self, *kinds: type[N], near: bool = True) -> list[N]:
         """Return nodes of these kinds in the failing statement: the marked one first, then those inside the mark.
@@ -191,26 +201,28 @@ class Site:
         """
         if self.statement is None:
             return []
-        found = [node for node in header_nodes(self.statement) if isinstance(node, kinds)]
+        candidates = [node for node in header_nodes(self.statement) if isinstance(node, kinds)]
         if self.marked is None or not near:
-            return found
+            return candidates
         start, end = self.marked
-        placed = [node for node in found if hasattr(node, "lineno") or isinstance(node, ast.comprehension)]
+        placed = [
+            node for node in candidates if hasattr(node, "lineno") or isinstance(node, ast.comprehension)
+        ]
         spans = {node: self.source.span(node) for node in placed}
         inside = [node for node, (s, e) in spans.items() if s < end and e > start]
         return sorted(inside, key=lambda node: (spans[node] != (start, end), abs(spans[node][0] - start)))
 
     def body_nodes(self, *kinds: type[N]) -> Iterator[N]:
         """Yield nodes of these kinds in the failing function, in text order."""
-        found = (node for node in own_nodes(self.scope) if isinstance(node, kinds))
+        nodes = (node for node in own_nodes(self.scope) if isinstance(node, kinds))
         yield from sorted(
-            found, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+            nodes, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
         )
 
     def loops(self) -> list[tuple[ast.expr, ast.expr]]:
         """Return the target and the iterable of each loop and comprehension of the failing function."""
-        found = [(loop.target, loop.iter) for loop in self.body_nodes(ast.For)]
-        return found + [(part.target, part.iter) for part in self.body_nodes(ast.comprehension)]
+        for_loops = [(loop.target, loop.iter) for loop in self.body_nodes(ast.For)]
+        return for_loops + [(part.target, part.iter) for part in self.body_nodes(ast.comprehension)]
 
     def all(self, kind: type[N]) -> Iterator[N]:
         """Yield every node of that kind in the code."""
@@ -250,12 +262,12 @@ class Site:
             for alias in node.names
             if alias.name == module
         )
-        given = (
+        module_aliases = (
             name
             for name, value in self.given.items()
             if isinstance(value, ModuleType) and value.__name__ == module
         )
-        return next(imported, None) or next(given, None)
+        return next(imported, None) or next(module_aliases, None)
 
     def add_import(self, text: str) -> list[Edit]:
         """Add import lines beside the other imports; nothing where a notebook has the name already."""
@@ -264,24 +276,24 @@ class Site:
 
     def near(self, wanted: str, known: list[str] | None = None) -> list[str]:
         """Return similar names: those that the failure tells, then those of `known`; never the name itself."""
-        told = list(self.failure.near) if self.failure else []
-        found = dict.fromkeys([*told, *near_misses(wanted, known or [], 4)])
-        return [name for name in found if name != wanted and not _other_number(name, wanted)][:4]
+        suggestions = list(self.failure.near) if self.failure else []
+        candidates = dict.fromkeys([*suggestions, *near_misses(wanted, known or [], 4)])
+        return [name for name in candidates if name != wanted and not _other_number(name, wanted)][:4]
 
     def data_keys(self) -> list[str]:
         """Return every text key in the arguments that failed and in what calls gave, however deep."""
-        found: dict[str, None] = {}
+        keys: dict[str, None] = {}
         pending: list[Any] = [check.arguments for check in self.inputs]
         pending += [value for value in self.given.values() if type(value) in (dict, list)]
         pending += self._answers
-        while pending and len(found) < _ITEMS_MAX:
+        while pending and len(keys) < _ITEMS_MAX:
             value = pending.pop(0)
             if isinstance(value, dict):
-                found.update(dict.fromkeys(key for key in value if isinstance(key, str)))
+                keys.update(dict.fromkeys(key for key in value if isinstance(key, str)))
                 pending += value.values()
             elif isinstance(value, list):
                 pending += value[:_ITEMS_MAX]
-        return list(found)
+        return list(keys)
 
 
 def _other_number(one: str, other: str) -> bool:

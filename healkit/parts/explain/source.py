@@ -72,10 +72,10 @@ class Source:
 
     def span(self, node: Any) -> tuple[int, int]:
         """Return where a node is, without parentheses around it; raises `ValueError` for one without a place."""
-        known: tuple[int, int] | None = getattr(node, "_span", None)
-        if known is None:
-            known = node._span = self._span(node)
-        return known
+        span: tuple[int, int] | None = getattr(node, "_span", None)
+        if span is None:
+            span = node._span = self._span(node)
+        return span
 
     def _span(self, node: Any) -> tuple[int, int]:
         if isinstance(node, ast.comprehension):
@@ -171,10 +171,10 @@ class Source:
 
     def remove_argument(self, call: ast.Call, argument: ast.keyword) -> list[Edit]:
         """Remove a named argument of a call, with the comma before it or behind it."""
-        given = [*call.args, *call.keywords]
-        place, (start, end) = given.index(argument), self.span(argument)
-        start = self.span(given[place - 1])[1] if place else start
-        return [Edit(start, self.span(given[1])[0] if not place and given[1:] else end, "")]
+        arguments = [*call.args, *call.keywords]
+        place, (start, end) = arguments.index(argument), self.span(argument)
+        start = self.span(arguments[place - 1])[1] if place else start
+        return [Edit(start, self.span(arguments[1])[0] if not place and arguments[1:] else end, "")]
 
     def wrap(self, node: ast.AST, left: str, right: str) -> list[Edit]:
         """Add text on both sides of a node."""
@@ -305,8 +305,8 @@ def text_precedence(text: str) -> int:
     if (node.col_offset, node.end_lineno, node.end_col_offset) != (0, len(lines), len(lines[-1].encode())):
         return ATOM  # what is outside of the node are the brackets around it
     if isinstance(node, ast.Tuple):
-        own = text[0] == "(" and isinstance(ast.parse(f"_{text}", mode="eval").body, ast.Call)
-        return ATOM if own else TUPLE
+        has_parentheses = text[0] == "(" and isinstance(ast.parse(f"_{text}", mode="eval").body, ast.Call)
+        return ATOM if has_parentheses else TUPLE
     return precedence(node)
 
 
@@ -318,10 +318,10 @@ def parenthesized(text: str, needed: int) -> str:
 def required_precedence(parent: ast.AST, field: str) -> int:
     """Return the precedence that an expression needs in a field of its parent to stand without parentheses."""
     if isinstance(parent, ast.BinOp):
-        own = _BINARY[type(parent.op)]
+        operator_precedence = _BINARY[type(parent.op)]
         if isinstance(parent.op, ast.Pow):
             return ATOM if field == "left" else FACTOR
-        return own if field == "left" else own + 1
+        return operator_precedence if field == "left" else operator_precedence + 1
     if isinstance(parent, ast.UnaryOp):
         return NOT if isinstance(parent.op, ast.Not) else FACTOR
     if isinstance(parent, ast.BoolOp):
@@ -349,8 +349,8 @@ def required_precedence(parent: ast.AST, field: str) -> int:
 
 def names_at(source: Source, node: ast.AST) -> list[str]:
     """Return the names that can be read at a node: its function's first, then those further out."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for owner in (node, *source.ancestors(node)):
         if isinstance(owner, Function | ast.Lambda | ast.Module):
-            found.update(bound_names(owner))
-    return list(found)
+            names.update(bound_names(owner))
+    return list(names)

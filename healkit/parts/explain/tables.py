@@ -82,14 +82,14 @@ def _as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     start, end = site.source.span(site.statement)
     marked = site.marked or (start, end)
-    for place, told in enumerate(told_edits(site.failure)):
-        text, imported = _with_module(site, told.text)
+    for place, suggestion in enumerate(told_edits(site.failure)):
+        text, imported = _with_module(site, suggestion.text)
         number = place + 2 * len(imported)  # what the code has already reaches no further
-        if not told.piece:
+        if not suggestion.piece:
             edits = site.source.insert_before(site.statement, text)
-            yield Proposal(told.reason, edits + imported, less=0.05 * number, kind=told.kind)
+            yield Proposal(suggestion.reason, edits + imported, less=0.05 * number, kind=suggestion.kind)
             continue
-        places = [m.span() for m in _written(told.piece).finditer(site.source.text, start, end)]
+        places = [m.span() for m in _written(suggestion.piece).finditer(site.source.text, start, end)]
         texts = [
             site.source.span(node)
             for node in site.nodes(ast.Constant, near=False)
@@ -99,7 +99,7 @@ def _as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         places.sort(key=lambda place: place[1] <= marked[0] or place[0] >= marked[1])
         for further, (at, stop) in enumerate(places[:2]):
             edits = [Edit(at, stop, text), *imported]
-            yield Proposal(told.reason, edits, less=0.05 * (number + further), kind=told.kind)
+            yield Proposal(suggestion.reason, edits, less=0.05 * (number + further), kind=suggestion.kind)
 
 
 def _written(piece: str) -> re.Pattern[str]:
@@ -109,11 +109,11 @@ def _written(piece: str) -> re.Pattern[str]:
         for part in re.split(r"(\s+|['\"])", piece)
         if part
     ]
-    left, right = (
+    lookbehind, right = (
         (r"(?<![\w.])" if piece[0].isidentifier() else ""),
         (r"(?!\w)" if piece[-1].isalnum() else ""),
     )
-    return re.compile(f"{left}{''.join(parts)}{right}")
+    return re.compile(f"{lookbehind}{''.join(parts)}{right}")
 
 
 def _with_module(site: Site, text: str) -> tuple[str, list[Edit]]:
@@ -122,16 +122,16 @@ def _with_module(site: Site, text: str) -> tuple[str, list[Edit]]:
     for short, module in (("pd", "pandas"), ("np", "numpy")):
         if not re.search(rf"(?<![\w.]){short}\.", text):
             continue
-        known = site.module_name(module)
-        text = re.sub(rf"(?<![\w.]){short}\.", f"{known or short}.", text)
-        edits += [] if known else site.add_import(f"import {module} as {short}")
+        module_alias = site.module_name(module)
+        text = re.sub(rf"(?<![\w.]){short}\.", f"{module_alias or short}.", text)
+        edits += [] if module_alias else site.add_import(f"import {module} as {short}")
     return text, edits
 
 
 def _calls(site: Site, *names: str) -> list[ast.Call]:
     """Return calls of these names: those of the failing statement, the marked ones first."""
-    found = [*site.nodes(ast.Call), *site.nodes(ast.Call, near=False)]
-    return [call for call in dict.fromkeys(found) if called_name(call) in names]
+    candidates = [*site.nodes(ast.Call), *site.nodes(ast.Call, near=False)]
+    return [call for call in dict.fromkeys(candidates) if called_name(call) in names]
 
 
 def _texts(nodes: Sequence[ast.expr]) -> bool:
@@ -151,14 +151,17 @@ def _gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in [n for n in site.nodes(ast.Attribute) if n.attr == name][:1]:
         outer = source.parents[node]
         call = outer if isinstance(outer, ast.Call) and outer.func is node else None
-        given = [source.segment(one) for one in (*call.args, *call.keywords)] if call else []
+        arguments = [source.segment(argument) for argument in (*call.args, *call.keywords)] if call else []
         forms = _appended(site, call) if name == "append" else GONE.get(name, ())
         for number, form in enumerate(forms):
-            if ("{a})]" in form or "[{a}]" in form or "{first}" in form) and not given:
+            if ("{a})]" in form or "[{a}]" in form or "{first}" in form) and not arguments:
                 continue
-            rest = "".join(f", {one}" for one in given[1:])
+            rest = "".join(f", {argument}" for argument in arguments[1:])
             text = form.format(
-                o=source.atom(node.value), a=", ".join(given), first=given[0] if given else "", rest=rest
+                o=source.atom(node.value),
+                a=", ".join(arguments),
+                first=arguments[0] if arguments else "",
+                rest=rest,
             )
             text, imported = _with_module(site, text)
             whole = call if call is not None and form[-1] in ")]" else node
@@ -174,7 +177,7 @@ def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
         return ("pd.concat([{o}, pd.DataFrame([{first}])]{rest})",)
     if isinstance(first, ast.List) or isinstance(value, list):
         rows = first.elts if isinstance(first, ast.List) else value or ()
-        of_dicts = all(isinstance(one, dict | ast.Dict) for one in rows)
+        of_dicts = all(isinstance(entry, dict | ast.Dict) for entry in rows)
         return (f"pd.concat([{{o}}, {'pd.DataFrame({first})' if of_dicts else '*{first}'}]{{rest}})",)
     row = "pd.concat([{o}, pd.DataFrame([{first}])]{rest})"
     return GONE["append"] if value is not None else (*GONE["append"], row)
@@ -183,11 +186,11 @@ def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
 def _gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Write the name that the message or the release notes name instead of one that numpy or pandas removed."""
     name = match["wrong"].rpartition(".")[2]
-    told = match.groupdict().get("right")
-    right = told.removeprefix("np.") if told else _GONE_NAMES.get(name)
+    replacement = match.groupdict().get("right")
+    right = replacement.removeprefix("np.") if replacement else _GONE_NAMES.get(name)
     for node in [n for n in site.nodes(ast.Attribute, near=False) if n.attr == name]:
         alias = site.source.segment(node.value)
-        text = right if f"builtin `{told}`" in match[0] else f"{alias}.{right}"
+        text = right if f"builtin `{replacement}`" in match[0] else f"{alias}.{right}"
         call = site.source.parents[node]
         if name == "asfarray" and isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
             edits = [*site.source.replace(node, str(text)), *site.source.add_argument(call, "dtype=float")]
@@ -215,24 +218,24 @@ def _gone_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong, source = match["name"], site.source
     for call in site.nodes(ast.Call, near=False):
         name = called_name(call)
-        given = next((keyword for keyword in call.keywords if keyword.arg == wrong), None)
-        if given is None:
+        argument = next((keyword for keyword in call.keywords if keyword.arg == wrong), None)
+        if argument is None:
             continue
-        start, end = source.span(given)
+        start, end = source.span(argument)
         for form in _ARGUMENTS.get(f"{name} {wrong}", ()):
             number = 0
             if form.startswith("="):
-                edits, said = [Edit(start, start + len(wrong), form[1:])], f"is `{form[1:]}` now"
+                edits, description = [Edit(start, start + len(wrong), form[1:])], f"is `{form[1:]}` now"
             elif form.endswith("()") and isinstance(call.func, ast.Attribute):
-                said = f"is a method now: `.{form}`"
+                description = f"is a method now: `.{form}`"
                 edits = [Edit(source.span(call.func)[1] - len(name), source.span(call)[1], form)]
-                told = getattr(given.value, "value", None)
-                number = told not in {form[:-2], {"ffill()": "pad", "bfill()": "backfill"}.get(form)}
+                value = getattr(argument.value, "value", None)
+                number = value not in {form[:-2], {"ffill()": "pad", "bfill()": "backfill"}.get(form)}
             elif form:
-                edits, said = [Edit(start, end, form)], f"is `{form}` now"
+                edits, description = [Edit(start, end, form)], f"is `{form}` now"
             else:
-                edits, said = [Edit(*_with_comma(site, call, given), "")], "does not exist here"
-            yield Proposal(f"`{wrong}=` of `{name}` {said}.", edits, less=0.1 * number)
+                edits, description = [Edit(*_with_comma(site, call, argument), "")], "does not exist here"
+            yield Proposal(f"`{wrong}=` of `{name}` {description}.", edits, less=0.1 * number)
 
 
 def _with_comma(site: Site, call: ast.Call, given: ast.keyword) -> tuple[int, int]:
@@ -247,10 +250,14 @@ def _with_comma(site: Site, call: ast.Call, given: ast.keyword) -> tuple[int, in
 
 def _named_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the arguments that a method takes by name only, or put them into one list."""
-    source, own = site.source, {node.name for node in site.all(ast.FunctionDef)}
+    source, function_names = site.source, {node.name for node in site.all(ast.FunctionDef)}
     for call in site.nodes(ast.Call):
         name = called_name(call)
-        if name in own or len(call.args) < 2 or any(isinstance(one, ast.Starred) for one in call.args):
+        if (
+            name in function_names
+            or len(call.args) < 2
+            or any(isinstance(argument, ast.Starred) for argument in call.args)
+        ):
             continue
         start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
         together = [Edit(start, start, "["), Edit(end, end, "]")]
@@ -262,10 +269,12 @@ def _named_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"`{name}` takes one list of columns.", together)
         if len(call.args) <= len(names):
             first = 0 if name == "pivot" else 1
-            places = [(source.span(one)[0], which) for one, which in zip(call.args, names, strict=False)]
+            places = [
+                (source.span(argument)[0], which) for argument, which in zip(call.args, names, strict=False)
+            ]
             edits = [Edit(at, at, f"{which}=") for at, which in places[first:]]
-            said = " and ".join(f"`{which}`" for _, which in places[first:])
-            yield Proposal(f"`{name}` takes {said} by name.", edits, less=0.1 * listed)
+            quoted_names = " and ".join(f"`{which}`" for _, which in places[first:])
+            yield Proposal(f"`{name}` takes {quoted_names} by name.", edits, less=0.1 * listed)
 
 
 # Labels, rows and columns
@@ -283,17 +292,17 @@ def _rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give `apply` the axis of rows, where its function reads a column of one."""
     wanted = site.failure.facts.get("wanted", "").strip("`'\"") if site.failure else ""
     wanted = match.groupdict().get("name") or wanted
-    own = {node.name: node for node in site.all(ast.FunctionDef)}
+    functions = {node.name: node for node in site.all(ast.FunctionDef)}
     for call in site.all(ast.Call):
         axis = next((k.value for k in call.keywords if k.arg == "axis"), None)
         if called_name(call) != "apply" or not call.args or getattr(axis, "value", 0) not in (0, "index"):
             continue
-        given = call.args[0]
+        argument = call.args[0]
         function: Function | ast.Lambda | None = (
-            given
-            if isinstance(given, ast.Lambda)
-            else own.get(given.id)
-            if isinstance(given, ast.Name)
+            argument
+            if isinstance(argument, ast.Lambda)
+            else functions.get(argument.id)
+            if isinstance(argument, ast.Name)
             else None
         )
         if function is not None and any(
@@ -319,21 +328,23 @@ def _index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     key = site.failure.facts.get("wanted", "").strip("`'\"") if site.failure else ""
     source = site.source
     for node in site.nodes(ast.Subscript, near=False):
-        asked = node.slice.elts if isinstance(node.slice, ast.List) else [node.slice]
-        if not any(isinstance(one, ast.Constant) and one.value == key for one in asked):
+        key_nodes = node.slice.elts if isinstance(node.slice, ast.List) else [node.slice]
+        if not any(isinstance(key_node, ast.Constant) and key_node.value == key for key_node in key_nodes):
             continue
-        if node.slice is asked[0]:
+        if node.slice is key_nodes[0]:
             text = f"{source.segment(node.value)}.index"
             less = 0.04 if site.failure and site.failure.facts.get("about") == "index_of_column" else 0.02
             yield Proposal(f"`{key}` is the index here.", source.replace(node, text), less=less)
-        made = node.value
-        while not isinstance(made, ast.Call) and (values := site.made(made)) and values[-1] is not made:
-            made = values[-1]
-            made = (
-                made.value if isinstance(made, ast.Subscript) and isinstance(made.value, ast.Name) else made
+        origin = node.value
+        while not isinstance(origin, ast.Call) and (values := site.made(origin)) and values[-1] is not origin:
+            origin = values[-1]
+            origin = (
+                origin.value
+                if isinstance(origin, ast.Subscript) and isinstance(origin.value, ast.Name)
+                else origin
             )
-        if isinstance(made, ast.Call):
-            edits = source.wrap(made, "", ".reset_index()")
+        if isinstance(origin, ast.Call):
+            edits = source.wrap(origin, "", ".reset_index()")
             yield Proposal(f"`{key}` is the index; make it a column again.", edits, less=0.03)
         return
 
@@ -347,19 +358,23 @@ def _other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if on is None or not isinstance(on.value, ast.Constant):
             continue
         key = str(on.value.value)
-        known = re.findall(r"`'([^`']+)'`", facts.get("known", ""))
-        parts = [name for name in known if name in key.split("_") or key in name.split("_") or name in key]
-        rights = [one for one in call.args if isinstance(one, ast.expr)][-1:] + [
+        column_names = re.findall(r"`'([^`']+)'`", facts.get("known", ""))
+        parts = [
+            name for name in column_names if name in key.split("_") or key in name.split("_") or name in key
+        ]
+        rights = [argument for argument in call.args if isinstance(argument, ast.expr)][-1:] + [
             k.value for k in call.keywords if k.arg == "right"
         ]
         right_lacks = facts.get("owner") in {
-            *(f"`{source.segment(one)}`" for one in rights),
+            *(f"`{source.segment(table)}`" for table in rights),
             "the right table",
         }
-        for number, other in enumerate(dict.fromkeys([*near_misses(key, known, 2), *parts, *known])):
-            names = (repr(key), repr(other)) if right_lacks else (repr(other), repr(key))
+        for number, column in enumerate(
+            dict.fromkeys([*near_misses(key, column_names, 2), *parts, *column_names])
+        ):
+            names = (repr(key), repr(column)) if right_lacks else (repr(column), repr(key))
             yield Proposal(
-                f"One table has {key!r} and the other {other!r}: name both.",
+                f"One table has {key!r} and the other {column!r}: name both.",
                 source.replace(on, f"left_on={names[0]}, right_on={names[1]}"),
                 less=0.03 * number,
             )
@@ -370,7 +385,7 @@ def _one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     facts = site.failure.facts if site.failure else {}
     kinds, source = [match["left"], match["right"]], site.source
     text = next((at for at, kind in enumerate(kinds) if kind in {"object", "str", "string"}), 1)
-    shown = facts.get(("left_value", "right_value")[text], "'0'").strip("`'\"")
+    sample = facts.get(("left_value", "right_value")[text], "'0'").strip("`'\"")
     for call in _calls(site, "merge"):
         named = {keyword.arg: keyword.value for keyword in call.keywords}
         tables = [*call.args[:2], *(named[side] for side in ("left", "right") if side in named)]
@@ -381,7 +396,7 @@ def _one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         keys = [getattr(named.get(f"{side}_on"), "value", match["key"]) for side in ("left", "right")]
         for number, (at, kind) in enumerate(((text, kinds[1 - text]), (1 - text, "str"))):
             name = {"int64": "int", "float64": "float", "str": "str"}.get(kind, repr(kind))
-            if number == 0 and name in ("int", "float") and not re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", shown):
+            if number == 0 and name in ("int", "float") and not re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", sample):
                 continue  # not every text is a number
             edits = source.wrap(tables[at], "", f".astype({{{keys[at]!r}: {name}}})")
             yield Proposal(
@@ -447,13 +462,13 @@ def _conditions(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(test.ops[0], ast.In | ast.NotIn) and len(test.ops) == 1:
             yield Proposal("`.isin` asks row by row.", source.replace(test, _row_by_row(site, test)))
     if isinstance(site.statement, ast.If | ast.While | ast.Assert):
-        asked = site.statement.test
-        forms = ("not {o}.empty",) if isinstance(asked, ast.Name | ast.Call) else ()
+        condition = site.statement.test
+        forms = ("not {o}.empty",) if isinstance(condition, ast.Name | ast.Call) else ()
         for number, form in enumerate((*forms, "{o}.any()", "{o}.all()")):
-            text = form.format(o=source.atom(asked))
+            text = form.format(o=source.atom(condition))
             yield Proposal(
                 f"A single True or False is needed: `{text}`.",
-                source.replace(asked, text),
+                source.replace(condition, text),
                 less=0.1 + 0.03 * number,
             )
 
@@ -518,8 +533,8 @@ def _split(site: Site, node: ast.expr) -> list[str | ast.expr]:
 def _accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert a column before its `.str` or `.dt`."""
     source, accessor = site.source, match.groupdict().get("accessor")
-    known = {"str": ("{}.astype(str)",), "dt": ("pd.to_datetime({})", '{}.astype("datetime64[us]")')}
-    forms = known.get(accessor or "", ())
+    conversions = {"str": ("{}.astype(str)",), "dt": ("pd.to_datetime({})", '{}.astype("datetime64[us]")')}
+    forms = conversions.get(accessor or "", ())
     for node in [n for n in site.nodes(ast.Attribute) if n.attr == accessor]:
         for number, form in enumerate(forms):
             text, imported = _with_module(site, form.format(source.segment(node.value)))
@@ -543,7 +558,7 @@ def _through_accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             text = f"{source.segment(node.value)}.dt.isocalendar().week".replace(".dt.dt.", ".dt.")
             yield Proposal("Weeks are a part of `.isocalendar()`.", source.replace(node, text))
         if name in _FUNCTIONS and isinstance(call, ast.Call) and call.func is node:
-            rest = "".join(f", {source.segment(one)}" for one in (*call.args, *call.keywords))
+            rest = "".join(f", {source.segment(argument)}" for argument in (*call.args, *call.keywords))
             text, imported = _with_module(site, f"pd.{name}({source.segment(node.value)}{rest})")
             reason = f"`{name}` is a function of pandas, not a method."
             yield Proposal(reason, [*source.replace(call, text), *imported])
@@ -556,8 +571,12 @@ def _fill_before_int(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             for number, text in enumerate((".fillna(0)", ".dropna()")):
                 reason = "A missing value counts as 0." if not number else "Leave missing values out."
                 yield Proposal(reason, [Edit(end, end, text)], less=0.05 * number)
-            for given in [one for one in call.args if site.source.segment(one) in {"int", "'int'", '"int"'}]:
-                edits = site.source.replace(given, '"Int64"')
+            for target in [
+                argument
+                for argument in call.args
+                if site.source.segment(argument) in {"int", "'int'", '"int"'}
+            ]:
+                edits = site.source.replace(target, '"Int64"')
                 yield Proposal("The type `Int64` has missing values.", edits, less=0.03)
 
 
@@ -599,9 +618,9 @@ def _columns_as_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     pandas = site.module_name("pandas")
     around = (f"{pandas}.to_numeric(", ")") if pandas else ("", ".astype(float)")
     read = [
-        one
-        for one in nodes
-        if one not in inner and isinstance(getattr(one, "ctx", None) or ast.Load(), ast.Load)
+        column_node
+        for column_node in nodes
+        if column_node not in inner and isinstance(getattr(column_node, "ctx", None) or ast.Load(), ast.Load)
     ]
     edits = [edit for node in read for edit in source.wrap(node, *around)]
     if edits:
@@ -652,8 +671,8 @@ def _date_to_time(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def _one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in _calls(site, "DataFrame"):
-        for given in call.args[:1]:
-            edits = site.source.wrap(given, "[", "]")
+        for argument in call.args[:1]:
+            edits = site.source.wrap(argument, "[", "]")
             yield Proposal("For one row, put the dict into a list.", edits)
 
 
@@ -664,36 +683,40 @@ _PROSE_MAX_LINES, _SKIPS = 20, frozenset(("skiprows", "header", "names"))
 def _read_with(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Tell `read_csv` the separator that the file has, or the row that has the names of the columns."""
     facts = site.failure.facts if site.failure is not None else {}
-    told = (facts.get("separator") or facts.get("header", "")).strip("`")
+    option = (facts.get("separator") or facts.get("header", "")).strip("`")
     another = "separator" if "separator" in facts else "header"
-    reason = f"The file has another {another}: `{told}`."
-    name, source = told.partition("=")[0], site.source
-    for call in site.all(ast.Call) if told else ():
-        given = next((keyword for keyword in call.keywords if keyword.arg == name), None)
+    reason = f"The file has another {another}: `{option}`."
+    name, source = option.partition("=")[0], site.source
+    for call in site.all(ast.Call) if option else ():
+        argument = next((keyword for keyword in call.keywords if keyword.arg == name), None)
         if called_name(call) in ("read_csv", "DictReader"):
-            edits = source.add_argument(call, told) if given is None else source.replace(given, told)
-            if given is not None and told in (
+            edits = (
+                source.add_argument(call, option) if argument is None else source.replace(argument, option)
+            )
+            if argument is not None and option in (
                 "header=0",
                 "has_header=True",
                 "sep=','",
                 "separator=','",
             ):  # as it is without
-                edits = source.remove_argument(call, given)
+                edits = source.remove_argument(call, argument)
             yield Proposal(reason, edits)
 
 
 def _header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Read a file whose header is looked for too low with the names of its first line."""
     for call in site.all(ast.Call):
-        for given in call.keywords if called_name(call) == "read_csv" else ():
+        for keyword in call.keywords if called_name(call) == "read_csv" else ():
             low = (
-                isinstance(given.value, ast.Constant) and type(given.value.value) is int and given.value.value
+                isinstance(keyword.value, ast.Constant)
+                and type(keyword.value.value) is int
+                and keyword.value.value
             )
-            if given.arg in ("header", "skiprows") and low:
+            if keyword.arg in ("header", "skiprows") and low:
                 reason = (
-                    f"Without `{site.source.segment(given)}`, the columns have the names of the first line."
+                    f"Without `{site.source.segment(keyword)}`, the columns have the names of the first line."
                 )
-                yield Proposal(reason, site.source.remove_argument(call, given))
+                yield Proposal(reason, site.source.remove_argument(call, keyword))
 
 
 def _skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -713,19 +736,19 @@ def _numbers_of_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Tell `loadtxt` the separator that a row of numbers has, or that the first row has names."""
     text, source = match["text"].strip("'"), site.source
     for call in _calls(site, "loadtxt"):
-        given = {keyword.arg: keyword for keyword in call.keywords}
+        keywords = {keyword.arg: keyword for keyword in call.keywords}
         for separator in (";", ",", "\t", "|"):
             parts = text.split(separator)
             if len(parts) > 1 and all(map(is_number, parts)):
-                told = f"delimiter={separator!r}"
-                old = given.get("delimiter")
-                edits = source.add_argument(call, told) if old is None else source.replace(old, told)
-                yield Proposal(f"The row has another separator: `{told}`.", edits)
+                option = f"delimiter={separator!r}"
+                old = keywords.get("delimiter")
+                edits = source.add_argument(call, option) if old is None else source.replace(old, option)
+                yield Proposal(f"The row has another separator: `{option}`.", edits)
         if (
             match["row"] == "0"
             and not is_number(text)
             and not re.search(r"\d", text)
-            and "skiprows" not in given
+            and "skiprows" not in keywords
         ):
             yield Proposal(
                 "The first row has names: `skiprows=1`.", source.add_argument(call, "skiprows=1"), less=0.02
@@ -742,26 +765,26 @@ def _other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     dimension = re.search(r"array of dimension (\d+)", match.string)
     for call in site.nodes(ast.Call)[:1]:
         if (
-            (other := _STACKS.get(called_name(call), ""))
+            (counterpart := _STACKS.get(called_name(call), ""))
             and not missing
             and isinstance(call.func, ast.Attribute)
         ):
-            text = f"{site.source.segment(call.func.value)}.{other}"
+            text = f"{site.source.segment(call.func.value)}.{counterpart}"
             yield Proposal(
-                f"The arrays fit along the other axis: `{other}`.", site.source.replace(call.func, text)
+                f"The arrays fit along the other axis: `{counterpart}`.", site.source.replace(call.func, text)
             )
             return
-        given = next((k for k in call.keywords if k.arg == "axis"), None)
-        number = _number_of(given.value) if given is not None else 0
-        if number is None or (given is None and missing):
+        keyword = next((k for k in call.keywords if k.arg == "axis"), None)
+        number = _number_of(keyword.value) if keyword is not None else 0
+        if number is None or (keyword is None and missing):
             continue
         for axis in range(int(dimension[1]) if dimension is not None else 2):
             if axis != number:
                 text = f"axis={axis}"
                 edits = (
                     site.source.add_argument(call, text)
-                    if given is None
-                    else site.source.replace(given, text)
+                    if keyword is None
+                    else site.source.replace(keyword, text)
                 )
                 kind: EditKind = "assumes" if missing else "restructures"
                 reason = f"There is an axis {axis}." if missing else f"The arrays fit along axis {axis}."
@@ -784,33 +807,41 @@ def _renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for table in (node for call in calls for node in ast.walk(call) if isinstance(node, ast.Dict)):
         for old, new in zip(table.keys, table.values, strict=True):
             if isinstance(old, ast.Constant) and isinstance(new, ast.Constant) and old.value == wanted:
-                uses = [one for one in site.nodes(ast.Constant, near=False) if one.value == wanted]
-                edits = site.source.replace_all((one for one in uses if one is not old), repr(new.value))
+                uses = [
+                    constant for constant in site.nodes(ast.Constant, near=False) if constant.value == wanted
+                ]
+                edits = site.source.replace_all((use for use in uses if use is not old), repr(new.value))
                 yield Proposal(f"{wanted!r} was renamed to {new.value!r} in line {old.lineno}.", edits)
 
 
 def _both_key_names(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the keys of both tables, where some of their names are similar."""
     facts = site.failure.facts if site.failure else {}
-    left, right = (
+    left_columns, right = (
         re.findall(r"`'([^`']+)'`", facts.get(f"{side}_columns", "")) for side in ("left", "right")
     )
     pairs = [
-        (one, other)
-        for one in left
-        for other in right
-        if other in near_misses(one, right, 1) or other in one.split("_") or one in other.split("_")
+        (left_name, right_name)
+        for left_name in left_columns
+        for right_name in right
+        if right_name in near_misses(left_name, right, 1)
+        or right_name in left_name.split("_")
+        or left_name in right_name.split("_")
     ]
     for call in _calls(site, "merge"):
-        for number, (one, other) in enumerate(pairs[:3]):
-            edits = site.source.add_argument(call, f"left_on={one!r}, right_on={other!r}")
-            yield Proposal(f"Merge by {one!r} and {other!r}.", edits, less=0.05 * number)
+        for number, (left_key, right_key) in enumerate(pairs[:3]):
+            edits = site.source.add_argument(call, f"left_on={left_key!r}, right_on={right_key!r}")
+            yield Proposal(f"Merge by {left_key!r} and {right_key!r}.", edits, less=0.05 * number)
 
 
 def _reshape_free(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Leave one size of a shape to numpy."""
     for call in _calls(site, "reshape"):
-        sizes = [part for one in call.args for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
+        sizes = [
+            part
+            for argument in call.args
+            for part in (argument.elts if isinstance(argument, ast.Tuple) else [argument])
+        ]
         for number, size in enumerate(sizes if len(sizes) > 1 else []):
             edits = site.source.replace(size, "-1")
             yield Proposal("With -1, numpy works that size out.", edits, less=0.05 * number)
@@ -854,16 +885,16 @@ def _name_in_query(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if name not in site.names():
         return
     for call in _calls(site, "query", "eval"):
-        for given in call.args[:1]:
-            text = re.sub(rf"(?<![\w@.`]){name}\b", f"@{name}", source.segment(given))
-            yield Proposal(f"`{name}` is a variable: `@{name}`.", source.replace(given, text))
+        for argument in call.args[:1]:
+            text = re.sub(rf"(?<![\w@.`]){name}\b", f"@{name}", source.segment(argument))
+            yield Proposal(f"`{name}` is a variable: `@{name}`.", source.replace(argument, text))
 
 
 def _zone_given(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give a time that is made here the time zone that the others have."""
     here = [*site.nodes(ast.Call, near=False)]
-    made = [one for name in site.nodes(ast.Name, near=False) for one in site.made(name)]
-    for call in dict.fromkeys([*here, *(one for one in made if isinstance(one, ast.Call))]):
+    origins = [value for name in site.nodes(ast.Name, near=False) for value in site.made(name)]
+    for call in dict.fromkeys([*here, *(origin for origin in origins if isinstance(origin, ast.Call))]):
         text = {"Timestamp": "tz='UTC'", "to_datetime": "utc=True", "date_range": "tz='UTC'"}.get(
             called_name(call), ""
         )
@@ -873,8 +904,8 @@ def _zone_given(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def _gaps_in_mask(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Say that a missing text contains nothing."""
-    made = [one for name in site.nodes(ast.Name, near=False) for one in site.made(name)]
-    inside = [call for one in made for call in ast.walk(one) if isinstance(call, ast.Call)]
+    origins = [value for name in site.nodes(ast.Name, near=False) for value in site.made(name)]
+    inside = [call for origin in origins for call in ast.walk(origin) if isinstance(call, ast.Call)]
     for call in dict.fromkeys([*site.nodes(ast.Call, near=False), *inside]):
         if called_name(call) in ("contains", "startswith", "endswith", "match", "fullmatch"):
             yield Proposal("A missing text counts as False.", site.source.add_argument(call, "na=False"))

@@ -61,14 +61,14 @@ def _float_equality(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.all(ast.Compare):
         if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
             continue
-        left, right = site.source.segment(node.left), site.source.segment(node.comparators[0])
+        left_text, right = site.source.segment(node.left), site.source.segment(node.comparators[0])
         if any(
             isinstance(side, ast.Constant) and not isinstance(side.value, float)
             for side in (node.left, node.comparators[0])
         ):
             continue
         sign = "" if isinstance(node.ops[0], ast.Eq) else "not "
-        text = f"{sign}math.isclose({left}, {right}, abs_tol=1e-9)"
+        text = f"{sign}math.isclose({left_text}, {right}, abs_tol=1e-9)"
         edits = site.source.replace(node, text if not sign else f"({text})")
         edits += (
             []
@@ -131,12 +131,12 @@ def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         if owner is None and test.orelse:
             continue
-        other = owner.orelse[0] if owner else last
+        alternative = owner.orelse[0] if owner else last
         after = f"{source.indent(loop.lineno)}{source.segment(test.body[0])}{source.newline}"
         after = "" if _followed(source.parents[loop], loop) else after
         edits = [
             *source.replace(test.test, _negated(site, test.test)),
-            *source.replace(test.body[0], source.segment(other)),
+            *source.replace(test.body[0], source.segment(alternative)),
         ]
         if owner is not None:
             edits.append(_without_else(site, owner, after))
@@ -184,14 +184,18 @@ def _followed(parent: ast.AST, loop: ast.stmt) -> bool:
 def _no_f(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add the `f` to a text with `{name}` in it."""
     edits: list[Edit] = []
-    known = {arg.arg for f in ast.walk(site.source.tree) if isinstance(f, Function) for arg in parameters(f)}
-    known |= {n.id for n in own_nodes(site.scope) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    variables = {
+        arg.arg for f in ast.walk(site.source.tree) if isinstance(f, Function) for arg in parameters(f)
+    }
+    variables |= {
+        n.id for n in own_nodes(site.scope) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
     for node in site.all(ast.Constant):
         parent = site.source.parents[node]
         if not isinstance(node.value, str) or isinstance(parent, ast.Attribute | ast.Expr | ast.JoinedStr):
             continue
         named = re.findall(r"\{(\w+)[^{}]*\}", node.value)
-        if named and set(named) <= known and site.source.segment(node)[0] in "'\"":
+        if named and set(named) <= variables and site.source.segment(node)[0] in "'\"":
             at = site.source.span(node)[0]
             edits.append(Edit(at, at, "f"))
     if edits:
@@ -281,8 +285,8 @@ def _skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def _late_binding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Bind the loop's names in the lambda now: it looks them up when it is called, after the loop."""
     for node in site.all(ast.Lambda):
-        own = {arg.arg for arg in node.args.args}
-        read = {n.id for n in ast.walk(node.body) if isinstance(n, ast.Name)} - own
+        parameter_names = {arg.arg for arg in node.args.args}
+        read = {n.id for n in ast.walk(node.body) if isinstance(n, ast.Name)} - parameter_names
         names: list[str] = []
         loop = _loop(site, node)
         while loop is not None:
@@ -293,15 +297,15 @@ def _late_binding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         at = site.source.text.rindex(":", site.source.span(node)[0], site.source.span(node.body)[0])
         bound = ", ".join(f"{name}={name}" for name in dict.fromkeys(names))
-        text = f", {bound}" if own else f" {bound}"
+        text = f", {bound}" if parameter_names else f" {bound}"
         yield Proposal("The function keeps the current value of the name.", [Edit(at, at, text)])
 
 
 def _loop(site: Site, node: ast.AST) -> ast.For | ast.ListComp | ast.GeneratorExp | None:
-    found = site.source.parents.get(node)
-    while found is not None and not isinstance(found, ast.For | ast.ListComp | ast.GeneratorExp):
-        found = site.source.parents.get(found)
-    return found
+    ancestor = site.source.parents.get(node)
+    while ancestor is not None and not isinstance(ancestor, ast.For | ast.ListComp | ast.GeneratorExp):
+        ancestor = site.source.parents.get(ancestor)
+    return ancestor
 
 
 def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

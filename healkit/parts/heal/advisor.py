@@ -165,8 +165,8 @@ def advisor_names() -> list[str]:
 def _makers() -> dict[str, Callable[[Config], Advisor]]:
     """Return what makes each advisor; of two with one name, healkit's own."""
     makers: dict[str, Callable[[Config], Advisor]] = {}
-    for found in reversed(hooks.ask().advisors()):  # the last registered comes first
-        makers |= {name: make for name, make in found.items() if name not in makers}
+    for registry in reversed(hooks.ask().advisors()):  # the last registered comes first
+        makers |= {name: make for name, make in registry.items() if name not in makers}
     return makers
 
 
@@ -176,7 +176,7 @@ def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[A
     A name may also be an advisor itself, such as one that needs a person's editor. Raises `ConfigError` for an unknown
     name.
     """
-    found: list[Advisor] = []
+    advisors: list[Advisor] = []
     notes: list[str] = []
     for name in dict.fromkeys(names):
         try:
@@ -190,8 +190,8 @@ def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[A
         if missing:
             notes.append(f"{advisor.name}: {missing}")
         else:
-            found.append(advisor)
-    return found, notes
+            advisors.append(advisor)
+    return advisors, notes
 
 
 def _named(name: str, config: Config) -> Advisor:

@@ -74,14 +74,14 @@ def _passed_on(log: Log, row: ExecutionLog) -> ExecutionLog | None:
     """Return the row of the called tool whose failure this one passes on, unless that tool refused what it got."""
     if row.ename != "ToolCallError" or not (row.evalue or "").startswith("mcp.vault."):
         return None
-    for one in log.query(trace=row.trace_id, status="FAILURE", limit=_CALLED_MAX).rows:
-        told = f": {one.ename}: {one.evalue}"
-        if one.parent_trace_id != row.trace_id or not str(row.evalue).endswith(told):
+    for called_row in log.query(trace=row.trace_id, status="FAILURE", limit=_CALLED_MAX).rows:
+        suffix = f": {called_row.ename}: {called_row.evalue}"
+        if called_row.parent_trace_id != row.trace_id or not str(row.evalue).endswith(suffix):
             continue
-        failure = execution_of(one, []).uncleaned.failure
+        failure = execution_of(called_row, []).uncleaned.failure
         frame = None if failure is None else failure.tool_frame
-        meant = frame is not None and frame.line.split()[:1] == ["raise"]
-        return None if meant or is_refused(one.error_code) else one
+        is_deliberate = frame is not None and frame.line.split()[:1] == ["raise"]
+        return None if is_deliberate or is_refused(called_row.error_code) else called_row
     return None
 
 
@@ -91,7 +91,7 @@ def caller_checks(vault: Vault, entry: VaultEntry, callers: Sequence[ExecutionLo
     Only plain functions and plain JSON: what is left out is no check.
     """
     tool, called = _function(entry), entry.tool_name
-    source, found = _BESIDE, list[Check]()
+    source, checks = _BESIDE, list[Check]()
     for number, row in enumerate(reversed(callers)):
         try:
             caller = vault.lookup(row.tool_name, row.persona)
@@ -100,11 +100,13 @@ def caller_checks(vault: Vault, entry: VaultEntry, callers: Sequence[ExecutionLo
         name = _function(caller)
         if tool is None or name is None:
             break
-        made = f"_caller_{number}"
-        source += f"{made} = _caller({caller.code!r}, {caller.tool_name!r}, {called!r}, {tool})[{name!r}]\n"
-        tool, called = made, caller.tool_name
-        found += _checks_of(caller, source, made, row)
-    return found
+        wrapper = f"_caller_{number}"
+        source += (
+            f"{wrapper} = _caller({caller.code!r}, {caller.tool_name!r}, {called!r}, {tool})[{name!r}]\n"
+        )
+        tool, called = wrapper, caller.tool_name
+        checks += _checks_of(caller, source, wrapper, row)
+    return checks
 
 
 def calling_checks(vault: Vault, entry: VaultEntry, only: str | None) -> list[Check]:
@@ -113,16 +115,18 @@ def calling_checks(vault: Vault, entry: VaultEntry, only: str | None) -> list[Ch
     They count where they pass before any patch: where they fail, the caller may be to blame. only: the persona whose
     code counts besides the default one.
     """
-    tool, found = _function(entry), list[Check]()
+    tool, checks = _function(entry), list[Check]()
     seen_by = {entry.persona, DEFAULT_PERSONA} if only is None else {only, DEFAULT_PERSONA}
     for caller in vault.list() if tool is not None else ():
         ours = caller.persona in seen_by and not caller.draft and caller.tool_name != entry.tool_name
         if not ours or not caller.examples or f"vault.{entry.tool_name}" not in called_by(caller.code):
             continue
         if (name := _function(caller)) is not None:
-            made = f"_caller({caller.code!r}, {caller.tool_name!r}, {entry.tool_name!r}, {tool})[{name!r}]"
-            found += _checks_of(caller, f"{_BESIDE}_caller_0 = {made}\n", "_caller_0", None)
-    return found[:_EXAMPLES_MAX]
+            expression = (
+                f"_caller({caller.code!r}, {caller.tool_name!r}, {entry.tool_name!r}, {tool})[{name!r}]"
+            )
+            checks += _checks_of(caller, f"{_BESIDE}_caller_0 = {expression}\n", "_caller_0", None)
+    return checks[:_EXAMPLES_MAX]
 
 
 def _checks_of(caller: VaultEntry, source: str, made: str, row: ExecutionLog | None) -> Iterator[Check]:
@@ -130,11 +134,11 @@ def _checks_of(caller: VaultEntry, source: str, made: str, row: ExecutionLog | N
         arguments = example.get("arguments") if isinstance(example, dict) else None
         if not isinstance(arguments, dict) or "result" not in example or values.has_tags(arguments):
             continue
-        given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        arguments_text = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
         yield Check(
             origin="declared",
             call=f"{source}{made}(**{arguments!r})",
-            shown=f"{caller.tool_name}({given})",
+            shown=f"{caller.tool_name}({arguments_text})",
             known=True,
             expected=example["result"],
             log_id=row.id if row is not None and row.arguments == arguments else None,

@@ -84,18 +84,18 @@ def gather(
     """
     entry = vault.lookup(tool, persona)
     row = _failure_row(log, entry, log_id, only)
-    found = None if may_work else blamed(log, row)
-    if found is not None:
-        row = found.row
+    blame = None if may_work else blamed(log, row)
+    if blame is not None:
+        row = blame.row
         entry = vault.lookup(row.tool_name, row.persona)
-    callers = () if found is None else found.callers
+    callers = () if blame is None else blame.callers
     failure: Failure | None = None if row is None else execution_of(row, []).uncleaned.failure
     failing = failing_inputs(log, row)
-    own = checks_of(entry)
-    given = {_key(check) for check in own}
-    shown = [check for check in doctest_checks(vault, entry) if _key(check) not in given]
+    examples = checks_of(entry)
+    keys = {_key(check) for check in examples}
+    doctests = [check for check in doctest_checks(vault, entry) if _key(check) not in keys]
     called = caller_checks(vault, entry, callers) if callers else calling_checks(vault, entry, only)
-    declared = [*own, *shown, *called]
+    declared = [*examples, *doctests, *called]
     checks = merged(declared, failing, passing_runs(log, entry, only))
     if row is None and not may_work and not any(check.binding for check in checks):
         raise HealError(
@@ -104,10 +104,10 @@ def gather(
             f"hk.vault.add_example({entry.tool_name!r}, {{…}}).",
         )
     trace_id, untried = "" if row is None else row.trace_id, row is not None and not failing
-    above = {one.tool_name for one in callers}
-    peers = tuple(one for one in peers_of(vault, entry, only) if one.label.partition(" ")[0] not in above)
+    above = {caller.tool_name for caller in callers}
+    peers = tuple(peer for peer in peers_of(vault, entry, only) if peer.label.partition(" ")[0] not in above)
     case = Case(entry, failure, checks, (), peers, trace_id, untried)
-    return case, None if row is None else row.id, found
+    return case, None if row is None else row.id, blame
 
 
 def checks_of(entry: VaultEntry) -> list[Check]:
@@ -131,39 +131,39 @@ def doctest_checks(vault: Vault, entry: VaultEntry) -> list[Check]:
     if entry.type != "python" or "examples" in entry.flags.get("derived", ()):
         return []
     newest_first = reversed(vault.history(entry.tool_name, entry.persona, limit=_REVISIONS_AT_ONCE))
-    written = (one for one in newest_first if one.author == "person")
+    written = (revision for revision in newest_first if revision.author == "person")
     with contextlib.suppress(HealkitError):
         newest = next(written, None)
         code = "" if newest is None else vault.code(newest.code_hash)
         if ">>>" in code:
             tree = shapes.parse(code, entry.ref.filename)
-            shown = shapes.examples_in(tree, shapes.read_shape(tree, entry.tool_name))
-            return [check for one in shown if (check := _declared_check(one, False)) is not None]
+            examples = shapes.examples_in(tree, shapes.read_shape(tree, entry.tool_name))
+            return [check for example in examples if (check := _declared_check(example, False)) is not None]
     return []
 
 
 def _declared_check(example: object, sql: bool) -> Check | None:
     try:
-        (found,) = checked_examples([example], sql=sql)
+        (checked_example,) = checked_examples([example], sql=sql)
     except ExamplesInvalid:
         return None
     about: Mapping[str, Any] = {
-        name: found[name] for name in ("arguments", "call", "raises") if name in found
+        name: checked_example[name] for name in ("arguments", "call", "raises") if name in checked_example
     }
-    known = "result" in found or "raises" in found
-    return Check(origin="declared", known=known, expected=found.get("result"), **about)
+    is_known = "result" in checked_example or "raises" in checked_example
+    return Check(origin="declared", known=is_known, expected=checked_example.get("result"), **about)
 
 
 def merged(
     declared: Sequence[Check], failing: Iterable[Check], passing: Iterable[Check]
 ) -> tuple[Check, ...]:
     """Merge all checks, each input once: an example comes before a recorded run, whose calls then answer its own."""
-    found = {_key(check): check for check in declared}
+    by_key = {_key(check): check for check in declared}
     for check in (*failing, *passing):
-        known = found.setdefault(_key(check), check)
-        if known.log_id is None and not known.call:
-            found[_key(check)] = msgspec.structs.replace(known, log_id=check.log_id)
-    return tuple(found.values())
+        existing = by_key.setdefault(_key(check), check)
+        if existing.log_id is None and not existing.call:
+            by_key[_key(check)] = msgspec.structs.replace(existing, log_id=check.log_id)
+    return tuple(by_key.values())
 
 
 def settled(
@@ -178,15 +178,15 @@ def settled(
     returns_wrong = any(
         check.binding and result.outcome == "wrong" for check, result in zip(checks, base, strict=True)
     )
-    kept = []
+    remaining = []
     for check, was, result in zip(checks, base, again, strict=True):
         chance = result is not None and result.outcome != "passed"
         harmless = check.sampled and was.outcome == "passed"
         if was.outcome == "not_on_record" and check.origin in ("failing", "passing"):
             continue  # what it did then cannot be seen again
         if not harmless and (check.origin != "passing" or not (returns_wrong or chance)):
-            kept.append(check)
-    return tuple(kept)
+            remaining.append(check)
+    return tuple(remaining)
 
 
 def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
@@ -196,15 +196,15 @@ def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
     rows = [row]
     if row.fingerprint:
         page = log.query(tool=row.tool_name, persona=row.persona, fingerprint=row.fingerprint, limit=20)
-        rows += [other for other in page.rows if other.id != row.id]
-    found: dict[str, Check] = {}
+        rows += [similar_row for similar_row in page.rows if similar_row.id != row.id]
+    by_key: dict[str, Check] = {}
     for failed in rows:
         check = _failing_input(failed, _ITEMS_MAX)
         if check is None and failed is row:  # long frames of others like it are not loaded
             check = _failing_input(failed, _SAMPLED_MAX)
         if check is not None:
-            found.setdefault(_key(check), check)
-    return list(found.values())[:_FAILING_MAX]
+            by_key.setdefault(_key(check), check)
+    return list(by_key.values())[:_FAILING_MAX]
 
 
 def _failing_input(row: ExecutionLog, items_max: int) -> Check | None:
@@ -234,7 +234,7 @@ def passing_runs(log: Log, entry: VaultEntry, persona: str | None = None) -> lis
     persona = entry.persona if persona is None else persona
     rows = log.query(tool=entry.tool_name, persona=persona, status="SUCCESS", limit=_PASSING_READ).rows
     whole = [row for row in rows if row.revision is not None and _is_whole(row.result_summary)]
-    found: dict[str, tuple[int, Check]] = {}
+    by_key: dict[str, tuple[int, Check]] = {}
     few = len(whole) <= _PASSING_MAX
     for at in range(len(whole)) if few else order([recorded_of(row) for row in whole], entry.code):
         try:
@@ -247,10 +247,10 @@ def passing_runs(log: Log, entry: VaultEntry, persona: str | None = None) -> lis
         check = Check(
             origin="passing", arguments=arguments, known=True, expected=expected, log_id=whole[at].id
         )
-        found.setdefault(_key(check), (at, check))
-        if len(found) == _PASSING_MAX:
+        by_key.setdefault(_key(check), (at, check))
+        if len(by_key) == _PASSING_MAX:
             break
-    return [check for _, check in sorted(found.values(), key=lambda one: one[0])]
+    return [check for _, check in sorted(by_key.values(), key=lambda one: one[0])]
 
 
 def _is_whole(summary: str | None) -> bool:
@@ -259,41 +259,41 @@ def _is_whole(summary: str | None) -> bool:
 
 def peers_of(vault: Vault, entry: VaultEntry, only: str | None = None) -> Iterable[Peer]:
     """Yield earlier revisions and other personas' versions of the tool, then other tools with the same arguments."""
-    seen = {entry.code}
+    codes = {entry.code}
 
     def peer(label: str, code: str, *, same_tool: bool) -> Iterable[Peer]:
-        if code not in seen and len(seen) <= _PEERS_MAX:
-            seen.add(code)
+        if code not in codes and len(codes) <= _PEERS_MAX:
+            codes.add(code)
             yield Peer(label, code, same_tool)
 
     for number, code in _earlier(vault, entry):
         yield from peer(revision_label(entry.tool_name, entry.persona, number), code, same_tool=True)
-        if len(seen) > _REVISIONS_MAX:
+        if len(codes) > _REVISIONS_MAX:
             break
     seen_by = None if only is None else {only, DEFAULT_PERSONA}
-    others = [
-        other
-        for other in vault.list()
-        if other.type == entry.type and not other.draft and (seen_by is None or other.persona in seen_by)
+    candidates = [
+        listed
+        for listed in vault.list()
+        if listed.type == entry.type and not listed.draft and (seen_by is None or listed.persona in seen_by)
     ]
-    for other in others:
-        if other.tool_name == entry.tool_name and other.persona != entry.persona:
-            yield from peer(other.label, other.code, same_tool=True)
+    for candidate in candidates:
+        if candidate.tool_name == entry.tool_name and candidate.persona != entry.persona:
+            yield from peer(candidate.label, candidate.code, same_tool=True)
     takes = _takes(entry)
-    for other in others:
-        if takes and other.tool_name != entry.tool_name and _takes(other) == takes:
-            yield from peer(other.label, other.code, same_tool=False)
+    for candidate in candidates:
+        if takes and candidate.tool_name != entry.tool_name and _takes(candidate) == takes:
+            yield from peer(candidate.label, candidate.code, same_tool=False)
 
 
 def _earlier(vault: Vault, entry: VaultEntry) -> Iterator[tuple[int, str]]:
     """Yield number and code of the revisions, newest first, each code once; they are read as they are drawn."""
-    known: set[str] = set()
+    hashes: set[str] = set()
     before: int | None = None
     while page := vault.history(entry.tool_name, entry.persona, limit=_REVISIONS_AT_ONCE, before=before):
         for info in reversed(page):
-            if info.draft or info.code_hash in known:
+            if info.draft or info.code_hash in hashes:
                 continue
-            known.add(info.code_hash)
+            hashes.add(info.code_hash)
             try:
                 yield info.number, vault.code(info.code_hash)
             except VaultError:
@@ -318,8 +318,8 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None, persona: str |
     row = log.last_error(entry.tool_name, persona) if log_id is None else logged(log, log_id)
     if row is not None and log_id is None and is_refused(row.error_code):
         # Calls that were wrong say nothing of the code: the newest failure before them is meant, if there is one.
-        own = {"tool": row.tool_name, "persona": persona}
-        earlier = log.query(status="FAILURE", refused=False, tried=False, limit=1, **own).rows
+        criteria = {"tool": row.tool_name, "persona": persona}
+        earlier = log.query(status="FAILURE", refused=False, tried=False, limit=1, **criteria).rows
         row = next(iter(earlier), None)  # without one, the examples decide
     if row is None:
         return None
@@ -339,7 +339,7 @@ def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments in their kept form; raise `ArgumentsInvalid` for more than can be tried thousands of times."""
     contents: values.Buffers = []
     encoded, _ = values.encode(arguments, contents)
-    if len(encoded) + sum(memoryview(one).nbytes for one in contents) > _ARGUMENTS_MAX_BYTES:
+    if len(encoded) + sum(memoryview(buffer).nbytes for buffer in contents) > _ARGUMENTS_MAX_BYTES:
         raise ArgumentsInvalid(f"Arguments of more than {_ARGUMENTS_MAX_BYTES:,} bytes are no check.")
     return {name: values.kept(value) for name, value in arguments.items()}
 
@@ -362,22 +362,24 @@ def granted_files(grants: Grants, since: datetime | None) -> list[str]:
     """Say which granted files the checks read, with their hashes as they are now, and which have changed since then."""
     paths = [Path(path) for path in (*grants.read, *grants.write)]
     within = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
-    found = sorted(file for file in itertools.islice(within, _FILES_LOOKED_AT) if file.is_file())
-    if not found:
+    files = sorted(file for file in itertools.islice(within, _FILES_LOOKED_AT) if file.is_file())
+    if not files:
         return []
     size = 0
-    told: list[str] = []
+    descriptions: list[str] = []
     changed: list[str] = []
-    for file in found:
+    for file in files:
         with contextlib.suppress(OSError):  # it has gone meanwhile, or is not this user's to read
             state = file.stat()
             if since is not None and state.st_mtime > since.timestamp():
                 changed.append(file.name)
             size += state.st_size
-            if len(told) < _FILES_MAX and size <= _FILES_MAX_BYTES:
-                told.append(f"{file.name} (SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()[:12]}…)")
-    more = len(found) - len(told)
-    names = ", ".join([*told, *([f"{more} more"] if more else [])])
+            if len(descriptions) < _FILES_MAX and size <= _FILES_MAX_BYTES:
+                descriptions.append(
+                    f"{file.name} (SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()[:12]}…)"
+                )
+    more = len(files) - len(descriptions)
+    names = ", ".join([*descriptions, *([f"{more} more"] if more else [])])
     later = f" Changed since the failure: {', '.join(changed[:_FILES_MAX])}." if changed else ""
     return [f"Granted files as they are now: {names}.{later}"]
 

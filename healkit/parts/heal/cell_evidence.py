@@ -137,7 +137,9 @@ def measured(
     evidence = [Evidence() for _ in codes]
     if not trials:
         return evidence
-    run = Trials(recorder, given.config).run([one for *_, one in trials], None, None, read=given.fixture.read)
+    run = Trials(recorder, given.config).run(
+        [trial for *_, trial in trials], None, None, read=given.fixture.read
+    )
     results = background.loop.wait_for(run)
     for (number, read, _), result in zip(trials, results, strict=True):
         if result.failure is None:
@@ -186,18 +188,18 @@ def misspelt_where_made(cell: FailingCell) -> tuple[str, CellRun, str] | None:
     trees = [read_cell(text).tree for text in (*following, *(run.source for run in ran))]
     read = {name for tree in trees if tree is not None for name in read_names(tree)}
     for run in reversed(ran):
-        own = dataflow_of(cell.run.source).bound.keys()
-        for given in dataflow_of(run.source).bound.keys() - read - own - {wanted}:
-            text = re.sub(rf"(?<![\w.]){re.escape(given)}(?!\w)", wanted, run.source)
-            near = is_misspelling(wanted, given) or _has_words_of(wanted, given)
-            if near and given in cell.namespace and wanted in dataflow_of(text).bound:
-                return given, run, text
+        bound_here = dataflow_of(cell.run.source).bound.keys()
+        for spelling in dataflow_of(run.source).bound.keys() - read - bound_here - {wanted}:
+            text = re.sub(rf"(?<![\w.]){re.escape(spelling)}(?!\w)", wanted, run.source)
+            near = is_misspelling(wanted, spelling) or _has_words_of(wanted, spelling)
+            if near and spelling in cell.namespace and wanted in dataflow_of(text).bound:
+                return spelling, run, text
     return None
 
 
 def renamed_where_made(cell: FailingCell, program: CellProgram, given: str, run: CellRun, text: str) -> Patch:
     """Return the program with the text of a cell above in which the name is the one that this cell misses."""
-    segment, lines = next(one for one in program.segments if one.run is run), program.code.split("\n")
+    segment, lines = next(part for part in program.segments if part.run is run), program.code.split("\n")
     lines[segment.start - 1 : segment.start - 1 + segment.count] = text.split("\n")
     near = is_misspelling(cell.run.missing, given)
     return Patch(
@@ -238,17 +240,19 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
                 if name not in wanted.intersection(free_names(text)):
                     continue
                 start = source.span(statement)[0]
-                made = re.match(r"\w+\s*=\s*", source.text[start:])
+                assignment = re.match(r"\w+\s*=\s*", source.text[start:])
                 ends = line + (statement.end_lineno or 0) - statement.lineno
                 rest = "\n".join(segment.run.source.split("\n")[ends:])
                 later = [run.source for run in cell.history if (run.count or 0) > (segment.run.count or 0)]
-                others = [rest, *later, *(text for text, _ in cell.below if text != cell.run.source)]
-                now, own = program.given.get(name), cell.run.source
-                often = hasattr(now, "columns") or len(re.findall(rf"\b{name}\b", own)) > 1
-                others += [own] if often and not _DROPS_ONE.fullmatch(text) else []
-                unsure = now is not None and any(_reads_all(one, name) for one in others)
+                readers = [rest, *later, *(text for text, _ in cell.below if text != cell.run.source)]
+                now, cell_source = program.given.get(name), cell.run.source
+                often = hasattr(now, "columns") or len(re.findall(rf"\b{name}\b", cell_source)) > 1
+                readers += [cell_source] if often and not _DROPS_ONE.fullmatch(text) else []
+                unsure = now is not None and any(_reads_all(reader, name) for reader in readers)
                 yield Patch(
-                    code=apply_edits(source.text, [Edit(start, start + made.end(), "")]) if made else "",
+                    code=apply_edits(source.text, [Edit(start, start + assignment.end(), "")])
+                    if assignment
+                    else "",
                     advisor="rules",
                     author="rule",
                     reason=f"This cell needs what `{name}` was before line {statement.lineno}.",
@@ -271,14 +275,14 @@ def watched_code(before: str, after: str) -> str | None:
         old, new = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    known = {ast.dump(node) for node in ast.walk(old) if isinstance(node, ast.expr)}
+    expressions = {ast.dump(node) for node in ast.walk(old) if isinstance(node, ast.expr)}
     statements = {ast.dump(node) for node in ast.walk(old) if isinstance(node, ast.stmt)}
     changed = [
         node
         for node in ast.walk(new)
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and ast.dump(node) not in statements
     ]
-    watcher = _Watcher(known)
+    watcher = _Watcher(expressions)
     for statement in changed:
         watcher.visit(statement)
     if not watcher.results or not watcher.operands:
@@ -330,8 +334,8 @@ def is_refuted(evidence: Evidence, following: Below, cell: FailingCell) -> bool:
     if not evidence.stops or evidence.ran_on >= len(following.texts):
         return False
     text = following.texts[evidence.ran_on]
-    made = dataflow_of(cell.run.source)
-    return bool((made.bound.keys() | made.mutated) & set(free_names(text)))
+    dataflow = dataflow_of(cell.run.source)
+    return bool((dataflow.bound.keys() | dataflow.mutated) & set(free_names(text)))
 
 
 def sentences(evidence: Evidence, following: Below, *, refuted: bool) -> Iterator[str]:

@@ -215,9 +215,9 @@ class CellHealing:
 
     def _heal(self) -> CellReport:
         if self._has_nothing_to_try():
-            found = self._above()
-            if found.fixes or found.readings:
-                return self._proposed(found)
+            weighed = self._above()
+            if weighed.fixes or weighed.readings:
+                return self._proposed(weighed)
             return self._not_cured("No fix found. Edits tried: 0.")
         ready = self._ready(self._cell.run)
         if isinstance(ready, str):
@@ -233,27 +233,31 @@ class CellHealing:
             return self._untried(ready.program, f"In a worker it fails in another way ({result.failure}).")
         report = self._healing(ready.given, result)
         self._note(ready.program)
-        found = self._weighed(ready.program, ready.given, list(self._edits(ready.program, report.attempts)))
-        if not found.fixes and not found.readings:
+        weighed = self._weighed(ready.program, ready.given, list(self._edits(ready.program, report.attempts)))
+        if not weighed.fixes and not weighed.readings:
             further = self._further(ready, report.attempts)
-            found = dataclasses.replace(found, fixes=further)
-        if not found.fixes or misspelt_where_made(self._cell) is not None:
-            known_not = [one for one in report.attempts if not one.plausible and not ready.program.made_again]
-            tried = (edited_cell(ready.program, one.patch.code) for one in known_not)
+            weighed = dataclasses.replace(weighed, fixes=further)
+        if not weighed.fixes or misspelt_where_made(self._cell) is not None:
+            known_not = [
+                attempt
+                for attempt in report.attempts
+                if not attempt.plausible and not ready.program.made_again
+            ]
+            tried = (edited_cell(ready.program, attempt.patch.code) for attempt in known_not)
             above = self._above({edited[1] for edited in tried if edited is not None})
-            known = {fix.code for fix in (*above.fixes, *above.readings)}
-            others = [fix for fix in (*found.fixes, *found.readings) if fix.code not in known]
-            if above.fixes or not found.fixes:
-                found = _Weighed(above.fixes, [*above.readings, *others], found.not_fixes)
-        if found.fixes or found.readings:
-            return self._proposed(found, report=report)
+            codes_above = {fix.code for fix in (*above.fixes, *above.readings)}
+            remaining = [fix for fix in (*weighed.fixes, *weighed.readings) if fix.code not in codes_above]
+            if above.fixes or not weighed.fixes:
+                weighed = _Weighed(above.fixes, [*above.readings, *remaining], weighed.not_fixes)
+        if weighed.fixes or weighed.readings:
+            return self._proposed(weighed, report=report)
         notes = [note for note in report.notes if note not in self._notes]
         self._notes += notes
         reason = report.reason
         if report.outcome in ("not_cured", "shown"):
-            reason = "No fix found." if not found.not_fixes else "No safe fix found."
+            reason = "No fix found." if not weighed.not_fixes else "No safe fix found."
             reason += f" Edits tried: {report.candidates_tried:,}."
-        return self._not_cured(reason, not_fixes=tuple(found.not_fixes), report=report)
+        return self._not_cured(reason, not_fixes=tuple(weighed.not_fixes), report=report)
 
     def _not_cured(self, reason: str, **more: Any) -> CellReport:
         if self._advisors is None and "search" not in self._asked():
@@ -262,7 +266,7 @@ class CellHealing:
 
     def _has_nothing_to_try(self) -> bool:
         """Return whether only rules are asked and they know no edit, which takes no worker to find out."""
-        if any(one.name != "rules" for one in advisors_for(self._asked(), self._hk.config)[0]):
+        if any(advisor.name != "rules" for advisor in advisors_for(self._asked(), self._hk.config)[0]):
             return False
         program = self._program_of(self._cell.run)
         if program is None or program.why_not:
@@ -289,31 +293,31 @@ class CellHealing:
 
     def _further(self, ready: _Ready, attempts: Sequence[Attempt], round_: int = 1) -> list[CellFix]:
         """Heal what fails next, where an edit gets the cell past the line that failed: it may have two mistakes."""
-        told, given = ready.base.result.failure, ready.given
+        base_failure, cell_case = ready.base.result.failure, ready.given
         for attempt in attempts:
             result = next(iter(attempt.results), None)
             rule = attempt.patch.author == "rule" and not attempt.patch.guard
-            if not rule or result is None or result.outcome != "raised" or result.failure == told:
+            if not rule or result is None or result.outcome != "raised" or result.failure == base_failure:
                 continue
-            failure = self._failure_of(given, attempt.patch.code)
-            was = given.case.failure.tool_frame if given.case.failure is not None else None
+            failure = self._failure_of(cell_case, attempt.patch.code)
+            was = cell_case.case.failure.tool_frame if cell_case.case.failure is not None else None
             now = failure.tool_frame if failure is not None else None
             if failure is None or was is None or now is None or now.lineno <= was.lineno:
                 continue
             code = attempt.patch.code
-            entry = dataclasses.replace(given.case.entry, code=code, code_hash=code_hash(code))
-            case = dataclasses.replace(given.case, entry=entry, failure=failure, base=())
-            next_ = _Ready(ready.program, dataclasses.replace(given, case=case), Observed(result=result))
+            entry = dataclasses.replace(cell_case.case.entry, code=code, code_hash=code_hash(code))
+            case = dataclasses.replace(cell_case.case, entry=entry, failure=failure, base=())
+            next_ = _Ready(ready.program, dataclasses.replace(cell_case, case=case), Observed(result=result))
             report = self._healing(next_.given, result)
-            whole = dataclasses.replace(given, case=dataclasses.replace(case, base=()))
+            whole = dataclasses.replace(cell_case, case=dataclasses.replace(case, base=()))
             edits = list(self._edits(ready.program, report.attempts))
-            found = self._weighed(ready.program, whole, edits).fixes
-            if not found and round_ < _ROUNDS_MAX:
-                found = self._further(next_, report.attempts, round_ + 1)
+            fixes = self._weighed(ready.program, whole, edits).fixes
+            if not fixes and round_ < _ROUNDS_MAX:
+                fixes = self._further(next_, report.attempts, round_ + 1)
             reason = _in_cell(ready.program, attempt.patch.reason)
             if not may_be_a_fix(attempt.patch.kind or "restructures"):
                 continue
-            return [dataclasses.replace(fix, reason=f"{reason} {fix.reason}") for fix in found]
+            return [dataclasses.replace(fix, reason=f"{reason} {fix.reason}") for fix in fixes]
         return []
 
     def _above(self, tried: Collection[str] = ()) -> _Weighed:
@@ -328,15 +332,15 @@ class CellHealing:
         program = self._program_of(cell.run, above=above) if above else None
         if program is None or next(self._edits_above(program, tried), None) is None:
             return _Weighed()
-        found = self._program(cell.run, (), above)
-        if isinstance(found, str):
+        prepared = self._program(cell.run, (), above)
+        if isinstance(prepared, str):
             return _Weighed()
-        program, size = found
-        given = self._case(program, size)
+        program, size = prepared
+        cell_case = self._case(program, size)
         edits = list(itertools.islice(self._edits_above(program, tried), 2 * _ABOVE_MAX))
         names = [name for name in free_names(cell.run.source) if name in program.given]
         codes = [program.code, *(patch.code for patch, _ in edits)]
-        base, *results = self._run(given, codes, call=_FORMS.format(names=names))
+        base, *results = self._run(cell_case, codes, call=_FORMS.format(names=names))
         if base.failure is None or base.failure.ename != cell.failure.ename:
             return _Weighed()
         ran = []
@@ -346,14 +350,14 @@ class CellHealing:
             changed = all(formed.get(name) != snapshot_file.form_of(program.given[name]) for name in freed)
             if result.failure is None and changed:
                 ran.append((patch, dataclasses.replace(fix, gave=str(gave), verdict="unproven")))
-        return self._weighed(program, given, ran)
+        return self._weighed(program, cell_case, ran)
 
     def _edits_above(self, program: CellProgram, tried: Collection[str]) -> Iterator[_Edit]:
         """Yield edits of a program with the cells above; none that was tried without them."""
         rules = itertools.islice(RulesAdvisor().propose(self._case_of(program)), _ABOVE_MAX)
         misspelt = misspelt_where_made(self._cell)
-        made = [] if misspelt is None else [renamed_where_made(self._cell, program, *misspelt)]
-        for patch in (*made, *rules, *overwritten(self._cell, program)):
+        renames = [] if misspelt is None else [renamed_where_made(self._cell, program, *misspelt)]
+        for patch in (*renames, *rules, *overwritten(self._cell, program)):
             fix = None if patch.guard else self._fix(program, patch, ran=True)
             if fix is not None and fix.code not in tried:
                 yield patch, fix
@@ -387,21 +391,23 @@ class CellHealing:
         """Make a cell ready and run it as it is; return why that is not possible, in a sentence."""
         left_out: list[int] = []
         while True:
-            found = self._program(run, left_out)
-            if isinstance(found, str):
-                return found
-            program, size = found
-            given = self._case(program, size)
-            base = self._base(given)
+            prepared = self._program(run, left_out)
+            if isinstance(prepared, str):
+                return prepared
+            program, size = prepared
+            cell_case = self._case(program, size)
+            base = self._base(cell_case)
             if run is not self._cell.run:  # a reading of it, which may fail as it likes
-                return _Ready(program, given, base)
-            other = base.result.failure and not base.result.failure.startswith(self._cell.failure.ename)
+                return _Ready(program, cell_case, base)
+            is_different = base.result.failure and not base.result.failure.startswith(
+                self._cell.failure.ename
+            )
             place = program.cell_at(base.failed_lines[0]) if base.failed_lines else None
-            if not other or place is None or len(left_out) >= _LEFT_OUT_MAX or place[1] in left_out:
-                return _Ready(program, given, base)
+            if not is_different or place is None or len(left_out) >= _LEFT_OUT_MAX or place[1] in left_out:
+                return _Ready(program, cell_case, base)
             segment, line = place
             if segment is not program.segments[-1] or line == run.failed_line:
-                return _Ready(program, given, base)
+                return _Ready(program, cell_case, base)
             left_out.append(line)
 
     def _program_of(self, run: CellRun, **more: Any) -> CellProgram | None:
@@ -447,9 +453,9 @@ class CellHealing:
         """Run the cell as it is."""
         limit_s = min(_BASE_S, self._budget_s)
         case = given.case
-        held = Held(case.entry.ref, case.entry.code, case.checks, [limit_s], given.fixture)
+        subject = Held(case.entry.ref, case.entry.code, case.checks, [limit_s], given.fixture)
         searches = Searches(self._hk.recorder, given.config)
-        return background.loop.wait_for(searches.observe(held, watch=False))[0]
+        return background.loop.wait_for(searches.observe(subject, watch=False))[0]
 
     def _failure_in(self, program: CellProgram) -> Failure:
         """Return the failure with the places that it has in the program."""
@@ -482,16 +488,16 @@ class CellHealing:
         texts += [
             os.fspath(v) for v in program.needed.values() if isinstance(v, str | os.PathLike) and v != ""
         ]
-        found: dict[str, str] = {}
+        files: dict[str, str] = {}
         for text in dict.fromkeys(map(str, texts)):
-            if len(found) < _FILES_MAX and 0 < len(text) < 1000 and "\n" not in text and "\0" not in text:
+            if len(files) < _FILES_MAX and 0 < len(text) < 1000 and "\n" not in text and "\0" not in text:
                 path = Path(self._cell.folder, text)
                 real = path.resolve()
                 within = path.is_dir() and real.is_relative_to(Path(self._cell.folder).resolve())
                 allowed = self._cell.within is None or any(map(real.is_relative_to, self._cell.within))
                 if allowed and (path.is_file() or (within and text.strip("./"))):
-                    found[text] = str(real)
-        return found
+                    files[text] = str(real)
+        return files
 
     # The fixes.
 
@@ -518,24 +524,26 @@ class CellHealing:
         sides: dict[str, list[_Edit]] = {"fixes": [], "readings": [], "not_fixes": []}
         for patch, fix in edits:
             sides[_standing(fix.kind, fix.verdict)].append((patch, fix))
-        chosen = [one for side in sides.values() for one in side[:_FIXES_MAX]]
+        chosen = [edit for side in sides.values() for edit in side[:_FIXES_MAX]]
         following = self._below.after(program)
         left_s = self._budget_s - (time.monotonic() - self._started)
         evidence = measured(
             given, self._hk.recorder, [patch.code for patch, _ in chosen], following, self._cell.saved, left_s
         )
-        found = _Weighed()
-        for (_, fix), seen in sorted(
+        result = _Weighed()
+        for (_, fix), measurement in sorted(
             zip(chosen, evidence, strict=True), key=lambda pair: (not pair[1].gives_saved, -pair[1].ran_on)
         ):
-            refuted = is_refuted(seen, following, self._cell)
-            weighed = _with_evidence(fix, seen, tuple(sentences(seen, following, refuted=refuted)))
+            refuted = is_refuted(measurement, following, self._cell)
+            weighed = _with_evidence(
+                fix, measurement, tuple(sentences(measurement, following, refuted=refuted))
+            )
             below = {name for text, _ in self._cell.below for name in free_names(text)}
             missed = fix.cell == self._cell.label and _freed(fix) & below
-            if missed or (refuted and seen.ran_on < max(one.ran_on for one in evidence)):
+            if missed or (refuted and measurement.ran_on < max(effect.ran_on for effect in evidence)):
                 weighed = dataclasses.replace(weighed, kind=worse(weighed.kind, "assumes"))
-            getattr(found, _standing(weighed.kind, fix.verdict)).append(weighed)
-        return found
+            getattr(result, _standing(weighed.kind, fix.verdict)).append(weighed)
+        return result
 
     def _proposed(self, found: _Weighed, **more: Any) -> CellReport:
         """Report fixes, or a question where only readings were found."""
@@ -561,9 +569,11 @@ class CellHealing:
         ]
         after: list[CellRun] = []
         if prompt_of(run) != self._cell.label:
-            made = (*program.made_again.values(), *program.above)
-            later = [one for one in made if (one.count or 0) > (run.count or 0)]
-            after = sorted({one.count: one for one in later}.values(), key=lambda one: one.count or 0)
+            runs = (*program.made_again.values(), *program.above)
+            later = [cell_run for cell_run in runs if (cell_run.count or 0) > (run.count or 0)]
+            after = sorted(
+                {cell_run.count: cell_run for cell_run in later}.values(), key=lambda one: one.count or 0
+            )
             after.append(self._cell.run)
         first = self._lost(run, code) if run in program.above else []
         if first is None:
@@ -578,15 +588,23 @@ class CellHealing:
             unknown=tuple(unknown),
             cell_id=run.cell_id,
             kind=kind_of(program.code, patch.code, patch.kind),
-            then=tuple(CellPlace(prompt_of(one), one.source, one.cell_id) for one in after),
-            first=tuple(CellPlace(prompt_of(one), one.source, one.cell_id) for one in first),
+            then=tuple(
+                CellPlace(prompt_of(cell_run), cell_run.source, cell_run.cell_id) for cell_run in after
+            ),
+            first=tuple(
+                CellPlace(prompt_of(cell_run), cell_run.source, cell_run.cell_id) for cell_run in first
+            ),
         )
         return dataclasses.replace(fix, unknown=(*unknown, fix.rerun)) if fix.rerun else fix
 
     def _lost(self, run: CellRun, code: str) -> list[CellRun] | None:
         """Return the runs that made what an edited cell reads and what has been lost since; None for one unknown."""
-        place = next(at for at, one in enumerate(self._cell.history) if one is run)
-        since = {name for one in (*self._cell.history[place:], self._cell.run) for name in changed_in(one)}
+        place = next(at for at, past_run in enumerate(self._cell.history) if past_run is run)
+        since = {
+            name
+            for later_run in (*self._cell.history[place:], self._cell.run)
+            for name in changed_in(later_run)
+        }
         lost = {name: value for name, value in self._cell.namespace.items() if name in since}
         if not lost.keys() & set(free_names(code)):
             return []
@@ -600,12 +618,12 @@ class CellHealing:
         patches = (patch for patch in RulesAdvisor().propose(self._case_of(program)) if not patch.guard)
         edits = [fix for patch in patches if (fix := self._fix(program, patch, ran=False)) is not None]
         self._notes.append(why)
-        found = _Weighed()
+        weighed = _Weighed()
         for fix in edits[:_FIXES_MAX]:
-            getattr(found, _standing(fix.kind, None)).append(fix)
-        if not found.fixes and not found.readings:
+            getattr(weighed, _standing(fix.kind, None)).append(fix)
+        if not weighed.fixes and not weighed.readings:
             return self._report("not_tried", f"No fix is known, and none was looked for. {why}")
-        return self._proposed(dataclasses.replace(found, not_fixes=[]))
+        return self._proposed(dataclasses.replace(weighed, not_fixes=[]))
 
     def _reread(self) -> CellReport:
         """Report readings of a text that Python cannot read, and what they give."""
@@ -647,27 +665,34 @@ class CellHealing:
         failure = self._failure_of(ready.given, ready.given.case.entry.code)
         if failure is None:
             return []
-        given = dataclasses.replace(ready.given, case=dataclasses.replace(ready.given.case, failure=failure))
-        report = self._healing(given, ready.base.result)
+        cell_case = dataclasses.replace(
+            ready.given, case=dataclasses.replace(ready.given.case, failure=failure)
+        )
+        report = self._healing(cell_case, ready.base.result)
         edits = list(self._edits(ready.program, report.attempts))
-        found = [
-            one for one in self._weighed(ready.program, ready.given, edits).fixes if one.cell == fix.cell
+        further_fixes = [
+            further_fix
+            for further_fix in self._weighed(ready.program, ready.given, edits).fixes
+            if further_fix.cell == fix.cell
         ]
         return [
-            dataclasses.replace(one, before=fix.before, reason=f"{fix.reason} {one.reason}") for one in found
+            dataclasses.replace(further_fix, before=fix.before, reason=f"{fix.reason} {further_fix.reason}")
+            for further_fix in further_fixes
         ]
 
     # The report.
 
     def _note(self, program: CellProgram) -> None:
         """Note what was run on which values."""
-        told = [
+        descriptions = [
             f"`{name}`: {snapshot_file.described(value) or 'None'}"
             for name, value in program.needed.items()
             if re.search(rf"\b{re.escape(name)}\b", self._cell.run.source)
         ]
-        if told:
-            self._notes.append(f"Run on {', '.join(told[:5])}{', …' if len(told) > 5 else ''}.")
+        if descriptions:
+            self._notes.append(
+                f"Run on {', '.join(descriptions[:5])}{', …' if len(descriptions) > 5 else ''}."
+            )
         if program.made_again:
             names = ", ".join(f"`{name}`" for name in program.made_again)
             self._notes.append(f"Made again in the worker: {names}.")
@@ -682,16 +707,16 @@ class CellHealing:
         readings: Sequence[CellFix] = (),
         **more: Any,
     ) -> CellReport:
-        fix, others = (fixes[0], tuple(fixes[1:])) if fixes else (None, tuple(readings))
+        fix, alternatives = (fixes[0], tuple(fixes[1:])) if fixes else (None, tuple(readings))
         failure = cleaning.failure(self._cell.failure, self._cleaner)
-        refutes = outcome not in ("rerun", "not_tried") and self._refutes(fix, others)
+        refutes = outcome not in ("rerun", "not_tried") and self._refutes(fix, alternatives)
         report = CellReport(
             self._cell.label,
             outcome,
             _sentence(failure.summary if refutes else explain(failure).what),
             reason,
             fix,
-            others,
+            alternatives,
             notes=tuple(dict.fromkeys(self._notes)),
             duration_s=time.monotonic() - self._started,
             refutes=refutes,
@@ -702,11 +727,13 @@ class CellHealing:
     def _refutes(self, fix: CellFix | None, others: Sequence[CellFix]) -> bool:
         """Return whether the card names a change that is not the first edit; of a question, not among its readings."""
         change = told_change(self._cell.failure, self._cell.run.source, defined=self._cell.namespace.keys())
-        shown = others if fix is None else [fix]
+        candidates = others if fix is None else [fix]
         if change is None:
             return False
         lines = {line.strip() for line in change.lines.split("\n")}
-        return not any(lines <= {line.strip() for line in one.code.split("\n")} for one in shown)
+        return not any(
+            lines <= {line.strip() for line in candidate.code.split("\n")} for candidate in candidates
+        )
 
     @functools.cached_property
     def _cleaner(self) -> RecordCleaner:
@@ -789,8 +816,10 @@ def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
     ]
     if not changes and not head:
         return None
-    imports = [one for one in changes if one[0] == "insert" and _are_imports(after[one[3] : one[4]])]
-    edits = [one for one in changes if one not in imports]
+    imports = [
+        opcode for opcode in changes if opcode[0] == "insert" and _are_imports(after[opcode[3] : opcode[4]])
+    ]
+    edits = [opcode for opcode in changes if opcode not in imports]
     places = [_segment_of(program, first, last, [*after, ""][start]) for _, first, last, start, _ in edits]
     places = places or [program.segments[-1]]
     segment = places[0]
@@ -798,11 +827,11 @@ def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
         return None
     lines = segment.run.source.split("\n")
     for _, first, last, start, end in reversed(edits):
-        own = first - (segment.start - 1) + segment.first - 1
-        lines[own : own + last - first] = after[start:end]
+        offset = first - (segment.start - 1) + segment.first - 1
+        lines[offset : offset + last - first] = after[start:end]
     added = [
         line
-        for line in (*head, *(line for one in imports for line in after[one[3] : one[4]]))
+        for line in (*head, *(line for opcode in imports for line in after[opcode[3] : opcode[4]]))
         if line.strip()
     ]
     at = 1 if lines[0].startswith("%%") else 0
@@ -848,8 +877,8 @@ def _in_cell(program: CellProgram, reason: str) -> str:
 def _name_in(path: str, needed: Mapping[str, Any]) -> str | None:
     """Return the name whose value a path of an encoding error is in."""
     match = re.match(r"\$\[(.+?)\](?=[\[.,{]|$)|\$\.(\w+)", path)
-    told = None if match is None else (match[1] or match[2]).strip("'\"")
-    return told if told in needed else None
+    name = None if match is None else (match[1] or match[2]).strip("'\"")
+    return name if name in needed else None
 
 
 def _sentence(text: str) -> str:

@@ -87,8 +87,8 @@ class CellFix:
             return "Not run."
         if self.verdict == "silenced":
             return f"Runs, but {VERDICTS['silenced'].words}."
-        seen = f"Runs, and gives {self.gave}." if self.gave else "Runs without an error."
-        return " ".join([seen, *self.support])
+        sentence = f"Runs, and gives {self.gave}." if self.gave else "Runs without an error."
+        return " ".join([sentence, *self.support])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -53,8 +53,8 @@ class Chance:
         """Sentence with the counts."""
         runs = "recorded runs of this code" if self.on_record else "runs"
         why = f" ({self.failure})" if self.failure else ""
-        said = f"{describe(self.check)} failed in {self.failed} of {self.runs} {runs}{why}."
-        return said[:1].upper() + said[1:]
+        sentence = f"{describe(self.check)} failed in {self.failed} of {self.runs} {runs}{why}."
+        return sentence[:1].upper() + sentence[1:]
 
     @property
     def sentence(self) -> str:
@@ -75,30 +75,32 @@ class Chance:
 
 def chance_of(check: Check, results: list[CheckResult], source: str) -> Chance | None:
     """Return how often a check failed that was repeated; None where it always passed or never did."""
-    known = [result for result in results if result.outcome not in ("not_on_record", "not_run")]
-    failed = [result for result in known if result.outcome != "passed"]
-    if not failed or len(failed) == len(known):
+    decided = [result for result in results if result.outcome not in ("not_on_record", "not_run")]
+    failed = [result for result in decided if result.outcome != "passed"]
+    if not failed or len(failed) == len(decided):
         return None
-    said = next((result.failure for result in failed if result.failure), "")
-    return Chance(check, len(failed), len(known), source, said)
+    message = next((result.failure for result in failed if result.failure), "")
+    return Chance(check, len(failed), len(decided), source, message)
 
 
 def on_record(log: Log, entry: VaultEntry, check: Check) -> Chance | None:
     """Return how often a check's recorded run ended each way; None where all with this code ended one way."""
-    own = None if check.log_id is None else log.get(check.log_id)
-    if own is None or own.code_hash != entry.code_hash:
+    recorded = None if check.log_id is None else log.get(check.log_id)
+    if recorded is None or recorded.code_hash != entry.code_hash:
         return None
-    page = log.query(tool=own.tool_name, persona=own.persona, tried=False, limit=_ROWS_MAX)
+    page = log.query(tool=recorded.tool_name, persona=recorded.persona, tried=False, limit=_ROWS_MAX)
     rows: list[ExecutionLog] = [
         row
         for row in page.rows
-        if row.code_hash == own.code_hash and row.arguments == own.arguments and row.status != "RUNNING"
+        if row.code_hash == recorded.code_hash
+        and row.arguments == recorded.arguments
+        and row.status != "RUNNING"
     ]
     failed = [row for row in rows if row.status == "FAILURE"]
     if not failed or len(failed) == len(rows):
         return None
-    said = f"{failed[0].ename}: {failed[0].evalue}"
-    return Chance(check, len(failed), len(rows), failure=said, on_record=True)
+    message = f"{failed[0].ename}: {failed[0].evalue}"
+    return Chance(check, len(failed), len(rows), failure=message, on_record=True)
 
 
 def chance_in(code: str) -> str:
@@ -112,17 +114,17 @@ def chance_in(code: str) -> str:
         return ""
     names = dict(_imported(tree))
     seeded = set[str]()
-    found: list[tuple[int, str]] = []
+    sources: list[tuple[int, str]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Load):
             name = _dotted(node, names)
             if name in ("random.seed", "numpy.random.seed"):
                 seeded.add(name.rpartition(".")[0])
             elif _SOURCES.fullmatch(name):
-                found.append((node.lineno, name))
+                sources.append((node.lineno, name))
         if isinstance(node, ast.Call) and node.args and _SEEDED.fullmatch(name := _dotted(node.func, names)):
             seeded.add(name)
-    for _, name in sorted(found):
+    for _, name in sorted(sources):
         if name not in seeded and name.rpartition(".")[0] not in seeded:
             return name
     return SET_ORDER if _iterates_a_set(tree) else ""
@@ -171,8 +173,8 @@ def _iterates_a_set(tree: ast.Module) -> bool:
             elif isinstance(called, ast.Attribute) and called.attr == "pop" and not node.args:
                 yield called.value
 
-    found = (one for node in ast.walk(tree) for one in ordered(node))
-    return any(_is_set(one, frozenset(sets)) for one in found)
+    iterables = (iterable for node in ast.walk(tree) for iterable in ordered(node))
+    return any(_is_set(iterable, frozenset(sets)) for iterable in iterables)
 
 
 def _is_set(node: ast.expr, names: frozenset[str]) -> bool:

@@ -132,8 +132,11 @@ class Validator:
 
     def bare(self, checks: Sequence[Check]) -> list[CheckResult]:
         """Return what is known of checks that other code cannot be decided by: those that need the tool's grants."""
-        found = (self._lacking.get(_key(check), "") for check in checks)
-        return [CheckResult(outcome="not_on_record" if one else "not_run", failure=one) for one in found]
+        reasons = (self._lacking.get(_key(check), "") for check in checks)
+        return [
+            CheckResult(outcome="not_on_record" if reason else "not_run", failure=reason)
+            for reason in reasons
+        ]
 
     def _undecided(self, check: Check, result: CheckResult) -> CheckResult:
         lacks = self._lacking.get(_key(check))
@@ -145,12 +148,12 @@ class Validator:
         """Return the result of a call that no allowance can help: there is no such server."""
         server = missing_call(result).partition(".")[0]
         cassette = self._tape.cassette
-        known = {
+        servers = {
             *self._hk.executor.providers,
             *cassette.listed,
-            *(one.server for one in cassette.definitions),
+            *(definition.server for definition in cassette.definitions),
         }
-        if not server or server in known:
+        if not server or server in servers:
             return result
         return msgspec.structs.replace(
             result, outcome="raised", failure=f"AttributeError: mcp has no server {server!r}"
@@ -209,20 +212,20 @@ def _without_writing(result: CheckResult) -> CheckResult:
     """Return the result of a tool that may write: that it could not, in a check, is no failure of its code."""
     if result.outcome != "raised" or not result.failure.startswith(_CANNOT_WRITE):
         return result
-    said = "NotOnRecord: what the tool writes to a granted folder is not repeated"
-    return msgspec.structs.replace(result, outcome="not_on_record", failure=said)
+    message = "NotOnRecord: what the tool writes to a granted folder is not repeated"
+    return msgspec.structs.replace(result, outcome="not_on_record", failure=message)
 
 
 def missing_call(result: CheckResult) -> str:
     """Return the first call that was not on record, as `server.tool`; empty where none is named."""
-    found = re.match(r"NotOnRecord: the call of mcp\.([\w.]+) ", result.failure)
-    return found[1] if found and result.outcome == "not_on_record" else ""
+    match = re.match(r"NotOnRecord: the call of mcp\.([\w.]+) ", result.failure)
+    return match[1] if match and result.outcome == "not_on_record" else ""
 
 
 def missing_grant(result: CheckResult) -> tuple[str, str] | None:
     """Return the grant that was not named, as an option and its value: `("files", "/data/rates.txt")`."""
-    found = LACKS.search(result.failure) if result.outcome == "not_on_record" else None
-    return None if found is None else (found["option"], found["name"][1:-1])
+    match = LACKS.search(result.failure) if result.outcome == "not_on_record" else None
+    return None if match is None else (match["option"], match["name"][1:-1])
 
 
 def is_light(entry: VaultEntry) -> bool:
@@ -301,10 +304,10 @@ def result_of(check: Check, execution: Execution, duration_s: float) -> CheckRes
         outline = type_outline(execution.value)
         right = not check.known or (not check.raises and values.meets(check.expected, execution.value))
         right = right and not (is_typed(check) and is_beyond_json(outline))
-        kept = values.kept if is_exact(check) else _as_json  # what the example or the record is written in
+        convert = values.kept if is_exact(check) else _as_json  # what the example or the record is written in
         return CheckResult(
             outcome="passed" if right else "wrong",
-            value=kept(execution.value),
+            value=convert(execution.value),
             outline=outline,
             duration_s=duration_s,
             trace_id=execution.trace_id,
@@ -336,12 +339,12 @@ def why_not(
     """
     for check, result in zip(checks, results, strict=True):
         if result.outcome != "passed":
-            said = (
+            reason = (
                 _outcome_text(check, result)
                 if discreet_about is None
                 else told_apart(check, result, discreet_about)
             )
-            return f"{describe(check)}: {said}"
+            return f"{describe(check)}: {reason}"
     return ""
 
 
@@ -394,8 +397,8 @@ def told_apart(check: Check, result: CheckResult, code: str) -> str:
 def _exception_name(failure: str, code: str) -> str:
     name = failure.partition(":")[0].rpartition(".")[2]
     kind = getattr(builtins, name, None)
-    known = isinstance(kind, type) and issubclass(kind, BaseException)
-    return name if known or re.search(rf"\b{re.escape(name)}\b", code) else "an exception"
+    is_exception = isinstance(kind, type) and issubclass(kind, BaseException)
+    return name if is_exception or re.search(rf"\b{re.escape(name)}\b", code) else "an exception"
 
 
 def _is_number(value: object) -> bool:
@@ -423,7 +426,9 @@ def _size(plain: object) -> str:
 
 def describe(check: Check) -> str:
     """Describe the check in a few words: its input and its origin."""
-    given = check.told or ", ".join(f"{name}={_short(value)}" for name, value in check.arguments.items())
+    arguments_text = check.told or ", ".join(
+        f"{name}={_short(value)}" for name, value in check.arguments.items()
+    )
     words = {
         "declared": "the example",
         "answered": "your answer for",
@@ -431,7 +436,7 @@ def describe(check: Check) -> str:
         "failing": "the failing input",
     }
     some = f"{check.sampled} of " if check.sampled else ""
-    return f"{some}{words[check.origin]} ({_short_text(given, 120)})"
+    return f"{some}{words[check.origin]} ({_short_text(arguments_text, 120)})"
 
 
 def _outcome_text(check: Check, result: CheckResult) -> str:

@@ -60,5 +60,5 @@ def denied(tool_name: str, config: Config, persona: str = DEFAULT_PERSONA, clien
 
 def _matches(patterns: Iterable[str], *found: str) -> bool:
     """Return whether a pattern fits the client, the persona and the tool; parts that it leaves out fit all."""
-    asked = (["*", "*", *pattern.rsplit("/", 2)][-3:] for pattern in patterns)
-    return any(all(map(fnmatch.fnmatchcase, found, parts)) for parts in asked)
+    pattern_parts = (["*", "*", *pattern.rsplit("/", 2)][-3:] for pattern in patterns)
+    return any(all(map(fnmatch.fnmatchcase, found, parts)) for parts in pattern_parts)

@@ -94,18 +94,18 @@ class Decision:
             return self._apply(best)
         # On record before anyone is asked: no end of this process loses it.
         request = self._request(best)
-        said = None
+        answer = None
         if options.confirm is not None:
             with self._bench.off_the_clock():
-                said = options.confirm(self._shown(best))
-        if said is None:
+                answer = options.confirm(self._shown(best))
+        if answer is None:
             self._record.decided(step, request.state, request_id=request.id)
             if request.state == "pending":
                 reason = f"It is waiting for approval as request {request.id}."
                 return Ending("pending", reason, request_id=request.id)
             reason = f"The same patch was {request.state} before, as request {request.id}."
             return Ending("declined", reason, request_id=request.id)
-        if not said:
+        if not answer:
             if request.state == "pending":
                 self._hk.requests.decline(request.id, "declined when it was proposed", in_run=True)
             self._record.decided(step, "declined")
@@ -115,7 +115,9 @@ class Decision:
     def _left_to_a_person(self) -> Ending | None:
         """Leave an agent's patch that nothing speaks against as a request: it cannot name what its checks need."""
         undecided = (
-            one for one in self._case.attempts if one.verdict == "undecided" and one.patch.author == "agent"
+            undecided_attempt
+            for undecided_attempt in self._case.attempts
+            if undecided_attempt.verdict == "undecided" and undecided_attempt.patch.author == "agent"
         )
         if (attempt := next(undecided, None)) is None or self._options.dry_run:
             return None
@@ -135,29 +137,31 @@ class Decision:
         """Make the patch a revision, with the answers as examples; take it back if it fails on the execution path."""
         entry, step, vault = self._case.entry, best.step_id or "", self._hk.vault
         try:
-            kept = self._revision_of(best, request)
+            patched_entry = self._revision_of(best, request)
         except RevisionConflict as conflict:
             request = self._request(best)
             self._record.decided(step, request.state, request_id=request.id)
             self._record.error_raised(step, conflict)
             reason = f"The tool was changed meanwhile; the patch is kept as request {request.id}."
             return Ending("pending", reason, request_id=request.id)
-        self._record.decided(step, "kept", revision=kept.revision)
+        self._record.decided(step, "kept", revision=patched_entry.revision)
         for check in self._case.checks:
             if check.origin == "answered":  # in its kept form
                 right = {"raises": check.raises} if check.raises else {"result": check.expected}
                 example = {"arguments": check.arguments, **right}
                 vault.add_example(entry.tool_name, example, persona=entry.persona)
-        problem = self._problem_of(kept)
+        problem = self._problem_of(patched_entry)
         if not problem:
-            said = VERDICTS[best.verdict].words
-            return Ending("kept", f"{kept.label} is active: {said}.", kept.revision)
+            words = VERDICTS[best.verdict].words
+            return Ending("kept", f"{patched_entry.label} is active: {words}.", patched_entry.revision)
         failed = refuted(best, problem)
         if not self._record.recovering(step, problem):
             halt = self._record.run.halted
             why = "" if halt is None else f" {halt.reason}"
-            reason = f"{kept.label} fails when it runs ({problem.rstrip('.')}), and stays active.{why}"
-            return Ending("halted", reason, kept.revision, refuted=failed)
+            reason = (
+                f"{patched_entry.label} fails when it runs ({problem.rstrip('.')}), and stays active.{why}"
+            )
+            return Ending("halted", reason, patched_entry.revision, refuted=failed)
         back = vault.revert(
             entry.tool_name, entry.revision, persona=entry.persona, reason=f"rolled back: {problem}"
         )

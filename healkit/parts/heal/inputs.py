@@ -52,8 +52,8 @@ def accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
 
 def known_inputs(entry: VaultEntry, checks: Iterable[Check]) -> list[dict[str, Any]]:
     """Return the arguments of the checks; of one that is Python source, those of its call of the tool, if plain."""
-    found = (_called_with(entry, check.told) if check.call else check.arguments for check in checks)
-    return [arguments for arguments in found if arguments is not None]
+    inputs = (_called_with(entry, check.told) if check.call else check.arguments for check in checks)
+    return [arguments for arguments in inputs if arguments is not None]
 
 
 def _called_with(entry: VaultEntry, call: str) -> dict[str, Any] | None:
@@ -73,11 +73,11 @@ def _called_with(entry: VaultEntry, call: str) -> dict[str, Any] | None:
     if len(calls) != 1 or len(calls[0].args) > len(parameters):
         return None
     try:
-        given = dict(zip(parameters, map(ast.literal_eval, calls[0].args), strict=False))
-        given |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in calls[0].keywords}
+        arguments = dict(zip(parameters, map(ast.literal_eval, calls[0].args), strict=False))
+        arguments |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in calls[0].keywords}
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None  # a name, a starred argument, a calculation
-    return given if is_plain(given) and accepted(entry, given) else None
+    return arguments if is_plain(arguments) and accepted(entry, arguments) else None
 
 
 def variants(
@@ -88,52 +88,52 @@ def variants(
     numbers: those that a cell of a frame may be at.
     """
     known = list(known)
-    seen = {_key(arguments) for arguments in known}
-    found: list[dict[str, Any]] = []
+    keys = {_key(arguments) for arguments in known}
+    inputs: list[dict[str, Any]] = []
     # Two rounds: inputs one change away, then two, as long as there is room.
     sources = known
     for away in range(2):
-        made: list[dict[str, Any]] = []
+        fresh: list[dict[str, Any]] = []
         for arguments in sources:
-            for other in _changed(arguments, numbers, fills=not away):
-                key = _key(other)
-                if key not in seen:
-                    seen.add(key)
-                    made.append(other)
-            if len(found) + len(made) >= 8 * limit:
+            for variant in _changed(arguments, numbers, fills=not away):
+                key = _key(variant)
+                if key not in keys:
+                    keys.add(key)
+                    fresh.append(variant)
+            if len(inputs) + len(fresh) >= 8 * limit:
                 break
-        found += made
-        sources = made
+        inputs += fresh
+        sources = fresh
     # Last, and only as often as needed: validating an input takes longer than making one.
-    return list(itertools.islice(filter(accepts, sorted(found, key=size)), limit))
+    return list(itertools.islice(filter(accepts, sorted(inputs, key=size)), limit))
 
 
 def neighbour_files(entry: VaultEntry, known: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return inputs with another file of the same folder in the place of one that the tool may read."""
     places = [Path(path) for path in (*entry.grants.read, *entry.grants.write)]
-    found: dict[str, dict[str, Any]] = {}
+    by_key: dict[str, dict[str, Any]] = {}
     for arguments in known:
         for name, value in arguments.items():
             path = Path(value) if isinstance(value, str) and "/" in value else None
-            if path is None or not any(path == one or one in path.parents for one in places):
+            if path is None or not any(path == place or place in path.parents for place in places):
                 continue
             with contextlib.suppress(OSError, ValueError):
-                others = itertools.islice(path.parent.iterdir(), _FILES_LOOKED_AT)
-                files = sorted(one for one in others if one != path and one.is_file())
+                siblings = itertools.islice(path.parent.iterdir(), _FILES_LOOKED_AT)
+                files = sorted(sibling for sibling in siblings if sibling != path and sibling.is_file())
                 files.sort(key=lambda one: one.suffix != path.suffix)
                 for file in files[:_FILES_MAX]:
-                    found.setdefault(_key(made := {**arguments, name: str(file)}), made)
-    return list(found.values())[: 2 * _FILES_MAX]
+                    by_key.setdefault(_key(variant := {**arguments, name: str(file)}), variant)
+    return list(by_key.values())[: 2 * _FILES_MAX]
 
 
 def one_change_away(known: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield inputs that differ from a known one in one small change, from each in turn; none twice."""
-    seen = {_key(arguments) for arguments in known}
+    keys = {_key(arguments) for arguments in known}
     for row in itertools.zip_longest(*map(_changed, known)):
-        for other in row:
-            if other is not None and (key := _key(other)) not in seen:
-                seen.add(key)
-                yield other
+        for variant in row:
+            if variant is not None and (key := _key(variant)) not in keys:
+                keys.add(key)
+                yield variant
 
 
 def size(arguments: object) -> tuple[int, str]:
@@ -168,8 +168,8 @@ def _changed(value: object, numbers: tuple[float, ...] = (), *, fills: bool = Tr
         yield from _lists(value)
     elif isinstance(value, dict):
         for name, item in value.items():
-            for other in _changed(item, numbers, fills=fills):
-                yield {**value, name: other}
+            for variant in _changed(item, numbers, fills=fills):
+                yield {**value, name: variant}
 
 
 def _texts(text: str) -> Iterator[str]:
@@ -197,8 +197,8 @@ def _lists(items: list[Any]) -> Iterator[list[Any]]:
     if len(items) > 1:
         yield from (items[:1], items[::-1], [*items[1:], items[0]], [*items, items[0]])
     for at, item in enumerate(items[:4]):
-        for other in _changed(item, fills=False):
-            yield [*items[:at], other, *items[at + 1 :]]
+        for variant in _changed(item, fills=False):
+            yield [*items[:at], variant, *items[at + 1 :]]
 
 
 # Frames and arrays: the known one with fewer rows, in another order, or with one changed cell. It is small enough to be
@@ -233,11 +233,11 @@ def sample(value: Table, items_max: int) -> Table:
 
 def without_columns(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield kept arguments with one column of a frame left out."""
-    for name, kept in arguments.items():
-        known: Table = values.remade(kept) if values.has_tags(kept) else None
-        if type(known).__name__ == "DataFrame" and known.shape[1] > 1:
-            for place in range(min(known.shape[1], _COLUMNS_MAX)):
-                fewer = known.drop(columns=known.columns[place])
+    for name, value in arguments.items():
+        frame: Table = values.remade(value) if values.has_tags(value) else None
+        if type(frame).__name__ == "DataFrame" and frame.shape[1] > 1:
+            for place in range(min(frame.shape[1], _COLUMNS_MAX)):
+                fewer = frame.drop(columns=frame.columns[place])
                 yield {**arguments, name: values.kept(fewer)}
 
 
@@ -246,18 +246,18 @@ def frame_edges(kept: dict[str, Any]) -> list[Any]:
 
     Without rows it would tell little: dtypes of empty results often differ without meaning anything.
     """
-    known = values.remade(kept)
-    return [values.kept(_rows_at(known, range(1)))] if _is_known(known) and len(known) > 1 else []
+    table = values.remade(kept)
+    return [values.kept(_rows_at(table, range(1)))] if _is_known(table) and len(table) > 1 else []
 
 
 @functools.lru_cache(maxsize=64)
 def _frame_variants(text: str, numbers: tuple[float, ...]) -> tuple[Any, ...]:
-    known = values.remade(json.loads(text))
-    if not _is_known(known):
+    table = values.remade(json.loads(text))
+    if not _is_known(table):
         return ()
-    found = {json.dumps(made): made for made in map(values.kept, _changed_tables(known, numbers))}
-    found.pop(text, None)
-    return tuple(found.values())
+    by_text = {json.dumps(variant): variant for variant in map(values.kept, _changed_tables(table, numbers))}
+    by_text.pop(text, None)
+    return tuple(by_text.values())
 
 
 def _is_known(value: Table) -> bool:
@@ -285,7 +285,7 @@ def _changed_tables(known: Table, numbers: tuple[float, ...]) -> Iterator[Table]
             yield _rows_at(known, places[:size])
             yield _rows_at(known, places[-size:])
     for place in places[:_ROWS_MAX] if count > 1 else ():
-        yield _rows_at(known, [one for one in places if one != place])
+        yield _rows_at(known, [row for row in places if row != place])
     if count:
         yield _rows_at(known, reversed(places))
         yield _rows_at(known, [*places, 0])
@@ -311,8 +311,8 @@ def _other_cells(column: Table, numbers: tuple[float, ...]) -> Iterator[tuple[in
     kind = getattr(column.dtype, "kind", "O")
     has_missing = hasattr(column, "isna") and bool(column.isna().any())
     for row, item in enumerate(items):
-        for other in (*items[:row], *items[row + 1 :]):
-            yield row, other
+        for replacement in (*items[:row], *items[row + 1 :]):
+            yield row, replacement
         if kind in "if":
             yield from ((row, item + 1), (row, -item), (row, item * 0))
             if row == 0:
@@ -323,13 +323,13 @@ def _other_cells(column: Table, numbers: tuple[float, ...]) -> Iterator[tuple[in
 
 def _with_cell(known: Table, column: int | None, row: int, value: object) -> Iterator[Table]:
     """Yield a copy with that cell changed; nothing where the dtype does not hold the value."""
-    made = known.copy()
+    changed_table = known.copy()
     with contextlib.suppress(Exception):  # pandas raises errors of many kinds, some of its own
-        if hasattr(made, "iloc"):
-            made.iloc[row if column is None else (row, column)] = value
+        if hasattr(changed_table, "iloc"):
+            changed_table.iloc[row if column is None else (row, column)] = value
         else:
-            made[row] = value
-        yield made
+            changed_table[row] = value
+        yield changed_table
 
 
 # Inputs near those of the checks, on which patches are compared. What is right there is not known; it counts on how
@@ -340,40 +340,40 @@ _NEARBY_MAX = 14
 
 def nearby(checks: Sequence[Check], most: int = _NEARBY_MAX) -> list[Check]:
     """Return checks without an expected value, each near one of the given in turn; all different and new."""
-    given = {_check_key(check) for check in checks}
+    keys = {_check_key(check) for check in checks}
     sources = [_near_one(check, random.Random(position)) for position, check in enumerate(checks)]  # noqa: S311 - no secret
-    found: list[Check] = []
+    probes: list[Check] = []
     for _ in range(6):
         for source in sources:
             for check in source:
-                if (key := _check_key(check)) not in given:
-                    given.add(key)
-                    found.append(check)
+                if (key := _check_key(check)) not in keys:
+                    keys.add(key)
+                    probes.append(check)
                     break
-            if len(found) >= most:
-                return found
-    return found
+            if len(probes) >= most:
+                return probes
+    return probes
 
 
 def edges(checks: Sequence[Check], most: int) -> list[Check]:
     """Return checks without an expected value at edges of the given arguments: empty, one element, zero."""
-    given = {_check_key(check) for check in checks}
-    found: list[Check] = []
+    keys = {_check_key(check) for check in checks}
+    probes: list[Check] = []
     for check in checks:
         for name, value in check.arguments.items():
             for edge in _edges_of(value):
-                made = Check(origin="passing", arguments={**check.arguments, name: edge})
-                if (key := _check_key(made)) not in given:
-                    given.add(key)
-                    found.append(made)
+                probe = Check(origin="passing", arguments={**check.arguments, name: edge})
+                if (key := _check_key(probe)) not in keys:
+                    keys.add(key)
+                    probes.append(probe)
         if check.call and not check.shown:
-            for made in _edge_calls(check.call):
-                if (key := _check_key(made)) not in given:
-                    given.add(key)
-                    found.append(made)
-        if len(found) >= most:
+            for probe in _edge_calls(check.call):
+                if (key := _check_key(probe)) not in keys:
+                    keys.add(key)
+                    probes.append(probe)
+        if len(probes) >= most:
             break
-    return found[:most]
+    return probes[:most]
 
 
 def _edges_of(value: object) -> list[object]:
@@ -397,11 +397,11 @@ def _edge_calls(call: str) -> Iterator[Check]:
     last = tree.body[-1] if tree.body else None
     for node in ast.walk(last) if last is not None else ():
         if isinstance(node, ast.List) and node.elts:
-            kept, node.elts = node.elts, []
+            elements, node.elts = node.elts, []
             yield Check(origin="passing", call=ast.unparse(tree))
-            node.elts = kept[:1]
+            node.elts = elements[:1]
             yield Check(origin="passing", call=ast.unparse(tree))
-            node.elts = kept
+            node.elts = elements
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
             text, node.value = node.value, ""
             yield Check(origin="passing", call=ast.unparse(tree))
@@ -428,7 +428,7 @@ def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[s
     """Return the arguments with one of them changed; a scalar often to one found in the others."""
     name = chance.choice(sorted(arguments))
     value = arguments[name]
-    of_its_type = [one for one in scalars(arguments) if type(one) is type(value) and one != value]
+    of_its_type = [scalar for scalar in scalars(arguments) if type(scalar) is type(value) and scalar != value]
     if of_its_type and chance.random() < 0.5:
         return {**arguments, name: chance.choice(of_its_type)}
     if value in ([], "", {}):
@@ -464,7 +464,7 @@ def _other_value(value: object, chance: random.Random) -> Any:
     if isinstance(value, dict) and value:
         key = chance.choice(sorted(value, key=str))
         if chance.random() < 0.25:
-            return {one: inside for one, inside in value.items() if one != key}
+            return {name: inside for name, inside in value.items() if name != key}
         return {**value, key: _other_value(value[key], chance)}
     return value
 
@@ -520,9 +520,9 @@ def _other_call(call: str, chance: random.Random) -> str | None:
     node = chance.choice([node for node in places if type(node).__name__ == kind])
     if isinstance(node, ast.Constant):
         of_its_type = [
-            one.value
-            for one in _places(tree, [])
-            if isinstance(one, ast.Constant) and type(one.value) is type(node.value)
+            constant.value
+            for constant in _places(tree, [])
+            if isinstance(constant, ast.Constant) and type(constant.value) is type(node.value)
         ]
         # A value that is searched for is often an element of the collection.
         node.value = (

@@ -138,7 +138,11 @@ class Healing:
             recalled = FixMemory(hk.database).recall(self._only)
             self._case = dataclasses.replace(self._case, memory=recalled)
             if not recalled.known:  # nothing to say of it, unless it alone was asked
-                self._advisors = [one for one in self._advisors if one.name != "memory"] or self._advisors
+                self._advisors = [
+                    remaining_advisor
+                    for remaining_advisor in self._advisors
+                    if remaining_advisor.name != "memory"
+                ] or self._advisors
         self._case = dataclasses.replace(self._case, discreet=bool(options.client))
         if self._blamed is not None:
             self._notes.append(self._blamed.sentence)
@@ -150,14 +154,16 @@ class Healing:
             self._case = dataclasses.replace(self._case, entry=entry)
         self._entry = entry
         cassette = cassette_of(hk.log, self._recorded_runs(), entry, hk.executor.providers)
-        self._acting = {f"{one.server}.{one.name}" for one in cassette.definitions if one.acts}
+        self._acting = {
+            f"{definition.server}.{definition.name}" for definition in cassette.definitions if definition.acts
+        }
         self._calls = LiveCalls(options.live, cassette.live, self._acts, self._tell_call)
-        known = [f"{one.server}.{one.name}" for one in cassette.definitions]
-        live = [name for name in known if self._calls.may_make(name)]
+        call_names = [f"{definition.server}.{definition.name}" for definition in cassette.definitions]
+        live = [name for name in call_names if self._calls.may_make(name)]
         tape = Tape(msgspec.structs.replace(cassette, live=live))
         self._notes += [
             f"{name} declares effects, so no healing calls it."
-            for name in known
+            for name in call_names
             if self._acts(name) and allows(self._calls.left, name)
         ]
         self._case = dataclasses.replace(self._case, answers=tape.answers())
@@ -168,7 +174,7 @@ class Healing:
             entry, lambda name: hk.vault.lookup(name, entry.persona)
         )
         self._started = time.monotonic()
-        found = Fixture(tape.cassette, () if as_called else named, Withheld(read, named))
+        fixture = Fixture(tape.cassette, () if as_called else named, Withheld(read, named))
         #: Codes that have the tool's grants: its own, and what a person writes in an editor meanwhile.
         self._whole = whole = Fixture(tape.cassette, () if as_called else read)
         self._accepted = {} if self._is_cell or entry.draft else {entry.code: whole}
@@ -180,7 +186,7 @@ class Healing:
             self._has_tried,
             executor=options.executor,
             off_record=not entry.logged,
-            fixture=found if cell is None else cell.fixture,
+            fixture=fixture if cell is None else cell.fixture,
             accepted=self._accepted,
             reserve_s=min(_VALIDATION_S, _VALIDATION_PART * options.budget_s),
         )
@@ -224,7 +230,7 @@ class Healing:
         """Search, decide, and return the report; called once."""
         options, entry = self._options, self._entry
         mode: ExecutionMode = "dry_run" if options.dry_run else "live"
-        asked = {
+        parameters = {
             "persona": options.persona,
             "advisors": [advisor.name for advisor in self._advisors],
             "budget_s": options.budget_s,
@@ -239,7 +245,7 @@ class Healing:
             allow=glob.escape(entry.tool_name),
             policy=policy,
             mode=mode,
-            parameters=asked,
+            parameters=parameters,
             audited=audited,
         ) as run:
             self._record = HealRecord(run, policy, self._case, self._read)
@@ -281,8 +287,8 @@ class Healing:
             chance = self._reproduce()
             self._case, self._diagnosis = diagnosed_by_examples(self._case, self._diagnosis, self._hk.log)
             if chance is not None:
-                told = "It passes and fails with the same arguments."
-                self._diagnosis = dataclasses.replace(self._diagnosis, sentence=told)
+                sentence = "It passes and fails with the same arguments."
+                self._diagnosis = dataclasses.replace(self._diagnosis, sentence=sentence)
         self._record.inspected(step, self._diagnosis)
         if self._blamed is not None:
             self._say(self._blamed.sentence)
@@ -302,7 +308,9 @@ class Healing:
             return Ending("healthy", self._reproduction.healthy(case))
         outside = self._reproduction.cause_outside(case, self._diagnosis.outside)
         self._ask_advisors(outside=bool(outside))
-        if outside and not any(one.plausible and one.verdict != "silenced" for one in self._case.attempts):
+        if outside and not any(
+            attempt.plausible and attempt.verdict != "silenced" for attempt in self._case.attempts
+        ):
             self._diagnosis = dataclasses.replace(self._diagnosis, fixable=False, why_not=outside)
             self._record.inspected(step, self._diagnosis)  # once more: the checks have shown it
             return Ending("not_mendable", outside)
@@ -323,18 +331,18 @@ class Healing:
 
     def _recorded_runs(self) -> Iterator[ExecutionLog]:
         """Yield the executions whose calls answer those of checks: those that are checks, then other recent ones."""
-        log, own = self._hk.log, [check.log_id for check in self._case.checks] + [self._log_id]
+        log, log_ids = self._hk.log, [check.log_id for check in self._case.checks] + [self._log_id]
         if self._blamed is not None:
             yield from self._blamed.callers
         if "mcp" not in self._entry.code:
             return
-        known = list(dict.fromkeys(log_id for log_id in own if log_id is not None))
-        yield from filter(None, map(log.get, known))
+        distinct_ids = list(dict.fromkeys(log_id for log_id in log_ids if log_id is not None))
+        yield from filter(None, map(log.get, distinct_ids))
         entry = self._entry
-        others = log.query(
+        recent_rows = log.query(
             tool=entry.tool_name, persona=self._only or entry.persona, tried=False, limit=_RUNS_MAX
         ).rows
-        yield from (row for row in others if row.id not in known and row.status != "RUNNING")
+        yield from (row for row in recent_rows if row.id not in distinct_ids and row.status != "RUNNING")
 
     def _reproduce(self) -> Ending | None:
         """Run the code as it is; return the ending where chance alone decides."""
@@ -379,9 +387,9 @@ class Healing:
         """Report and record that an advisor failed; its patches until then still count."""
         if not isinstance(error, HealkitError):
             _log.debug("the advisor %s raised %s", name, type(error).__name__, exc_info=error)
-            said = f"{type(error).__name__}: {' '.join(str(error).split())[:_SAID_CHARS]}".rstrip(": ")
+            message = f"{type(error).__name__}: {' '.join(str(error).split())[:_SAID_CHARS]}".rstrip(": ")
             error = HealError(
-                f"This advisor failed with {said}.", hint="The other advisors are asked as usual."
+                f"This advisor failed with {message}.", hint="The other advisors are asked as usual."
             )
         self._notes.append(f"{name}: {error}")
         self._record.error_raised(None, error)
@@ -439,11 +447,11 @@ class Healing:
         self._keep_attempts([*case.attempts, attempt])
         self._record.validated(step, attempt, case.checks)
         why = f" ({attempt.why})" if attempt.why else ""
-        said = f"{patch.advisor}: {patch.reason} {VERDICTS[attempt.verdict].words.capitalize()}{why}."
+        sentence = f"{patch.advisor}: {patch.reason} {VERDICTS[attempt.verdict].words.capitalize()}{why}."
         if attempt.verdict == "silenced":
-            self._silenced.append(said)
+            self._silenced.append(sentence)
         else:
-            self._say(said)
+            self._say(sentence)
         return attempt
 
     def _compared_with_code(self, attempt: Attempt) -> Attempt:
@@ -524,13 +532,13 @@ class Healing:
             asked_at = time.monotonic()
             with self._bench.off_the_clock():
                 answer = ask(question)
-            said = "" if answer is None else answer.text
-            self._questions.append(Answered(question.call, choices, said or None))
-            self._record.replied(question.call, said, time.monotonic() - asked_at)
+            reply = "" if answer is None else answer.text
+            self._questions.append(Answered(question.call, choices, reply or None))
+            self._record.replied(question.call, reply, time.monotonic() - asked_at)
         if answer is None:
-            said = "" if self._case.discreet else f": {' or '.join(choices)}"
+            reply = "" if self._case.discreet else f": {' or '.join(choices)}"
             self._notes.append(
-                f"Plausible patches disagree on {question.call}{said}. None of them is known to be right."
+                f"Plausible patches disagree on {question.call}{reply}. None of them is known to be right."
             )
         return answer
 
@@ -563,9 +571,9 @@ class Healing:
             self._keep_attempts([uncompared(self._case, attempt) for attempt in self._case.attempts])
         self._say_silenced()
         for attempt in self._record.concluded(self._case.attempts):
-            found = VERDICTS[attempt.verdict].words.capitalize()
+            words = VERDICTS[attempt.verdict].words.capitalize()
             doubt = "" if self._case.discreet else f": {attempt.patch.doubt}"  # it may name what was returned
-            self._say(f"{attempt.patch.advisor}: {attempt.patch.reason} {found}{doubt}")
+            self._say(f"{attempt.patch.advisor}: {attempt.patch.reason} {words}{doubt}")
         self._keep_attempts(self._ranked())
 
     def _decision(self) -> Decision:
@@ -595,7 +603,9 @@ class Healing:
             outcome=ending.outcome,
             reason=ending.reason,
             diagnosis=self._diagnosis.sentence,
-            attempts=tuple(best if best and one.number == best.number else one for one in case.attempts),
+            attempts=tuple(
+                best if best and original.number == best.number else original for original in case.attempts
+            ),
             best=best,
             checks=case.checks,
             duration_s=time.monotonic() - self._started,
@@ -643,24 +653,26 @@ class Healing:
 
     def _calls_note(self) -> list[str]:
         """Say how the calls of the checks were answered, for a tool that makes any."""
-        answered, made = self._validator.answered, self._validator.made
-        if not answered and not made and "mcp" not in self._entry.code:
+        answered, live_count = self._validator.answered, self._validator.made
+        if not answered and not live_count and "mcp" not in self._entry.code:
             return []
         more = " and ".join(f'"{name}:N"' for name in self._calls.refused)
         least = [f"As many live calls as were allowed were made; to allow N: live=[{more}]."] if more else []
-        return [f"{plain.count(answered, 'call')} answered from the record, {made} live.", *least]
+        return [f"{plain.count(answered, 'call')} answered from the record, {live_count} live.", *least]
 
     def _grants_note(self) -> list[str]:
         """Say which checks no patch could be decided by, for want of a grant that was not named."""
         checks, attempts = self._case.checks, self._case.attempts
-        tried = [one.results for one in attempts] or [self._validator.bare(checks)]
-        lacking = [(at, name) for row in tried for at, one in enumerate(row) if (name := missing_grant(one))]
+        tried = [attempt.results for attempt in attempts] or [self._validator.bare(checks)]
+        lacking = [
+            (at, name) for row in tried for at, result in enumerate(row) if (name := missing_grant(result))
+        ]
         if not lacking:
             return []
         many = plain.count(len({at for at, _ in lacking}), "check")
         names = " and ".join(dict.fromkeys(self._as_granted(*name) for _, name in lacking))
-        said = f"{many} of {len(checks):,} not decided for new code, which has no grants of the tool's: allow {names}."
-        return [said]
+        lacks = "not decided for new code, which has no grants of the tool's"
+        return [f"{many} of {len(checks):,} {lacks}: allow {names}."]
 
     def _as_granted(self, option: str, name: str) -> str:
         """Return what a person has to name: of a file, the grant that it lies in."""
@@ -687,11 +699,11 @@ class Healing:
 
     def _say_silenced(self) -> None:
         """Say in one line how many patches since the last sentence only hide the error."""
-        said, self._silenced = self._silenced, []
-        if said and self._options.progress is not None:
-            advisor = said[0].partition(":")[0]
-            many = f"{advisor}: {len(said)} patches only hide the error."
-            self._options.progress(self._shown(said[0]) if len(said) == 1 else many)
+        sentences, self._silenced = self._silenced, []
+        if sentences and self._options.progress is not None:
+            advisor = sentences[0].partition(":")[0]
+            many = f"{advisor}: {len(sentences)} patches only hide the error."
+            self._options.progress(self._shown(sentences[0]) if len(sentences) == 1 else many)
 
 
 def _next(proposals: Iterator[Patch], attempt: Attempt | None) -> Patch | None:

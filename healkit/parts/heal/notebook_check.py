@@ -130,8 +130,8 @@ class NotebookCheck:
             )
         self._book = NotebookText(Path(self.path))
         self._folder = Path(self.path).resolve().parent
-        others = (os.path.realpath(os.path.expanduser(one)) for one in self.read)
-        self._read = tuple(dict.fromkeys([str(self._folder), *others]))
+        paths = (os.path.realpath(os.path.expanduser(path)) for path in self.read)
+        self._read = tuple(dict.fromkeys([str(self._folder), *paths]))
         check_grants(Grants(read=self._read))
 
     def report(self) -> NotebookReport:
@@ -158,13 +158,13 @@ class NotebookCheck:
             outcome = "stopped"
         elif all(failure.fixed for failure in failures):
             outcome = "healed" if failures else "passed"
-        held = [CellEdit(one.number, one.source, texts[one.number]) for one in cells]
+        edits = [CellEdit(book_cell.number, book_cell.source, texts[book_cell.number]) for book_cell in cells]
         return NotebookReport(
             path=str(self.path),
             outcome=outcome,
             cells=runs[-1].cells,
             failures=tuple(failures),
-            edits=tuple(one for one in held if one.before != one.code),
+            edits=tuple(cell_edit for cell_edit in edits if cell_edit.before != cell_edit.code),
             remarks=order_remarks(cells),
             duration_s=time.monotonic() - started,
         )
@@ -197,9 +197,11 @@ class NotebookCheck:
                     break
             else:
                 return _Run(tuple(done))
-        sent = {number: one.source for number, one in enumerate(cells[:prompt], 1)}
-        found = await off_loop(cell_export.read, exchange, sent, NotebookFile(tuple(cells)), self._read)
-        exported = found if found is not None and found.run.count == prompt else None
+        sent = {number: sent_cell.source for number, sent_cell in enumerate(cells[:prompt], 1)}
+        failing_cell = await off_loop(
+            cell_export.read, exchange, sent, NotebookFile(tuple(cells)), self._read
+        )
+        exported = failing_cell if failing_cell is not None and failing_cell.run.count == prompt else None
         return _Run(tuple(done), cell, self._failed(reply, exported), exported)
 
     def _failed(self, reply: Mapping[str, Any], exported: FailingCell | None) -> Failure:
@@ -240,30 +242,32 @@ class NotebookCheck:
             record.text(cell.source)
         failure = cleaning.failure(failure, record)
         prompt = next(cell.prompt or 0 for cell in run.cells if cell.state == "failed")
-        own = (frame.lineno for frame in failure.frames if frame.filename == f"<In [{prompt}]>")
-        line = (run.exported.run.failed_line if run.exported is not None else None) or next(own, 0)
+        line_numbers = (frame.lineno for frame in failure.frames if frame.filename == f"<In [{prompt}]>")
+        line = (run.exported.run.failed_line if run.exported is not None else None) or next(line_numbers, 0)
         line = min(max(line, 0), run.cell.source.count("\n") + 1)
         level = self.hk.config.explain
         advice = run.exported.advice if run.exported is not None else None
         if failure.code != "TOOL_EXCEPTION":
-            told = f"{failure.evalue[:1].upper()}{failure.evalue[1:]}."
+            explanation = f"{failure.evalue[:1].upper()}{failure.evalue[1:]}."
         elif advice is not None and advice.kind != "near" and level != "off":
-            told = advice.sentence
+            explanation = advice.sentence
         else:
             refused = level != "off" and _REFUSED.search(failure.evalue)  # its fixes are those of a tool
             limited = explain(failure).of_cell().at("what" if refused else level)
-            told = replace(limited, where="", why="", linked=()).in_one_line + (_LIMITS if refused else "")
+            explanation = replace(limited, where="", why="", linked=()).in_one_line + (
+                _LIMITS if refused else ""
+            )
         place = self._book.line_of(run.cell.number, line)
-        found = NotebookFailure(run.cell.number, prompt, line, place, failure, told, report)
-        return cleaning.report(found, record)
+        notebook_failure = NotebookFailure(run.cell.number, prompt, line, place, failure, explanation, report)
+        return cleaning.report(notebook_failure, record)
 
     def _edit(self, run: _Run, texts: Mapping[int, str], report: CellReportData | None) -> dict[int, str]:
         """Return the new text that a healing proposes, by the number of its cell."""
         fix = report.fix if report is not None else None
         if fix is None or fix.verdict == "silenced":
             return {}
-        found = (cell.number for cell in run.cells if fix.cell == f"In [{cell.prompt}]")
-        return {number: fix.code for number in found if texts[number] == fix.before}
+        numbers = (cell.number for cell in run.cells if fix.cell == f"In [{cell.prompt}]")
+        return {number: fix.code for number in numbers if texts[number] == fix.before}
 
     def _tell(self, sentence: str) -> None:
         if self.progress is not None:

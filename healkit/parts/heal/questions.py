@@ -81,8 +81,8 @@ class Choice:
         """Text on screen: JSON, or `raises ValueError`."""
         if self.raises:
             return f"raises {self.raises}"
-        kept = values.kept(self.value)
-        return values.text_of(kept) if values.has_tags(kept) else json.dumps(kept, ensure_ascii=False)
+        stored = values.kept(self.value)
+        return values.text_of(stored) if values.has_tags(stored) else json.dumps(stored, ensure_ascii=False)
 
     @property
     def lines(self) -> str:
@@ -109,10 +109,12 @@ def question_on(case: Case, plausible: Sequence[Attempt], bench: Workbench, numb
     accepts = functools.partial(accepted, case.entry)
     inputs = variants(known_inputs(case.entry, case.checks), accepts, _INPUTS_MAX, _limits(codes))
     near = (
-        one.arguments for one in nearby(case.checks, _NEAR_MAX) if not one.call and accepts(one.arguments)
+        check.arguments
+        for check in nearby(case.checks, _NEAR_MAX)
+        if not check.call and accepts(check.arguments)
     )
     files = neighbour_files(case.entry, known_inputs(case.entry, case.checks))
-    inputs = [*files, *inputs, *sorted((one for one in near if one not in inputs), key=size)]
+    inputs = [*files, *inputs, *sorted((variant for variant in near if variant not in inputs), key=size)]
     limit_s = _limit_s(case.base)
     probes = [Check(origin="answered", arguments=arguments) for arguments in inputs]
     if len(codes) < 2 or not probes:
@@ -121,8 +123,8 @@ def question_on(case: Case, plausible: Sequence[Attempt], bench: Workbench, numb
         rows = bench.run(codes, [probe], limit_s=_SHOWN_TIMES * limit_s)
         choices = _choices([row[0] for row in rows])
         if len({choice.lines for choice in choices}) > 1:  # a person has to see the difference
-            shown, choices = _with_fewer_columns(codes, probe, choices, accepts, bench, limit_s)
-            return Question(case.entry.label, values.remade(shown.arguments), choices, number)
+            narrowed, choices = _with_fewer_columns(codes, probe, choices, accepts, bench, limit_s)
+            return Question(case.entry.label, values.remade(narrowed.arguments), choices, number)
     return None
 
 
@@ -135,14 +137,14 @@ def _limit_s(base: Sequence[CheckResult]) -> float:
 
 def _limits(codes: Sequence[str]) -> tuple[float, ...]:
     """Return the numbers that the codes compare with: patches often differ only there."""
-    found: dict[float, None] = {}
+    limits: dict[float, None] = {}
     for code in codes:
         for node in ast.walk(ast.parse(code)):
             parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
             for part in parts:
                 if isinstance(part, ast.Constant) and type(part.value) in (int, float):
-                    found[part.value] = None  # type: ignore[index]  # a number, as the line above says
-    return tuple(found)[:_LIMITS_MAX]
+                    limits[part.value] = None  # type: ignore[index]  # a number, as the line above says
+    return tuple(limits)[:_LIMITS_MAX]
 
 
 def _with_fewer_columns(
@@ -156,12 +158,14 @@ def _with_fewer_columns(
     """Return the probe without the columns that no patch reads; the patches still differ on the rest."""
     raised = sum(bool(choice.raises) for choice in choices)
     place = 0
-    while place < len(fewer := [one for one in without_columns(probe.arguments) if accepts(one)]):
+    while place < len(
+        fewer := [arguments for arguments in without_columns(probe.arguments) if accepts(arguments)]
+    ):
         smaller = Check(origin="answered", arguments=fewer[place])
         rows = bench.run(codes, [smaller], limit_s=_SHOWN_TIMES * limit_s)
-        found = _choices([row[0] for row in rows])
-        if len(found) == len(choices) and sum(bool(choice.raises) for choice in found) == raised:
-            probe, choices = smaller, found
+        new_choices = _choices([row[0] for row in rows])
+        if len(new_choices) == len(choices) and sum(bool(choice.raises) for choice in new_choices) == raised:
+            probe, choices = smaller, new_choices
         else:
             place += 1
     return probe, choices
@@ -215,18 +219,20 @@ def answer_of(question: Question, said: str) -> Answer | None:
 
 def _choices(results: Sequence[CheckResult]) -> tuple[Choice, ...]:
     """Return the patches' results on one input, most common first; a patch that hangs or dies gives no choice."""
-    found: list[Choice] = []
+    choices: list[Choice] = []
     for result in results:
         if result.outcome in ("timeout", "died", "not_run"):
             continue
-        one = Choice(values.remade(result.value), result.failure.partition(":")[0] if result.failure else "")
+        new_choice = Choice(
+            values.remade(result.value), result.failure.partition(":")[0] if result.failure else ""
+        )
         # By its place: two frames cannot be compared with `==`.
-        place = next((place for place, choice in enumerate(found) if _agree(choice, one)), None)
+        place = next((place for place, choice in enumerate(choices) if _agree(choice, new_choice)), None)
         if place is None:
-            found.append(one)
+            choices.append(new_choice)
         else:
-            found[place] = dataclasses.replace(found[place], patches=found[place].patches + 1)
-    return tuple(sorted(found, key=lambda choice: -choice.patches))
+            choices[place] = dataclasses.replace(choices[place], patches=choices[place].patches + 1)
+    return tuple(sorted(choices, key=lambda choice: -choice.patches))
 
 
 def _agree(one: Choice, other: Choice) -> bool:

@@ -81,10 +81,10 @@ class HealRecord:
         step = self.run.admit(entry.tool_name)
         before = self._before
         self.run.learn(self._arguments, *(failure.named if failure is not None else ()))
-        known: dict[str, Any] = {"phase": "before", "log_id": log_id, "total": len(self._case.checks)}
-        known["policy"] = self.run.policy_facts(before.state_key)
-        known |= {"view_files": self._read} if self._read else {}
-        self.run.append("observation_captured", step_id=step, before=before, metadata=known)
+        metadata: dict[str, Any] = {"phase": "before", "log_id": log_id, "total": len(self._case.checks)}
+        metadata["policy"] = self.run.policy_facts(before.state_key)
+        metadata |= {"view_files": self._read} if self._read else {}
+        self.run.append("observation_captured", step_id=step, before=before, metadata=metadata)
         pieces: list[Any] = [("state_before", _state(self._case, before)), ("code", entry.code)]
         pieces += [("arguments", self._arguments)]
         if failure is not None:
@@ -104,10 +104,10 @@ class HealRecord:
     def inspected(self, step: str, diagnosis: Diagnosis) -> None:
         """Record the diagnosis."""
         self._inspect(step, {"kind": "diagnosis"})
-        found = {"kind": diagnosis.kind, "line": diagnosis.line, "sentence": diagnosis.sentence}
-        report = {**found, "function": diagnosis.function, "why_not": diagnosis.why_not}
+        result = {"kind": diagnosis.kind, "line": diagnosis.line, "sentence": diagnosis.sentence}
+        report = {**result, "function": diagnosis.function, "why_not": diagnosis.why_not}
         finding = "fixable" if diagnosis.fixable else "not_fixable"
-        self._inspection_ends(step, "failure_catalogue", finding, report, found)
+        self._inspection_ends(step, "failure_catalogue", finding, report, result)
 
     def measured(self, step: str, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
         """Record each check's result with the code as it is."""
@@ -117,7 +117,7 @@ class HealRecord:
         """Record an advisor's patch; return the step's id, or raise `PolicyHalted` where no further step may begin."""
         entry = self._case.entry
         step = self.run.admit(entry.tool_name)
-        known = {
+        metadata = {
             "author": patch.author,
             "advisor": patch.advisor,
             "base_revision": entry.revision,
@@ -125,7 +125,7 @@ class HealRecord:
             "reason": patch.reason,
             **self.run.proposal(patch.advisor),
         }
-        self.run.append("proposal_received", step_id=step, metadata=known)
+        self.run.append("proposal_received", step_id=step, metadata=metadata)
         self.run.keep([("proposal", patch.code)], step_id=step)
         return step
 
@@ -169,8 +169,8 @@ class HealRecord:
             tags=tags_of(entry),
         )
         self.run.append("action_compiled", step_id=step, before=self._before, action_spec=spec)
-        held = {"checks": dict.fromkeys(_PRECONDITIONS, True)}
-        self.run.append("preconditions_checked", step_id=step, before=self._before, result=held)
+        result = {"checks": dict.fromkeys(_PRECONDITIONS, True)}
+        self.run.append("preconditions_checked", step_id=step, before=self._before, result=result)
         self.run.append("action_started", step_id=step, before=self._before)
 
     def validated(self, step: str, attempt: Attempt, checks: Sequence[Check]) -> None:
@@ -178,12 +178,12 @@ class HealRecord:
         failed = next((r.failure or str(r.value) for r in attempt.results if r.outcome != "passed"), None)
         after = self._ended_in(step, attempt.patch, failed)
         self._asserted(step, checks, attempt.results, after)
-        came = {
+        result = {
             "passed": attempt.passed,
             "total": attempt.total,
             "duration_ms": round(attempt.duration_s * 1000, 1),
         }
-        self.run.append("action_executed", step_id=step, before=self._before, after=after, result=came)
+        self.run.append("action_executed", step_id=step, before=self._before, after=after, result=result)
         plausible = attempt.plausible
         met = {"checks": dict.fromkeys(_POSTCONDITIONS, plausible), "verdict": attempt.verdict}
         self.run.append("postconditions_checked", step_id=step, before=self._before, after=after, result=met)
@@ -209,8 +209,8 @@ class HealRecord:
         """Ask the policy for a retry of what failed through no fault of the patch; record its answer."""
         verdict = self._policy.retry(action, error_code)
         if verdict.granted:
-            known = {"code": error_code, "count": attempt, "wait_ms": verdict.wait_ms}
-            self.run.append("retry_scheduled", step_id=step, before=self._before, metadata=known)
+            metadata = {"code": error_code, "count": attempt, "wait_ms": verdict.wait_ms}
+            self.run.append("retry_scheduled", step_id=step, before=self._before, metadata=metadata)
         return verdict
 
     def waited(self, step: str, wait_ms: int) -> None:
@@ -223,14 +223,16 @@ class HealRecord:
         if verdict.halt is not None:
             self.run.halt(verdict.halt, step, self.state, None)
         else:
-            known = {"action": "revert", "why": why}
-            self.run.append("recovery_started", step_id=step, before=self.state, metadata=known)
+            metadata = {"action": "revert", "why": why}
+            self.run.append("recovery_started", step_id=step, before=self.state, metadata=metadata)
         return verdict.granted
 
     def recovered(self, step: str, revision: int) -> None:
         """Record that it was taken back."""
-        came = {"revision": revision, "status": "reverted"}
-        self.run.append("recovery_finished", step_id=step, before=self.state, after=self._before, result=came)
+        result = {"revision": revision, "status": "reverted"}
+        self.run.append(
+            "recovery_finished", step_id=step, before=self.state, after=self._before, result=result
+        )
         self.state = self._before
 
     def asking(self, call: str, choices: Sequence[str]) -> None:
@@ -240,10 +242,10 @@ class HealRecord:
     def replied(self, call: str, answer: str, think_time_s: float) -> None:
         """Record the answer, empty for none, and how long the person was waited for."""
         sentence = f"{call} is {answer}." if answer else f"No answer for {call}."
-        known = {"kind": "question", "think_time_ms": round(think_time_s * 1000, 1), "line": None}
-        found = {**known, "sentence": sentence}
+        facts = {"kind": "question", "think_time_ms": round(think_time_s * 1000, 1), "line": None}
+        result = {**facts, "sentence": sentence}
         report = {"kind": "question", "call": call, "answer": answer, "sentence": sentence}
-        self._inspection_ends(None, "person", "answered" if answer else "unanswered", report, found)
+        self._inspection_ends(None, "person", "answered" if answer else "unanswered", report, result)
 
     def decided(self, step: str, action: str, **known: object) -> None:
         """Record the person's or the policy's decision on the chosen patch."""
@@ -269,7 +271,7 @@ class HealRecord:
     ) -> None:
         """Record an inspection's result; its report is evidence, and the event refers to it."""
         refs = self.run.keep([("report", report)], step_id=step, before=self._before)
-        known = {
+        metadata = {
             "status": "ok" if finding in _FOUND else "failed",
             "finding": finding,
             "file_ref": self._inspected,
@@ -283,17 +285,17 @@ class HealRecord:
             before=self._before,
             result=found,
             evidence=refs,
-            metadata=known,
+            metadata=metadata,
         )
 
     def _judged(self, step: str, attempt: Attempt) -> None:
         """Record what the checks say of a patch."""
         error = None
         if not attempt.plausible:
-            said = attempt.why or "It does not pass every check."
+            message = attempt.why or "It does not pass every check."
             numbers = {"passed": attempt.passed, "total": attempt.total}
             code = "PATCH_UNDECIDED" if attempt.verdict == "undecided" else "PATCH_NOT_CURED"
-            error = _fault(code, said, "postconditions", numbers)
+            error = _fault(code, message, "postconditions", numbers)
         self._judged_as[step] = attempt.verdict
         doubt = attempt.patch.doubt if attempt.verdict == "unproven" else ""
         self._judge(step, error, {"verdict": attempt.verdict, "why": attempt.why or doubt})
@@ -312,15 +314,17 @@ class HealRecord:
         after: StateSignature | None,
     ) -> None:
         for number, (check, result) in enumerate(zip(checks, results, strict=True), 1):
-            came: dict[str, Any] = {"check": number, "origin": check.origin, "outcome": result.outcome}
-            came |= {"call": check.told} if check.call else {"arguments": values.shown(check.arguments)}
+            assertion: dict[str, Any] = {"check": number, "origin": check.origin, "outcome": result.outcome}
+            assertion |= {"call": check.told} if check.call else {"arguments": values.shown(check.arguments)}
             if check.known:
-                came["wanted"] = check.raises or values.shown(check.expected)
+                assertion["wanted"] = check.raises or values.shown(check.expected)
             if result.outcome in ("passed", "wrong") and not result.failure:
-                came["got"] = values.shown(result.value)
+                assertion["got"] = values.shown(result.value)
             elif result.failure:
-                came["error"] = result.failure
-            self.run.append("assert_checked", step_id=step, before=self._before, after=after, result=came)
+                assertion["error"] = result.failure
+            self.run.append(
+                "assert_checked", step_id=step, before=self._before, after=after, result=assertion
+            )
 
     def _ended_in(self, step: str, patch: Patch, failure: str | None) -> StateSignature:
         """Sign and remember the state after an attempt."""
@@ -404,8 +408,8 @@ def heal_steps(tool_name: str, *, contents: bool, is_clean: bool) -> StepOf:
     """
 
     def tell(event: TraceEvent) -> Told | None:
-        told = _TOLD.get(event.event_type)
-        facts = None if told is None else told(event)
+        teller = _TOLD.get(event.event_type)
+        facts = None if teller is None else teller(event)
         if facts is None:
             return None
         params, metadata, description = facts
@@ -419,13 +423,13 @@ def heal_steps(tool_name: str, *, contents: bool, is_clean: bool) -> StepOf:
 
 
 def _observed(event: TraceEvent) -> _Facts | None:
-    known = event.metadata
-    if known.get("phase") != "before":
+    recorded = event.metadata
+    if recorded.get("phase") != "before":
         return None
-    failure = f" after the failure in log row {known['log_id']}" if known.get("log_id") else ""
-    checks = count(known.get("total", 0), "check")
-    metadata = AuditMetadata(view_files=known.get("view_files"))
-    return {"log_id": known.get("log_id")}, metadata, f"The healing begins{failure}, with {checks}."
+    failure = f" after the failure in log row {recorded['log_id']}" if recorded.get("log_id") else ""
+    checks = count(recorded.get("total", 0), "check")
+    metadata = AuditMetadata(view_files=recorded.get("view_files"))
+    return {"log_id": recorded.get("log_id")}, metadata, f"The healing begins{failure}, with {checks}."
 
 
 def _raised(event: TraceEvent) -> _Facts:
@@ -434,26 +438,26 @@ def _raised(event: TraceEvent) -> _Facts:
 
 
 def _inspected(event: TraceEvent) -> _Facts:
-    found = event.result or {}
+    result = event.result or {}
     finding = str(event.metadata.get("finding"))
-    asked = event.metadata.get("criteria_profile") == "person"
-    said = f"{'Question to a person' if asked else 'Diagnosis'}: {finding.replace('_', ' ')}."
+    is_question = event.metadata.get("criteria_profile") == "person"
+    description = f"{'Question to a person' if is_question else 'Diagnosis'}: {finding.replace('_', ' ')}."
     return (
-        {"kind": found.get("kind"), "line": found.get("line")},
+        {"kind": result.get("kind"), "line": result.get("line")},
         AuditMetadata(actual_state={"status": event.metadata.get("status"), "finding": finding}),
-        said,
+        description,
     )
 
 
 def _checked(event: TraceEvent) -> _Facts:
-    came = event.result or {}
-    outcome = came.get("outcome")
+    result = event.result or {}
+    outcome = result.get("outcome")
     code = "the code as it is" if event.state_signature_after is None else "the patch"
-    params: dict[str, Any] = {name: came[name] for name in _CHECKED if name in came}
+    params: dict[str, Any] = {name: result[name] for name in _CHECKED if name in result}
     metadata = AuditMetadata(
         success=outcome == "passed", intended_state={"outcome": "passed"}, actual_state={"outcome": outcome}
     )
-    return params, metadata, f"Check {came.get('check')} ({came.get('origin')}) of {code}: {outcome}."
+    return params, metadata, f"Check {result.get('check')} ({result.get('origin')}) of {code}: {outcome}."
 
 
 def _proposed(event: TraceEvent) -> _Facts:
@@ -462,10 +466,10 @@ def _proposed(event: TraceEvent) -> _Facts:
 
 
 def _executed(event: TraceEvent) -> _Facts:
-    came = event.result or {}
-    passed, total = came.get("passed", 0), came.get("total", 0)
+    result = event.result or {}
+    passed, total = result.get("passed", 0), result.get("total", 0)
     metadata = AuditMetadata(
-        duration_ms=came.get("duration_ms"),
+        duration_ms=result.get("duration_ms"),
         success=passed == total,
         intended_state={"passed": total},
         actual_state={"passed": passed},
@@ -474,19 +478,19 @@ def _executed(event: TraceEvent) -> _Facts:
 
 
 def _judged(event: TraceEvent) -> _Facts:
-    known = {name: event.metadata[name] for name in _DECIDED if name in event.metadata}
+    facts = {name: event.metadata[name] for name in _DECIDED if name in event.metadata}
     code = None if event.error is None else event.error.error_code
-    metadata = AuditMetadata(success=code is None, error_message=code, actual_state=known)
-    if "action" in known:
-        return {}, metadata, _ACTIONS.get(known["action"], "Decision: {action}.").format_map(_Known(known))
-    verdict = VERDICTS.get(known.get("verdict", ""))
-    return {}, metadata, f"Verdict: {verdict.words if verdict else known.get('verdict')}."
+    metadata = AuditMetadata(success=code is None, error_message=code, actual_state=facts)
+    if "action" in facts:
+        return {}, metadata, _ACTIONS.get(facts["action"], "Decision: {action}.").format_map(_Known(facts))
+    verdict = VERDICTS.get(facts.get("verdict", ""))
+    return {}, metadata, f"Verdict: {verdict.words if verdict else facts.get('verdict')}."
 
 
 def _recovered(event: TraceEvent) -> _Facts:
-    came = event.result or {}
-    metadata = AuditMetadata(success=True, actual_state={"revision": came.get("revision")})
-    return {}, metadata, f"The patch was taken back by revision {came.get('revision')}."
+    result = event.result or {}
+    metadata = AuditMetadata(success=True, actual_state={"revision": result.get("revision")})
+    return {}, metadata, f"The patch was taken back by revision {result.get('revision')}."
 
 
 def _halted(event: TraceEvent) -> _Facts:
@@ -496,13 +500,13 @@ def _halted(event: TraceEvent) -> _Facts:
 
 
 def _finished(event: TraceEvent) -> _Facts:
-    came = event.result or {}
-    state = {name: came[name] for name in _ENDED if name in came}
-    word = str(came.get("reason") or "").partition(":")[0]
+    result = event.result or {}
+    state = {name: result[name] for name in _ENDED if name in result}
+    word = str(result.get("reason") or "").partition(":")[0]
     return (
         {},
-        AuditMetadata(success=came.get("outcome") == "completed", actual_state=state),
-        (f"The healing ended: {came.get('outcome')}{f', {word}' if word else ''}."),
+        AuditMetadata(success=result.get("outcome") == "completed", actual_state=state),
+        (f"The healing ended: {result.get('outcome')}{f', {word}' if word else ''}."),
     )
 
 

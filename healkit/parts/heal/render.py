@@ -50,13 +50,15 @@ def card(report: HealReportData, face: Face = "terminal") -> Card:
         near = f"nearest: passes {report.nearest.passed} of {plain.count(report.nearest.total, 'check')}"
         diff = Diff(report.nearest.diff, indent=2)
         parts += [Only("text", ""), Card(near, tone="warn", parts=(diff,), line=f"  {near}")]
-    others = [attempt for attempt in report.attempts if attempt not in (report.best, report.nearest)]
-    if others:
-        left = len(others) - _SHOWN_MAX
-        more = [Span(f"… and {left:,} more", "quiet")] if left > 0 else []
-        table = Table(("", "who", "what", "verdict"), [_row(attempt) for attempt in others[:_SHOWN_MAX]])
-        parts.append(Only("html", Fold(plain.count(len(others), "other attempt"), (table, *more))))
-        lines = _lines(others)
+    other_attempts = [attempt for attempt in report.attempts if attempt not in (report.best, report.nearest)]
+    if other_attempts:
+        hidden_count = len(other_attempts) - _SHOWN_MAX
+        more = [Span(f"… and {hidden_count:,} more", "quiet")] if hidden_count > 0 else []
+        table = Table(
+            ("", "who", "what", "verdict"), [_row(attempt) for attempt in other_attempts[:_SHOWN_MAX]]
+        )
+        parts.append(Only("html", Fold(plain.count(len(other_attempts), "other attempt"), (table, *more))))
+        lines = _lines(other_attempts)
         parts += [Only("text", part) for part in ("", Line("also tried"))]
         parts += [Only("text", Line(line, indent=4)) for line in lines]
     below = (Only("html", Span(report.reason, "ticked")),)
@@ -97,11 +99,11 @@ def meaning(attempt: Attempt) -> str:
     if not attempt.plausible:
         return f"{attempt.why[:1].upper()}{attempt.why[1:]}"
     verdict, lost = VERDICTS[attempt.verdict], "" if attempt.verdict == "cured" else attempt.lost
-    said = f"{verdict.meaning} {verdict.caveat}"
+    explanation = f"{verdict.meaning} {verdict.caveat}"
     if attempt.verdict == "unproven" and attempt.patch.doubt:
         doubt = attempt.patch.doubt.removeprefix(lost).strip()
-        said = f"Passes all checks, but the result may be wrong. {doubt}"
-    return f"{lost} {said}".strip()
+        explanation = f"Passes all checks, but the result may be wrong. {doubt}"
+    return f"{lost} {explanation}".strip()
 
 
 def report_title(report: HealReportData) -> str:
@@ -114,36 +116,38 @@ def report_title(report: HealReportData) -> str:
 
 def report_facts(report: HealReportData) -> list[tuple[str, str]]:
     """List what was found, tried, asked and spent: name and value."""
-    found = [("found", report.diagnosis), ("outcome", report.reason)]
+    facts = [("found", report.diagnosis), ("outcome", report.reason)]
     best = report.best
     if best is not None:
-        found.append(("patch", f"{best.patch.reason} ({best.patch.advisor})"))
-        found.append(("means", meaning(best)))
+        facts.append(("patch", f"{best.patch.reason} ({best.patch.advisor})"))
+        facts.append(("means", meaning(best)))
     total = len(report.checks)
     if total:
         passed = f"{total} of {total} passed" if best is not None else f"{total} to pass"
-        found.append(("checks", passed))
-    found.append(("tried", f"{plain.count(report.candidates_tried, 'candidate')} in {_time(report)}"))
-    found += [("asked", f"{one.call} is {one.answer or 'not known'}") for one in report.questions]
+        facts.append(("checks", passed))
+    facts.append(("tried", f"{plain.count(report.candidates_tried, 'candidate')} in {_time(report)}"))
+    facts += [
+        ("asked", f"{question.call} is {question.answer or 'not known'}") for question in report.questions
+    ]
     if report.cost:
-        found.append(("cost", ", ".join(f"{amount:g} {unit}" for unit, amount in report.cost.items())))
-    return [*found, *(("note", note) for note in report.notes)]
+        facts.append(("cost", ", ".join(f"{amount:g} {unit}" for unit, amount in report.cost.items())))
+    return [*facts, *(("note", note) for note in report.notes)]
 
 
 def _next(report: HealReportData, face: Face) -> list[tuple[str, Fact]]:
     """Say where it is on record, and what can be done next, as each face types it."""
-    told, tool = f'hk.timeline("{report.run_id}")', report.label.partition(" ")[0]
-    found = [("record", f"`{told}`", f"healkit trace show {report.run_id}")]
+    command, tool = f'hk.timeline("{report.run_id}")', report.label.partition(" ")[0]
+    entries = [("record", f"`{command}`", f"healkit trace show {report.run_id}")]
     if report.outcome == "pending":
         words = [f"healkit requests {word} {report.request_id}" for word in ("accept", "decline")]
-        found.append(("next", " or ".join(f"`%{word}`" for word in words), " or ".join(words)))
+        entries.append(("next", " or ".join(f"`%{word}`" for word in words), " or ".join(words)))
     if report.outcome == "kept" or (report.outcome == "halted" and report.revision is not None):
         code = f"`%heal {tool} --apply` puts it into a cell"
-        found.append(("code", code, f"healkit vault show {tool} --code"))
-        found.append(("undo", f"`%vault undo {tool}`", f"healkit vault undo {tool}"))
+        entries.append(("code", code, f"healkit vault show {tool} --code"))
+        entries.append(("undo", f"`%vault undo {tool}`", f"healkit vault undo {tool}"))
     if face == "notebook":
-        found = [(name, page, page.replace("`", "")) for name, page, _ in found]
-    return [(name, Span(page, "ticked", plain=typed)) for name, page, typed in found]
+        entries = [(name, page, page.replace("`", "")) for name, page, _ in entries]
+    return [(name, Span(page, "ticked", plain=typed)) for name, page, typed in entries]
 
 
 def report_mark(report: HealReportData) -> str:
@@ -162,9 +166,9 @@ def report_tone(report: HealReportData) -> Tone:
 def _lines(others: list[Attempt]) -> list[str]:
     """Write a line for each of the first attempts, and one for all that only hide the error."""
     hiding = [attempt for attempt in others if attempt.verdict == "silenced"]
-    told = [attempt for attempt in others if attempt not in hiding] if len(hiding) > 1 else others
-    lines = [_line(attempt) for attempt in told[:_SHOWN_MAX]]
-    lines += [f"… and {len(told) - _SHOWN_MAX:,} more"] if len(told) > _SHOWN_MAX else []
+    listed = [attempt for attempt in others if attempt not in hiding] if len(hiding) > 1 else others
+    lines = [_line(attempt) for attempt in listed[:_SHOWN_MAX]]
+    lines += [f"… and {len(listed) - _SHOWN_MAX:,} more"] if len(listed) > _SHOWN_MAX else []
     if len(hiding) > 1:
         who = ", ".join(dict.fromkeys(attempt.patch.advisor for attempt in hiding))
         lines.append(f"{VERDICTS['silenced'].mark} {who}: {len(hiding)} patches that only hide the error")
@@ -173,14 +177,14 @@ def _lines(others: list[Attempt]) -> list[str]:
 
 def _line(attempt: Attempt) -> str:
     reason, why = attempt.patch.reason, attempt.why or attempt.lost
-    told = f"{reason.removesuffix('.')}: {why}" if why else reason
-    return plain.one_line(f"{VERDICTS[attempt.verdict].mark} {attempt.patch.advisor}: {told}", 160)
+    summary = f"{reason.removesuffix('.')}: {why}" if why else reason
+    return plain.one_line(f"{VERDICTS[attempt.verdict].mark} {attempt.patch.advisor}: {summary}", 160)
 
 
 def _row(attempt: Attempt) -> tuple[str | Span, ...]:
     why = ": ".join(filter(None, (VERDICTS[attempt.verdict].words, attempt.why or attempt.lost)))
-    told = Span(attempt.patch.reason, "ticked"), Span(plain.one_line(why, 200), "ticked")
-    return VERDICTS[attempt.verdict].mark, attempt.patch.advisor, *told
+    cells = Span(attempt.patch.reason, "ticked"), Span(plain.one_line(why, 200), "ticked")
+    return VERDICTS[attempt.verdict].mark, attempt.patch.advisor, *cells
 
 
 _CELL_HEADS = {
@@ -210,14 +214,14 @@ def cell_card(report: CellReportData) -> Card:
         place = f", in {fix.cell}?" if head.endswith("?") else f" for {fix.cell}"
         head = f"{head.removesuffix('?')}{place}"
     facts: list[tuple[str, Fact]] = [("change", Span(fix.reason, "ticked")), ("seen", Span(fix.said))]
-    facts += [("not known", Span(one, "ticked")) for one in fix.unknown]
+    facts += [("not known", Span(sentence, "ticked")) for sentence in fix.unknown]
     facts += [("note", Span(note, "ticked")) for note in report.notes]
     then = "" if fix.cell == report.label else f" puts the new text of {fix.cell} here"
     facts.append(("next", Span(f"`%heal --apply`{then}", "ticked")))
     parts: list[Part] = [Diff(changed(fix)), Facts(facts)]
-    others = [other for other in report.others if other is not fix]
-    if others:
-        rows = [_other(other) for other in others]
+    other_edits = [edit for edit in report.others if edit is not fix]
+    if other_edits:
+        rows = [_other(edit) for edit in other_edits]
         parts.append(Fold(plain.count(len(rows), "other edit"), rows))
     parts += not_fixes
     is_sure = fix.ran and fix is report.fix
@@ -232,14 +236,14 @@ def changed(fix: CellFix) -> str:
 
 def _not_fixes(report: CellReportData) -> list[Part]:
     """List, folded, what runs and is no fix, with what it costs."""
-    rows = [_other(one) for one in report.not_fixes]
+    rows = [_other(fix) for fix in report.not_fixes]
     head = "Not a fix: an edit that changes or hides data"
     if len(rows) > 1:
         head = f"Not fixes: {len(rows)} edits that change or hide data"
-    lines = [f"Not a fix: {one.reason} {' '.join(one.lost)}".rstrip() for one in report.not_fixes]
+    lines = [f"Not a fix: {fix.reason} {' '.join(fix.lost)}".rstrip() for fix in report.not_fixes]
     return [Only("html", Fold(head, rows)), *(Only("text", Line(line)) for line in lines)] if rows else []
 
 
 def _other(fix: CellFix) -> Part:
-    told = " ".join((*fix.lost, fix.reason, fix.said))
-    return Section((Line(Span(told, "ticked"), indent=4), Diff(changed(fix), indent=4)))
+    summary = " ".join((*fix.lost, fix.reason, fix.said))
+    return Section((Line(Span(summary, "ticked"), indent=4), Diff(changed(fix), indent=4)))

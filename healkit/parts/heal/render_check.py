@@ -43,7 +43,7 @@ def card(report: NotebookReportData, *, written: bool = False) -> Card:
     parts: list[Part] = []
     for failure in report.failures:
         parts += [Line(_title(failure)), *_about(failure)]
-    parts += [Line(Span(one.sentence, "ticked"), label="order") for one in report.remarks]
+    parts += [Line(Span(remark.sentence, "ticked"), label="order") for remark in report.remarks]
     return Card(title, mark, tone, (), parts)
 
 
@@ -55,23 +55,23 @@ def _title(failure: NotebookFailure) -> str:
 
 def _about(failure: NotebookFailure) -> Iterator[Part]:
     """Yield the failing line, what is known of the failure, and the fix."""
-    told, report = failure.failure, failure.report
+    error, report = failure.failure, failure.report
     place = (f"<In [{failure.prompt}]>", failure.line)
-    yield from (Code(f.line.strip(), indent=6) for f in told.frames if (f.filename, f.lineno) == place)
+    yield from (Code(f.line.strip(), indent=6) for f in error.frames if (f.filename, f.lineno) == place)
     facts: list[tuple[str, Fact]] = []
     if failure.explanation and not (report is not None and report.refutes):
         facts.append(("what", Span(failure.explanation, "ticked")))
-    own = told.tool_frame
-    if own is not None and own.filename != place[0]:
-        facts.append(("raised", Span(own.place)))
+    frame = error.tool_frame
+    if frame is not None and frame.filename != place[0]:
+        facts.append(("raised", Span(frame.place)))
     fix = report.fix if report is not None else None
     if report is not None and fix is None:
         facts.append(("healing", Span(report.reason, "ticked")))
     if fix is not None:
-        held = "the notebook ran on with it" if failure.fixed else "the notebook got no further with it"
+        outcome = "the notebook ran on with it" if failure.fixed else "the notebook got no further with it"
         facts.append(("fix", Span(f"{fix.cell}: {fix.reason}", "ticked")))
-        facts.append(("seen", Span(f"{fix.said} In a whole run, {held}.")))
-        facts += [("not known", Span(one, "ticked")) for one in fix.unknown if not failure.fixed]
+        facts.append(("seen", Span(f"{fix.said} In a whole run, {outcome}.")))
+        facts += [("not known", Span(sentence, "ticked")) for sentence in fix.unknown if not failure.fixed]
     yield Facts(facts, indent=4)
     if fix is not None:
         yield Diff(changed(fix), indent=4)
@@ -84,11 +84,11 @@ def log_text(report: NotebookReportData, *, written: bool = False) -> str:
 
 def data(report: NotebookReportData) -> dict[str, Any]:
     """Return a check as JSON data; of each fix, the diff too."""
-    found: dict[str, Any] = msgspec.to_builtins(report)
-    for failure, told in zip(report.failures, found["failures"], strict=True):
+    document: dict[str, Any] = msgspec.to_builtins(report)
+    for failure, entry in zip(report.failures, document["failures"], strict=True):
         if failure.report is not None and failure.report.fix is not None:
-            told["report"]["fix"]["diff"] = failure.report.fix.diff
-    return {**found, "cells_run": report.cells_run}
+            entry["report"]["fix"]["diff"] = failure.report.fix.diff
+    return {**document, "cells_run": report.cells_run}
 
 
 def github(report: NotebookReportData) -> str:
@@ -96,14 +96,14 @@ def github(report: NotebookReportData) -> str:
 
     https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
     """
-    told = [
-        ("error", one.file_line, _said(_title(one)), text_of(Card(parts=[*_about(one)])))
-        for one in report.failures
+    notices = [
+        ("error", failure.file_line, _said(_title(failure)), text_of(Card(parts=[*_about(failure)])))
+        for failure in report.failures
     ]
-    told += [("warning", 1, "cell order", _said(one.sentence)) for one in report.remarks]
+    notices += [("warning", 1, "cell order", _said(remark.sentence)) for remark in report.remarks]
     return "\n".join(
         f"::{level} file={_property(report.path)},line={line},title={_property(title)}::{_escaped(text)}"
-        for level, line, title, text in told
+        for level, line, title, text in notices
     )
 
 

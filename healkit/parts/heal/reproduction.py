@@ -83,23 +83,23 @@ class Reproduction:
         if self._lacks_grants:
             self._validator.find_lacking(checks, base)
         again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
-        kept = settled(checks, base, again)
+        remaining = settled(checks, base, again)
         if (
             not self._blamed and not self._is_cell
         ):  # else it is known that the called tool made its callers fail
             passed = [check for check, was in zip(checks, base, strict=True) if was.outcome == "passed"]
-            kept = tuple(check for check in kept if not check.shown or check in passed)
+            remaining = tuple(check for check in remaining if not check.shown or check in passed)
         self._note_missing(checks, base)
-        results = tuple(result for check, result in zip(checks, base, strict=True) if check in kept)
-        self._say(_standing(sum(result.outcome != "passed" for result in results), len(kept)))
-        left_out = any(check.sampled and check not in kept for check in checks)
+        results = tuple(result for check, result in zip(checks, base, strict=True) if check in remaining)
+        self._say(_standing(sum(result.outcome != "passed" for result in results), len(remaining)))
+        left_out = any(check.sampled and check not in remaining for check in checks)
         if left_out:
             self._notes.append(
                 "The failing frame is too long to be tried; a sample of its rows does not fail."
             )
         failing = [check for check in checks if check.origin == "failing"]
-        untried = case.untried or bool(failing and not any(check in kept for check in failing))
-        return dataclasses.replace(case, checks=kept, base=results, untried=untried)
+        untried = case.untried or bool(failing and not any(check in remaining for check in failing))
+        return dataclasses.replace(case, checks=remaining, base=results, untried=untried)
 
     def _note_missing(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
         """Say which calls of recorded runs are not on record, so that these runs say nothing."""
@@ -108,7 +108,7 @@ class Reproduction:
             for check, was in zip(checks, base, strict=True)
             if was.outcome == "not_on_record" and check.origin in ("failing", "passing")
         ]
-        self._notes += [f"{one[:1].upper()}{one[1:]}." for one in dict.fromkeys(missing)]
+        self._notes += [f"{message[:1].upper()}{message[1:]}." for message in dict.fromkeys(missing)]
 
     def _rerun(self, check: Check, was: CheckResult) -> CheckResult | None:
         """Run a recorded run's check with the code it had; return None for any other check, and one that passed."""
@@ -132,34 +132,34 @@ class Reproduction:
 
         outside: the failure's cause may be outside of the code.
         """
-        kept, found = list[tuple[Check, CheckResult]](), list[Chance]()
+        remaining, chances = list[tuple[Check, CheckResult]](), list[Chance]()
         source = chance_in(self._entry.code) if self._entry.type == "python" else ""
         for check, was in zip(case.checks, case.base, strict=True):
             chance = self._chance_of(check, was, source, outside=outside)
             if chance is not None and case.discreet:
                 chance = dataclasses.replace(chance, failure="")
             if chance is None:
-                kept.append((check, was))
+                remaining.append((check, was))
             elif check.origin != "passing":
-                found.append(chance)
+                chances.append(chance)
                 self._notes.append(chance.sentence)
-        if len(kept) < len(case.checks):
-            untried = case.untried or any(one.check.origin == "failing" for one in found)
-            checks, base = tuple(check for check, _ in kept), tuple(was for _, was in kept)
+        if len(remaining) < len(case.checks):
+            untried = case.untried or any(varied.check.origin == "failing" for varied in chances)
+            checks, base = tuple(check for check, _ in remaining), tuple(was for _, was in remaining)
             case = dataclasses.replace(case, checks=checks, base=base, untried=untried)
-        if not found or any(was.outcome != "passed" for _, was in kept):
+        if not chances or any(was.outcome != "passed" for _, was in remaining):
             return case, None
-        self._notes.remove(found[0].sentence)
-        reason = f"{found[0].sentence} No patch can be checked against that. {found[0].advice}"
+        self._notes.remove(chances[0].sentence)
+        reason = f"{chances[0].sentence} No patch can be checked against that. {chances[0].advice}"
         return case, Ending("by_chance", reason)
 
     def _chance_of(self, check: Check, was: CheckResult, source: str, *, outside: bool) -> Chance | None:
         """Repeat a check that chance may decide; return how often it failed, None where it does not vary."""
-        clear, own = "" if source == SET_ORDER else source, check.origin != "passing"
-        recorded = on_record(self._hk.log, self._entry, check) if own else None
-        row = self._own_failure(check) if own else None
+        clear, is_decisive = "" if source == SET_ORDER else source, check.origin != "passing"
+        recorded = on_record(self._hk.log, self._entry, check) if is_decisive else None
+        row = self._own_failure(check) if is_decisive else None
         fresh = (source == SET_ORDER or recorded is not None) and not clear and not was.answered
-        if not own:
+        if not is_decisive:
             runs = PASSING_RUNS if clear and self._validator.light else 1
         elif not (clear or recorded or (row is not None and was.outcome == "passed")):
             runs = 1
@@ -170,7 +170,7 @@ class Reproduction:
             return None
         results = [was, *self._validator.repeat(self._entry.code, check, min(runs, room) - 1, fresh=fresh)]
         chance = chance_of(check, results, source)
-        if chance is not None or not own or (outside and not clear):
+        if chance is not None or not is_decisive or (outside and not clear):
             return chance
         if recorded is not None and was.answered:
             self._notes.append(f"{recorded.counts} What its calls gave decides.")
@@ -196,9 +196,9 @@ class Reproduction:
         row = next(filter(None, map(self._own_failure, case.checks)), None)
         if row is None:
             return "Every check passes as it is; nothing fails any more."
-        told = f"{row.ename}: {row.evalue}" if row.evalue else row.ename
+        error = f"{row.ename}: {row.evalue}" if row.evalue else row.ename
         return (
-            f"Every check passes as it is, though log row {row.id} failed with the same code ({told}): something "
+            f"Every check passes as it is, though log row {row.id} failed with the same code ({error}): something "
             "outside of the code decides, such as a file, the time, or chance."
         )
 
@@ -210,9 +210,9 @@ class Reproduction:
         """
         if not outside or case.failure is None or (self._entry.grants.read and is_provable(case)):
             return ""
-        told = f"{case.failure.ename}: "
+        prefix = f"{case.failure.ename}: "
         failed = [was.failure for was in case.base if was.outcome not in ("passed", "not_on_record")]
-        return outside if all(failure.startswith(told) for failure in failed) else ""
+        return outside if all(failure.startswith(prefix) for failure in failed) else ""
 
 
 def _standing(failed: int, checks: int) -> str:

@@ -174,13 +174,13 @@ def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionC
     stored = vault_rows.stored_code(session, _sides(session, row)[1])
     check_untampered(f"patch request {row.id}", stored)
     patch = CodeChange(stored.code, row.author, row.reason, row.parent, row.motivating_log_id)
-    found = apply_patch(session, dialect, row.tool_name, row.target_persona, patch)
+    result = apply_patch(session, dialect, row.tool_name, row.target_persona, patch)
     row.decided_at, row.decided_by = utc_now(), by
-    if isinstance(found, RevisionConflict):
-        row.state, row.note = "overtaken", str(found)
+    if isinstance(result, RevisionConflict):
+        row.state, row.note = "overtaken", str(result)
         session.flush()
-        return found
-    row.state, row.revision = "accepted", found.revision.number
+        return result
+    row.state, row.revision = "accepted", result.revision.number
     session.flush()
     return None
 
@@ -221,13 +221,13 @@ def _store_code(session: Session, dialect: str, base: Revision, code: str, diges
 
 
 def _check_words(author: str, verdict: str) -> None:
-    for word, value, known in (
+    for word, value, allowed in (
         ("author", author, get_args(RequestAuthor)),
         ("verdict", verdict, ("", *VERDICTS)),
     ):
-        if value not in known:
+        if value not in allowed:
             raise VaultError(
-                f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(map(repr, known))}."
+                f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(map(repr, allowed))}."
             )
 
 
@@ -268,7 +268,7 @@ def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:
 def _record(session: Session, row: PatchRow) -> PatchRequest:
     base, proposed = _sides(session, row)
     fields: dict[str, Any] = row.model_dump(exclude={"target_persona"})
-    before, after = (vault_rows.stored_code(session, one) for one in (base, proposed))
+    before, after = (vault_rows.stored_code(session, side) for side in (base, proposed))
     reach = added_reach(before.code, after.code) if after.type == "python" else ()
     return PatchRequest(
         **fields,

@@ -104,8 +104,8 @@ class Teller:
         except EvidenceChanged as changed:
             self._step(event, "untold", changed.message, "bad")
         except Exception as error:  # noqa: BLE001 - an event that cannot be told costs itself only
-            said = f"The event {event.event_type} cannot be told: {type(error).__name__}."
-            self._step(event, "untold", said, "warn")
+            message = f"The event {event.event_type} cannot be told: {type(error).__name__}."
+            self._step(event, "untold", message, "warn")
 
     def _step(
         self, event: TraceEvent, kind: str, title: str, tone: str = "", **more: object
@@ -127,12 +127,12 @@ class Teller:
 
     def _earlier(self, event: TraceEvent, *kinds: str) -> dict[str, Any] | None:
         """Return the newest step of one of these kinds that belongs to the same step of the run."""
-        own = (s for s in reversed(self.steps) if s["step_id"] == event.step_id and s["kind"] in kinds)
-        return None if event.step_id is None else next(own, None)
+        matching = (s for s in reversed(self.steps) if s["step_id"] == event.step_id and s["kind"] in kinds)
+        return None if event.step_id is None else next(matching, None)
 
     def _attempt(self, event: TraceEvent) -> dict[str, Any] | None:
-        own = (a for a in reversed(self.attempts) if a["step_id"] == event.step_id)
-        return next(own, None)
+        matching = (a for a in reversed(self.attempts) if a["step_id"] == event.step_id)
+        return next(matching, None)
 
     def _evidence(self, event: TraceEvent, kind: str) -> str:
         """Return a piece of evidence as text; empty where there is none, or no longer; raise `EvidenceChanged`."""
@@ -168,31 +168,31 @@ class Teller:
                 step["text"].append("It is a dry run: nothing is kept.")
 
     def _run_finished(self, event: TraceEvent) -> None:
-        came = event.result or {}
-        outcome, reason = str(came.get("outcome", "completed")), str(came.get("reason", ""))
+        result = event.result or {}
+        outcome, reason = str(result.get("outcome", "completed")), str(result.get("reason", ""))
         word, _, rest = reason.partition(": ")
         heals = word in HEAL_ENDINGS
         title = f"The healing ends: {HEAL_ENDINGS[word]}." if heals else f"The run ends: {outcome}."
         step = self._step(event, "ended", title, "" if outcome == "completed" else "bad")
-        if said := rest if heals else reason:
-            step["text"].append(sentence(said))
+        if message := rest if heals else reason:
+            step["text"].append(sentence(message))
         for name in ("steps", "failures"):
-            if name in came:
-                step["facts"].append((name, short(came[name])))
+            if name in result:
+                step["facts"].append((name, short(result[name])))
 
     def _policy_halt(self, event: TraceEvent) -> None:
-        said = event.error.message if event.error else "a cap was reached"
-        step = self._step(event, "halted", f"The policy halts the run: {sentence(said)}", "bad")
-        known = _policy_of(event)
+        message = event.error.message if event.error else "a cap was reached"
+        step = self._step(event, "halted", f"The policy halts the run: {sentence(message)}", "bad")
+        policy = _policy_of(event)
         step["facts"] += [
-            (name, short(known[name])) for name in ("reason", "count", "threshold") if name in known
+            (name, short(policy[name])) for name in ("reason", "count", "threshold") if name in policy
         ]
 
     # Facts before the first attempt.
 
     def _observation_captured(self, event: TraceEvent) -> None:
-        known = event.metadata
-        if known.get("phase") == "before":
+        metadata = event.metadata
+        if metadata.get("phase") == "before":
             if event.step_id not in self._actions:
                 self._observed(event)
             return
@@ -210,10 +210,10 @@ class Teller:
         self.log_id = log_id if isinstance(log_id, int) else self.log_id
         step = self._step(event, "observed", f"{self.label or 'The tool'} is looked at.", code=self.base)
         if isinstance(failure, dict) and failure.get("ename"):
-            said = plain.one_line(f"{failure['ename']}: {failure.get('evalue', '')}".rstrip(": "), 400)
-            step |= {"title": f"{self.label or 'The tool'} failed: {sentence(said)}", "tone": "bad"}
+            message = plain.one_line(f"{failure['ename']}: {failure.get('evalue', '')}".rstrip(": "), 400)
+            step |= {"title": f"{self.label or 'The tool'} failed: {sentence(message)}", "tone": "bad"}
             line = failing_line(failure)
-            self.failing = None if line is None else {"lineno": line, "message": said}
+            self.failing = None if line is None else {"lineno": line, "message": message}
         if self.arguments is not None:
             step["facts"].append(("arguments", short(self.arguments)))
         if self.log_id is not None:
@@ -226,33 +226,33 @@ class Teller:
         self.label = revision_label(self.tool, self.persona, revision if isinstance(revision, int) else None)
 
     def _inspection_finished(self, event: TraceEvent) -> None:
-        found = event.result or {}
-        said = found.get("sentence") or found.get("kind") or "Nothing was found out about it"
-        step = self._step(event, "diagnosed", sentence(said))
-        if isinstance(found.get("kind"), str):
-            step["facts"].append(("kind", short(found["kind"])))
-        if isinstance(thought := found.get("think_time_ms"), int | float):
+        result = event.result or {}
+        finding = result.get("sentence") or result.get("kind") or "Nothing was found out about it"
+        step = self._step(event, "diagnosed", sentence(finding))
+        if isinstance(result.get("kind"), str):
+            step["facts"].append(("kind", short(result["kind"])))
+        if isinstance(thought := result.get("think_time_ms"), int | float):
             step["facts"].append(("answered after", plain.duration(thought)))
-        if isinstance(line := found.get("line"), int) and line > 0:
+        if isinstance(line := result.get("line"), int) and line > 0:
             step["facts"].append(("line", str(line)))
-            message = self.failing["message"] if self.failing else short(said)
+            message = self.failing["message"] if self.failing else short(finding)
             self.failing = self.failing or {"lineno": line, "message": message}
 
     # A patch, from proposal to decision.
 
     def _proposal_received(self, event: TraceEvent) -> None:
-        known = event.metadata
+        metadata = event.metadata
         self.base = self.base or self._code(event, "code")
         base = self._code(event, "code") or self.base
         code = self._code(event, "proposal")
-        author, advisor = str(known.get("author", "")), str(known.get("advisor", ""))
+        author, advisor = str(metadata.get("author", "")), str(metadata.get("advisor", ""))
         who = AUTHORS.get(author, author or "An unknown author")
         number = len(self.attempts) + 1
         step = self._step(
             event, "proposed", f"{who} proposes patch {number}.", attempt=number, code=code, base=base,
             diff=difference_of(base, code) if code else "",
         )  # fmt: skip
-        step["text"] += [sentence(known["reason"])] if known.get("reason") else []
+        step["text"] += [sentence(metadata["reason"])] if metadata.get("reason") else []
         step["text"] += [] if code else ["Its code was not kept."]
         step["facts"] += [("advisor", short(advisor))] if advisor else []
         self.attempts.append(
@@ -263,30 +263,32 @@ class Teller:
         )  # fmt: skip
 
     def _proposal_accepted(self, event: TraceEvent) -> None:
-        known = event.metadata
-        if known.get("action"):
-            self._decided(event, str(known["action"]))
-        elif known.get("verdict"):
-            self._judged(event, str(known["verdict"]), str(known.get("why") or ""))
+        metadata = event.metadata
+        if metadata.get("action"):
+            self._decided(event, str(metadata["action"]))
+        elif metadata.get("verdict"):
+            self._judged(event, str(metadata["verdict"]), str(metadata.get("why") or ""))
 
     def _proposal_rejected(self, event: TraceEvent) -> None:
         if event.error is None or event.error.error_code in PATCH_CODES:
             self._proposal_accepted(event)
             return
-        said = sentence(event.error.message)
+        message = sentence(event.error.message)
         self._mark(event, verdict_text("not_cured"), verdict="not_cured")
-        self._step(event, "refused", f"It cannot be run as this tool: {said}", "bad", **self._number(event))
+        self._step(
+            event, "refused", f"It cannot be run as this tool: {message}", "bad", **self._number(event)
+        )
 
     def _judged(self, event: TraceEvent, verdict: str, why: str) -> None:
         step = self._checked(event)
-        shown = verdict_text(verdict)
+        wording = verdict_text(verdict)
         attempt = self._attempt(event)
         patch = f"Patch {attempt['number']}" if attempt else "The patch"
-        step |= {"title": f"{patch}: {shown.words}.", "tone": shown.tone, "verdict": verdict}
+        step |= {"title": f"{patch}: {wording.words}.", "tone": wording.tone, "verdict": verdict}
         if step["held"]:
             step["facts"].insert(0, ("checks", f"{step['passed']} of {step['held']} passed"))
-        step["text"] += [sentence(text[:1].upper() + text[1:]) for text in (shown.meaning, why) if text]
-        self._mark(event, shown, verdict=verdict)
+        step["text"] += [sentence(text[:1].upper() + text[1:]) for text in (wording.meaning, why) if text]
+        self._mark(event, wording, verdict=verdict)
 
     def _mark(self, event: TraceEvent, text: VerdictText, **more: str) -> None:
         attempt = self._attempt(event)
@@ -294,16 +296,16 @@ class Teller:
             attempt |= {"mark": text.mark, "tone": text.tone, "words": text.words, **more}
 
     def _decided(self, event: TraceEvent, action: str) -> None:
-        known, attempt = event.metadata, self._attempt(event)
-        tone, said = DECISIONS.get(action, ("", f"{{patch}} was {short(action)}."))
-        revision = known.get("revision")
-        title = said.format(
+        metadata, attempt = event.metadata, self._attempt(event)
+        tone, template = DECISIONS.get(action, ("", f"{{patch}} was {short(action)}."))
+        revision = metadata.get("revision")
+        title = template.format(
             patch=f"Patch {attempt['number']}" if attempt else "The patch",
             revision=f"v{revision}" if revision is not None else "it",
-            request=short(known.get("request_id", "")),
+            request=short(metadata.get("request_id", "")),
         )
         step = self._step(event, "decided", title, tone, **self._number(event))
-        step["text"] += [sentence(known["why"])] if known.get("why") else []
+        step["text"] += [sentence(metadata["why"])] if metadata.get("why") else []
         if attempt is not None:
             attempt["decision"] = short(action)
 
@@ -314,15 +316,15 @@ class Teller:
     # Actions that ran.
 
     def _assert_checked(self, event: TraceEvent) -> None:
-        came = event.result or {}
-        if "outcome" not in came:
-            self._compared(event, came)
+        result = event.result or {}
+        if "outcome" not in result:
+            self._compared(event, result)
             return
         step = self._checked(event)
         if len(step["checks"]) < _CHECKS_MAX:
-            step["checks"].append(check_row(came))
+            step["checks"].append(check_row(result))
         step["held"] += 1
-        step["passed"] += came["outcome"] == "passed"
+        step["passed"] += result["outcome"] == "passed"
         passed = f"{step['passed']} of {plain.count(step['held'], 'check')} passed"
         step["title"] = f"{passed} with the patch." if "attempt" in step else f"Before any patch, {passed}."
 
@@ -356,13 +358,13 @@ class Teller:
         step["facts"].append(("isolation", spec.isolation or "–"))
 
     def _action_executed(self, event: TraceEvent) -> None:
-        came = event.result or {}
-        took = came.get("duration_ms")
+        result = event.result or {}
+        took = result.get("duration_ms")
         step = self._earlier(event, "executed")
         if step is None:
             step = self._checked(event)
-        elif came.get("status") == "SUCCESS":
-            step |= {"title": f"{step['label']} returned {short(came.get('value'))}.", "tone": "good"}
+        elif result.get("status") == "SUCCESS":
+            step |= {"title": f"{step['label']} returned {short(result.get('value'))}.", "tone": "good"}
             self._mark(event, VerdictText("worked", "✓", "good"))
         else:
             step |= {"title": f"{step['label']} failed.", "tone": "bad"}
@@ -372,36 +374,38 @@ class Teller:
 
     def _preconditions_checked(self, event: TraceEvent) -> None:
         checks = (event.result or {}).get("checks")
-        failed = [name for name, held in checks.items() if not held] if isinstance(checks, dict) else []
+        failed = [name for name, is_met in checks.items() if not is_met] if isinstance(checks, dict) else []
         if failed:
-            said = ", ".join(PRECONDITIONS.get(name, name) for name in failed)
-            self._step(event, "refused", f"It was not run, because this did not hold: {said}.", "bad")
+            conditions = ", ".join(PRECONDITIONS.get(name, name) for name in failed)
+            self._step(event, "refused", f"It was not run, because this did not hold: {conditions}.", "bad")
 
     def _error_raised(self, event: TraceEvent) -> None:
         if event.error is None:
             return
-        said, code = sentence(event.error.message), event.error.error_code
+        message, code = sentence(event.error.message), event.error.error_code
         host = self._earlier(event, "executed", "observed", "refused")
         if host is None or host.get("error"):
             warns = event.error.severity == "warning"
             what = "It goes on without this" if warns else "It failed"
-            host = self._step(event, "stumbled", f"{what}: {said}", "warn" if warns else "bad")
-        elif host["kind"] != "refused" and said.rstrip(".") not in host["title"]:
-            host["title"] = f"{host.get('label') or self.label or 'It'} failed: {said}"
+            host = self._step(event, "stumbled", f"{what}: {message}", "warn" if warns else "bad")
+        elif host["kind"] != "refused" and message.rstrip(".") not in host["title"]:
+            host["title"] = f"{host.get('label') or self.label or 'It'} failed: {message}"
             host["tone"] = "bad"
         host["error"] = code
         host["facts"].append(("code", code))
 
     def _retry_scheduled(self, event: TraceEvent) -> None:
-        known = {**(event.result or {}), **event.metadata}
-        code = short(known.get("code") or known.get("error_code") or "a passing trouble")
+        details = {**(event.result or {}), **event.metadata}
+        code = short(details.get("code") or details.get("error_code") or "a passing trouble")
         # A healing retries a patch that lost its worker; any other run, a tool that something outside did not answer.
         why = (
-            f"{short(known['ename'])}, because something outside did not answer" if known.get("ename") else ""
+            f"{short(details['ename'])}, because something outside did not answer"
+            if details.get("ename")
+            else ""
         )
         why = why or f"{code}, which is no fault of the patch's"
         step = self._step(event, "retried", f"It is tried again: {why}.", "warn")
-        if isinstance(wait := known.get("wait_ms"), int | float):
+        if isinstance(wait := details.get("wait_ms"), int | float):
             step["text"].append(f"After a pause of {plain.duration(float(wait))}.")
 
     def _recovery_started(self, event: TraceEvent) -> None:
@@ -411,18 +415,18 @@ class Teller:
     def _recovery_finished(self, event: TraceEvent) -> None:
         step = self._earlier(event, "recovered")
         revision = {**event.metadata, **(event.result or {})}.get("revision")
-        said = "The code from before is active again" + (
+        message = "The code from before is active again" + (
             f", as v{revision}." if revision is not None else "."
         )
         if step is None:
             step = self._step(event, "recovered", "It is taken back.", "warn")
-        step["text"].append(said)
+        step["text"].append(message)
 
 
 def _policy_of(event: TraceEvent) -> dict[str, Any]:
     """Return how near a cap the run was; empty where that is not said, or not understood."""
-    known = event.metadata.get("policy")
-    return known if isinstance(known, dict) else {}
+    policy = event.metadata.get("policy")
+    return policy if isinstance(policy, dict) else {}
 
 
 def difference_of(before: str, after: str) -> str:
@@ -434,11 +438,13 @@ def difference_of(before: str, after: str) -> str:
 def failing_line(failure: dict[str, Any]) -> int | None:
     """Find the innermost line of the tool's own code in a recorded failure, from 1."""
     frames = failure.get("frames")
-    own = [f for f in frames if isinstance(f, dict) and f.get("in_tool")] if isinstance(frames, list) else []
-    if own and isinstance(own[-1].get("lineno"), int):
-        return int(own[-1]["lineno"])
-    found = _FRAME.findall(str(failure.get("traceback") or ""))
-    return int(found[-1]) if found else None
+    tool_frames = (
+        [f for f in frames if isinstance(f, dict) and f.get("in_tool")] if isinstance(frames, list) else []
+    )
+    if tool_frames and isinstance(tool_frames[-1].get("lineno"), int):
+        return int(tool_frames[-1]["lineno"])
+    line_numbers = _FRAME.findall(str(failure.get("traceback") or ""))
+    return int(line_numbers[-1]) if line_numbers else None
 
 
 # Words.
@@ -492,20 +498,20 @@ def short(value: object, limit: int = _VALUE_MAX_CHARS) -> str:
 
 def sentence(text: object) -> str:
     """Write a recorded message on one line, with a full stop."""
-    said = plain.one_line(str(text), _MESSAGE_MAX_CHARS)
-    return said if not said or said[-1] in ".!?…" else f"{said}."
+    line = plain.one_line(str(text), _MESSAGE_MAX_CHARS)
+    return line if not line or line[-1] in ".!?…" else f"{line}."
 
 
 def verdict_text(verdict: str) -> VerdictText:
     """Return how a verdict is shown; an unknown one is its own word."""
-    return next((text for known, text in VERDICTS.items() if known == verdict), VerdictText(verdict, "?", ""))
+    return next((text for word, text in VERDICTS.items() if word == verdict), VerdictText(verdict, "?", ""))
 
 
 def check_row(result: dict[str, Any]) -> dict[str, str]:
     """Write one checked assertion as a row: what was held, and how it went."""
-    mark, came = OUTCOMES.get(str(result.get("outcome")), ("?", short(result.get("outcome", "?"))))
+    mark, outcome = OUTCOMES.get(str(result.get("outcome")), ("?", short(result.get("outcome", "?"))))
     origin = ORIGINS.get(str(result.get("origin")), short(result.get("origin", "")))
-    row = {"mark": mark, "origin": origin, "outcome": came, "what": "", "wanted": "", "got": ""}
+    row = {"mark": mark, "origin": origin, "outcome": outcome, "what": "", "wanted": "", "got": ""}
     if "call" in result:
         row["what"] = short(result["call"])
     elif isinstance(result.get("arguments"), dict):
@@ -537,11 +543,13 @@ def card(story: Mapping[str, Any]) -> Card:
     A story with a `total` of steps has only the first of them, for a class. A card without room for every step in
     full shows the decided patch and the end in full.
     """
-    found = story["steps"]
-    decided = {step.get("attempt") for step in found if step["kind"] in ("decided", "recovered")} - {None}
+    story_steps = story["steps"]
+    decided = {step.get("attempt") for step in story_steps if step["kind"] in ("decided", "recovered")} - {
+        None
+    }
     steps = [
-        _step(number, step, rank=int(step.get("attempt") not in decided and number < len(found)))
-        for number, step in enumerate(found, 1)
+        _step(number, step, rank=int(step.get("attempt") not in decided and number < len(story_steps)))
+        for number, step in enumerate(story_steps, 1)
     ]
     problems = story["problems"]
     lines: list[Part] = [Only("html", Line(Span(problem, "quiet"))) for problem in problems[:_ROWS_MAX]]
@@ -571,24 +579,24 @@ def _chips(attempts: Sequence[Mapping[str, Any]]) -> list[Part]:
     """Show the attempts in one line; a page has the first of them only."""
     if not attempts:
         return []
-    shown = []
-    for one in attempts:
-        by = f" · {one['advisor']}" if one["advisor"] else ""
-        decided = f" ({one['decision']})" if one["decision"] else ""
-        words = f"{one['number']} {one['mark']} {one['words']}{by}{decided}"
-        shown.append((words, _TONES.get(one["tone"], "ink")))
-    spaced = [part for words, tone in shown[:_CHIPS_MAX] for part in (Span(words, "code", tone), " ")]
-    line = Line("   ".join(words for words, _ in shown), indent=5)
+    chips = []
+    for attempt in attempts:
+        by = f" · {attempt['advisor']}" if attempt["advisor"] else ""
+        decided = f" ({attempt['decision']})" if attempt["decision"] else ""
+        words = f"{attempt['number']} {attempt['mark']} {attempt['words']}{by}{decided}"
+        chips.append((words, _TONES.get(attempt["tone"], "ink")))
+    spaced = [part for words, tone in chips[:_CHIPS_MAX] for part in (Span(words, "code", tone), " ")]
+    line = Line("   ".join(words for words, _ in chips), indent=5)
     return [Only("text", line), Only("html", Line(tuple(spaced)))]
 
 
 def _step(number: int, step: Mapping[str, Any], rank: int) -> Step:
     mark = {"good": "✓", "bad": "✗", "warn": "!"}.get(step["tone"], "·")
-    said = f"{mark} {plain.one_line(step['title'], 300)}"
+    title = f"{mark} {plain.one_line(step['title'], 300)}"
     spoken = f"{number:>3}  {mark} {step['title']}"
     head = (
         Span(f"{number} ", "quiet", plain=""),
-        Span(said, "strong", _TONES.get(step["tone"], "ink"), spoken),
+        Span(title, "strong", _TONES.get(step["tone"], "ink"), spoken),
     )
     brief = Line(head, "step", indent=0)
     below = _below(step)
@@ -600,7 +608,7 @@ def _step(number: int, step: Mapping[str, Any], rank: int) -> Step:
 
 def _below(step: Mapping[str, Any]) -> list[Part]:
     """Show a step's text, its failed checks, its diff and its facts; the facts on a page only."""
-    below: list[Part] = [Line(Span(said, "ticked"), indent=_INDENT) for said in step["text"]]
+    below: list[Part] = [Line(Span(text, "ticked"), indent=_INDENT) for text in step["text"]]
     if rows := [row for row in step.get("checks", ()) if row["mark"] != "✓"][:_ROWS_MAX]:
         names = ("mark", "origin", "what", "outcome", "wanted", "got")
         cells = [tuple(row[name] for name in names) for row in rows]
@@ -608,10 +616,13 @@ def _below(step: Mapping[str, Any]) -> list[Part]:
         below += [Only("text", Line(_check(row), indent=_INDENT)) for row in rows]
     if lines := str(step.get("diff") or "").splitlines():
         more = len(lines) - _DIFF_LINES_MAX
-        shown = [*lines[:_DIFF_LINES_MAX], *([f"… {plain.count(more, 'more line')}"] if more > 0 else [])]
-        below.append(Diff("\n".join(shown), compact=True, indent=_INDENT))
-    if said := " · ".join(f"{name} {value}" for name, value in step["facts"] if name != "code"):
-        below.append(Only("html", Line(Span(said, "quiet"))))
+        diff_lines = [
+            *lines[:_DIFF_LINES_MAX],
+            *([f"… {plain.count(more, 'more line')}"] if more > 0 else []),
+        ]
+        below.append(Diff("\n".join(diff_lines), compact=True, indent=_INDENT))
+    if facts := " · ".join(f"{name} {value}" for name, value in step["facts"] if name != "code"):
+        below.append(Only("html", Line(Span(facts, "quiet"))))
     return below
 
 

@@ -110,10 +110,10 @@ def with_changes_doubted(case: Case, bench: Workbench) -> tuple[Attempt, ...]:
     if is_provable(case) or not plausible:
         return case.attempts
     fitting = returned_types(case.entry.code, case.entry.tool_name)
-    made = variants(
+    inputs = variants(
         known_inputs(case.entry, case.checks), lambda given: accepted(case.entry, given), _PROBES_MAX
     )
-    probes = [Check(origin="passing", arguments=arguments) for arguments in made]
+    probes = [Check(origin="passing", arguments=arguments) for arguments in inputs]
     changed = dict(_changed_inputs(case, plausible, bench, probes))
     return tuple(
         attempt
@@ -131,12 +131,16 @@ def doubt_by_other_inputs(case: Case, attempt: Attempt, bench: Workbench) -> str
     outcomes = {was.outcome for was in case.base}
     if "passed" not in outcomes or not outcomes <= {"passed", "raised", "died"}:
         return ""
-    near = [one.arguments for one in edges(case.checks, _EDGES_MAX) if not one.call]
-    others = one_change_away(known_inputs(case.entry, case.checks))
-    allowed = (one for one in itertools.chain(near, others) if accepted(case.entry, one))
-    probes = [Check(origin="passing", arguments=one) for one in itertools.islice(allowed, _PROBES_MAX)]
-    found = next(_changed_inputs(case, [attempt], bench, probes), None)
-    return "" if found is None else _change(case.entry, found[1])
+    near = [check.arguments for check in edges(case.checks, _EDGES_MAX) if not check.call]
+    neighbours = one_change_away(known_inputs(case.entry, case.checks))
+    allowed = (
+        arguments for arguments in itertools.chain(near, neighbours) if accepted(case.entry, arguments)
+    )
+    probes = [
+        Check(origin="passing", arguments=arguments) for arguments in itertools.islice(allowed, _PROBES_MAX)
+    ]
+    change = next(_changed_inputs(case, [attempt], bench, probes), None)
+    return "" if change is None else _change(case.entry, change[1])
 
 
 def disputed(attempt: Attempt, call: str) -> Attempt:
@@ -229,8 +233,8 @@ def _as_seen(was: CheckResult, now: CheckResult) -> CheckResult:
     """
     if now.outcome not in ("wrong", "raised") or now.displaced <= was.displaced:
         return now
-    said = f"NotOnRecord: {_other_arguments(now.displaced - was.displaced)}"
-    return msgspec.structs.replace(now, outcome="not_on_record", failure=said)
+    message = f"NotOnRecord: {_other_arguments(now.displaced - was.displaced)}"
+    return msgspec.structs.replace(now, outcome="not_on_record", failure=message)
 
 
 def _other_arguments(calls: int) -> str:
@@ -321,12 +325,12 @@ def _copies_answer(before: str, after: str, checks: Sequence[Check]) -> bool:
     if trees is None:
         return False
     old, new = map(_constant_answers, trees)
-    known = [value for value, _ in old]
+    old_values = [value for value, _ in old]
     answers = [values.as_parts(check.expected) for check in checks if check.binding]
     return any(
         _is_telling(value, chosen) and any(same_value(value, answer) for answer in answers)
         for value, chosen in new
-        if not any(same_value(value, other) for other in known)
+        if not any(same_value(value, old_value) for old_value in old_values)
     )
 
 
@@ -339,11 +343,11 @@ def _constant_answers(tree: ast.Module) -> list[tuple[Any, bool]]:
             places.append((node.value, id(node) in chosen))
         elif isinstance(node, ast.IfExp):
             places += [(node.body, True), (node.orelse, True)]
-    found = []
+    answers = []
     for place, conditional in places:
         with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            found.append((to_jsonable(ast.literal_eval(_content(place)))[0], conditional))
-    return found
+            answers.append((to_jsonable(ast.literal_eval(_content(place)))[0], conditional))
+    return answers
 
 
 def _makes_up_answer(before: str, after: str, case: Case) -> bool:
@@ -361,10 +365,10 @@ def _makes_up_answer(before: str, after: str, case: Case) -> bool:
         for check, was in zip(case.checks, case.base, strict=True)
         if check.binding and not check.raises and was.outcome in ("raised", "timeout", "died")
     ]
-    for handled, found in ((True, _handled_answers), (False, _guarded_answers)):
-        old, new = map(found, trees)
+    for handled, find_answers in ((True, _handled_answers), (False, _guarded_answers)):
+        old, new = map(find_answers, trees)
         for value in new:
-            if any(same_value(value, other) for other in old):
+            if any(same_value(value, old_value) for old_value in old):
                 continue
             asking = [check for check in raised if same_value(values.as_parts(check.expected), value)]
             if len(asking) == 1 and (handled or not (asking[0].call or _is_edge(asking[0].arguments))):
@@ -419,11 +423,11 @@ def _is_empty(node: ast.expr) -> bool:
 
 
 def _literals(places: Sequence[ast.expr | None]) -> list[Any]:
-    found = []
+    literals = []
     for place in places:
         with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            found.append(None if place is None else to_jsonable(ast.literal_eval(_content(place)))[0])
-    return found
+            literals.append(None if place is None else to_jsonable(ast.literal_eval(_content(place)))[0])
+    return literals
 
 
 def _is_edge(arguments: Mapping[str, Any]) -> bool:
@@ -435,8 +439,10 @@ def _is_edge(arguments: Mapping[str, Any]) -> bool:
             return len(value) < 2 or (not isinstance(value, str) and any(map(at_edge, inside)))
         return not value or (isinstance(value, int | float) and value < 0)
 
-    given = list(arguments.values())
-    return any(map(at_edge, given)) or any(one == other for one, other in itertools.combinations(given, 2))
+    argument_values = list(arguments.values())
+    return any(map(at_edge, argument_values)) or any(
+        first == second for first, second in itertools.combinations(argument_values, 2)
+    )
 
 
 def _content(place: ast.expr) -> ast.expr:
@@ -523,7 +529,7 @@ def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
     fitting = returned_types(entry.code, entry.tool_name)
     wrong = [check for check, was, _ in rows if check.binding and was.outcome != "passed"]
     asks_float = any(_has_float(check.expected) for check in wrong)
-    known = {type_name(was).partition("[")[0] for _, was, _ in rows if was.outcome == "passed"}
+    passing_types = {type_name(was).partition("[")[0] for _, was, _ in rows if was.outcome == "passed"}
     returned = [row for row in rows if row[2].outcome == "passed" and not row[2].failure]
     for _, was, now in returned:
         old, new = type_name(was), type_name(now)
@@ -538,9 +544,9 @@ def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
             continue
         if fitting and not check.binding and outer not in fitting:
             return f"It returns {article(new)}, which its annotation does not allow."
-        if known == {"list"} and outer in ("tuple", *_UNORDERED):
+        if passing_types == {"list"} and outer in ("tuple", *_UNORDERED):
             return f"It returns {article(new)} where the tool returned a list for other inputs."
-        if outer in _UNORDERED and outer not in known | fitting:
+        if outer in _UNORDERED and outer not in passing_types | fitting:
             return f"It returns {article(new)}, which has no order."
     return ""
 
@@ -563,24 +569,27 @@ def _new_none(before: str, after: str, checks: Sequence[Check]) -> str:
 
 def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
     """Say what a patch loses of its tables that no known result shows; discreet: without names and values."""
-    shown, found, seen = set[Change](), dict[str, Change](), list[tuple[list[Any], Any]]()
+    known_changes, losses, previous = set[Change](), dict[str, Change](), list[tuple[list[Any], Any]]()
     for check, _, now in sorted(rows, key=lambda row: not row[0].known):
-        given = values.remade(check.arguments) if values.has_tags(check.arguments) else {}
-        tables = [one for one in given.values() if values.is_tabular(one)]
-        result, made = values.remade(check.expected if check.known else now.value), dict[str, Change]()
+        arguments = values.remade(check.arguments) if values.has_tags(check.arguments) else {}
+        tables = [value for value in arguments.values() if values.is_tabular(value)]
+        result, changes = values.remade(check.expected if check.known else now.value), dict[str, Change]()
         if not tables or check.raises or not values.is_tabular(result):
             continue
         with contextlib.suppress(Exception):  # what cannot be compared is not told
-            made = Seen().made(tables, result, known=check.known)
-        same = (values.equal(one[1], result) and not values.equal(one[0], tables) for one in seen)
+            changes = Seen().made(tables, result, known=check.known)
+        same = (values.equal(pair[1], result) and not values.equal(pair[0], tables) for pair in previous)
         if result.shape[:1] != (0,) and any(same):
-            made["It returns the same for two tables that differ."] = ("same", "", "")
-        seen.append((tables, result))
-        (shown.update(made.values()) if check.known else found.update(made))
-    told = {said: change for said, change in found.items() if change not in shown}
+            changes["It returns the same for two tables that differ."] = ("same", "", "")
+        previous.append((tables, result))
+        (known_changes.update(changes.values()) if check.known else losses.update(changes))
+    new_losses = {sentence: change for sentence, change in losses.items() if change not in known_changes}
     if not discreet:
-        return " ".join(told)
-    return " ".join(said.replace(at, "").replace(f" {it}.", " equal.") for said, (_, at, it) in told.items())
+        return " ".join(new_losses)
+    return " ".join(
+        sentence.replace(at, "").replace(f" {named_value}.", " equal.")
+        for sentence, (_, at, named_value) in new_losses.items()
+    )
 
 
 def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
@@ -588,19 +597,19 @@ def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
     trees = _trees(before, after)
     if trees is None:
         return ""
-    said = " ".join(
+    failure_text = " ".join(
         was.failure for _, was, now in rows if was.outcome == "raised" and now.outcome == "passed"
     )
-    named = set(_QUOTED.findall(said))
+    named = set(_QUOTED.findall(failure_text))
     old, new = ([node for node in ast.walk(tree) if isinstance(node, ast.Call)] for tree in trees)
-    kept = Counter(map(ast.dump, new)) & Counter(map(ast.dump, old))
-    changed = [call for call in new if ast.dump(call) not in kept]
+    unchanged = Counter(map(ast.dump, new)) & Counter(map(ast.dump, old))
+    changed = [call for call in new if ast.dump(call) not in unchanged]
     for call in old if named else ():
-        for other in changed if ast.dump(call) not in kept else ():
-            if ast.dump(call.func) != ast.dump(other.func):
+        for new_call in changed if ast.dump(call) not in unchanged else ():
+            if ast.dump(call.func) != ast.dump(new_call.func):
                 continue
-            stay = {ast.dump(one) for one in (*other.args, *other.keywords)}
-            gone = [one for one in (*call.args, *call.keywords) if ast.dump(one) not in stay]
+            stay = {ast.dump(argument) for argument in (*new_call.args, *new_call.keywords)}
+            gone = [argument for argument in (*call.args, *call.keywords) if ast.dump(argument) not in stay]
             if len(call.args) + len(call.keywords) - len(gone) == len(stay) and named & _names(gone):
                 return f"It removes the argument `{ast.unparse(gone[0])}`, in which the error was."
     return ""
@@ -618,21 +627,23 @@ def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
     guesses, fills = ([set(map(ast.dump, find(tree))) for tree in trees] for find in (_guesses, _defaults))
     if guesses[1] - guesses[0]:
         texts = json.dumps([values.as_parts(check.arguments) for check, _, _ in rows], default=str)
-        if any(found[1].zfill(2) != found[3].zfill(2) for found in _AMBIGUOUS.finditer(texts)):
+        if any(match[1].zfill(2) != match[3].zfill(2) for match in _AMBIGUOUS.finditer(texts)):
             return "A date among the arguments may be read with the day or with the month first."
     asking = [check.expected for check, was, _ in rows if check.binding and was.outcome != "passed"]
-    if len({json.dumps(one, sort_keys=True, default=str) for one in asking}) > 1:
+    if len({json.dumps(answer, sort_keys=True, default=str) for answer in asking}) > 1:
         return ""
     # A guard for a special case is judged by `_makes_up_answer`; a table's cells are filled and dropped by many.
-    seen = kind_of(before, after)
-    kind = seen if any(values.has_tags(check.arguments) for check, _, _ in rows) else ""
+    edit_kind = kind_of(before, after)
+    kind = edit_kind if any(values.has_tags(check.arguments) for check, _, _ in rows) else ""
     raised = any(was.outcome == "raised" for _, was, _ in rows)
     if kind == "discards" or (raised and _conditions(trees[1]) > _conditions(trees[0])):
         return "It leaves something out, and one example alone asks for that."
     made_up = [sum(map(_is_made_up, ast.walk(tree))) for tree in trees]
     unset = any(was.failure.startswith(("NameError", "UnboundLocalError")) for _, was, _ in rows)
     added = fills[1] - fills[0] or (unset and made_up[1] > made_up[0])
-    invents = kind == "invents" or (added and seen == "invents")  # what a loop adds up may begin with nothing
+    invents = kind == "invents" or (
+        added and edit_kind == "invents"
+    )  # what a loop adds up may begin with nothing
     return "It makes a value up, and one example alone asks for that." if invents else ""
 
 
@@ -662,17 +673,17 @@ def _guesses_dates(node: ast.Call) -> bool:
     """Return True for a call that reads dates without saying which number is the day."""
     if not ast.unparse(node.func).endswith("to_datetime"):
         return False
-    told = {one.arg: getattr(one.value, "value", None) for one in node.keywords}
-    return "dayfirst" not in told and told.get("format") in (None, "mixed")
+    options = {keyword.arg: getattr(keyword.value, "value", None) for keyword in node.keywords}
+    return "dayfirst" not in options and options.get("format") in (None, "mixed")
 
 
 def _names(parts: Sequence[ast.AST]) -> set[str]:
     """Return the names, attributes, keywords and texts in some expressions."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in itertools.chain.from_iterable(map(ast.walk, parts)):
-        one = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "arg", None)
-        found.add(str(one or getattr(node, "value", "")))
-    return found
+        name = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "arg", None)
+        names.add(str(name or getattr(node, "value", "")))
+    return names
 
 
 def _is_none(value: ast.expr | None) -> bool:
@@ -718,11 +729,11 @@ def _allowed(node: ast.expr) -> frozenset[str]:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return frozenset(_FITTING.get(name, ()))
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
-            one, other = _allowed(left), _allowed(right)
-            return one | other if one and other else frozenset()
+            left_types, right_types = _allowed(left), _allowed(right)
+            return left_types | right_types if left_types and right_types else frozenset()
         case ast.Subscript(value=ast.Name(id="Optional") | ast.Attribute(attr="Optional"), slice=inner):
-            found = _allowed(inner)
-            return found | frozenset(_FITTING["None"]) if found else found
+            inner_types = _allowed(inner)
+            return inner_types | frozenset(_FITTING["None"]) if inner_types else inner_types
         case ast.Subscript(value=value):
             return _allowed(value)
     return frozenset()
@@ -767,8 +778,8 @@ def _changed_inputs(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number of each attempt that changes another result, and an input with such a result."""
     entry = case.entry
-    own = dict(bench.score(entry.code, [()], probes, every=True, limit_s=_PROBE_S)).get(0, "")
-    probes = [probe for probe, letter in zip(probes, own, strict=False) if letter == "."]
+    baseline = dict(bench.score(entry.code, [()], probes, every=True, limit_s=_PROBE_S)).get(0, "")
+    probes = [probe for probe, letter in zip(probes, baseline, strict=False) if letter == "."]
     if not probes:
         return
     edits = [[difference(entry.code, attempt.patch.code)] for attempt in plausible]

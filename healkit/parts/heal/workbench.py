@@ -105,7 +105,7 @@ class Bench:
 
         Time off the clock of one of them is off the clock of both.
         """
-        other = Bench(
+        bench = Bench(
             self._searches,
             self._entry,
             self._budget_s + more_s,
@@ -115,8 +115,8 @@ class Bench:
             fixture=self._fixture,
             accepted=self._accepted,
         )
-        other._limits, other._think_time = self._limits, self._think_time
-        return other
+        bench._limits, bench._think_time = self._limits, self._think_time
+        return bench
 
     @property
     def think_time_s(self) -> float:
@@ -191,8 +191,8 @@ class Bench:
             _WATCH_HANGING_S if self._limits.hangs(check) else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
-        held = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
-        return self._wait(self._searches.observe(held))
+        request = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
+        return self._wait(self._searches.observe(request))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
         """Do as `Workbench.values`."""
@@ -228,8 +228,12 @@ class Bench:
 
     def _fixture_of(self, codes: Sequence[str], checks: Sequence[Check]) -> Fixture:
         """Return what these codes find in these checks; a check with source of its own runs more than the code."""
-        own = self._accepted.get(codes[0]) if len(codes) == 1 else None
-        return self._fixture if own is None or any(check.call for check in checks) else own
+        accepted_fixture = self._accepted.get(codes[0]) if len(codes) == 1 else None
+        return (
+            self._fixture
+            if accepted_fixture is None or any(check.call for check in checks)
+            else accepted_fixture
+        )
 
     def _limits_of(self, code: str, checks: Sequence[Check], limit_s: float | None = None) -> list[float]:
         """Return each check's time limit: the given one, or one measured once by running the code as it is."""
@@ -241,8 +245,8 @@ class Bench:
         return [self._limits[check] for check in checks]
 
     async def _time(self, code: str, checks: Sequence[Check], limits_s: Sequence[float]) -> list[CheckResult]:
-        held = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
-        return [one.result for one in await self._searches.observe(held, watch=False)]
+        request = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
+        return [observed.result for observed in await self._searches.observe(request, watch=False)]
 
     async def _run_code(
         self, code: str, checks: Sequence[Check], limits_s: Sequence[float]

@@ -114,8 +114,8 @@ def is_found(target: Path) -> bool:
 
 
 def _found() -> dict[str, str]:
-    found: dict[str, str] = KernelSpecManager(ensure_native_kernel=False).find_kernel_specs()
-    return found
+    specs: dict[str, str] = KernelSpecManager(ensure_native_kernel=False).find_kernel_specs()
+    return specs
 
 
 def _target(name: str, folder: Path) -> Path:

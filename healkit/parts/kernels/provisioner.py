@@ -211,14 +211,14 @@ class NotebookKernel:
             finally:
                 os.close(theirs)
             await _readable(ready)
-            said = os.read(ready, 64 * 1024)
+            report = os.read(ready, 64 * 1024)
         except (OSError, TimeoutError) as error:
             raise self._failed(str(error) or f"it was not ready within {_START_TIMEOUT_S:g} s") from error
         finally:
             os.close(ready)
-        if not said:
+        if not report:
             raise self._failed("its process ended")
-        layers = msgspec.json.decode(said, type=dict[str, str])
+        layers = msgspec.json.decode(report, type=dict[str, str])
         await asyncio.to_thread(require_restricted, self.sandbox, layers, self.popen.pid)
         if not is_bounded(self.sandbox, layers):
             threading.Thread(
@@ -262,8 +262,8 @@ class NotebookKernel:
     def _with_own_file(self, arguments: list[str], connection_file: str) -> list[str]:
         """Copy the connection file to where the kernel can see it, and name that one."""
         shutil.copyfile(connection_file, self.connection_file)
-        own = {os.path.realpath(connection_file): str(self.connection_file)}
-        return [own.get(argument, argument) for argument in arguments]
+        replacements = {os.path.realpath(connection_file): str(self.connection_file)}
+        return [replacements.get(argument, argument) for argument in arguments]
 
     async def _spawn(
         self, arguments: list[str], environment: dict[str, str], ready_fd: int
@@ -298,9 +298,9 @@ class NotebookKernel:
 
     def _failed(self, reason: str) -> WorkerStartFailed:
         words = self.last_words()
-        said = f"\nIts last words:\n{words}" if words else ""
+        detail = f"\nIts last words:\n{words}" if words else ""
         return WorkerStartFailed(
-            f"The restricted kernel could not be started: {reason}.{said}", hint="Run `healkit doctor`."
+            f"The restricted kernel could not be started: {reason}.{detail}", hint="Run `healkit doctor`."
         )
 
 
@@ -353,7 +353,7 @@ def granted_paths(paths: list[str], folder: str) -> tuple[str, ...]:
     Raises `WorkerStartFailed` for one that does not exist, or is a link by now: a notebook that may write beside it
     could have put that in its place.
     """
-    found = []
+    absolute_paths = []
     for path in paths:
         named = os.path.normpath(os.path.join(os.path.realpath(folder), os.path.expanduser(path)))
         if not os.path.exists(named):
@@ -361,13 +361,13 @@ def granted_paths(paths: list[str], folder: str) -> tuple[str, ...]:
         elif (real := os.path.realpath(named)) != named:
             problem = f"that leads to {real!r}"
         else:
-            found.append(named)
+            absolute_paths.append(named)
             continue
         raise WorkerUnusable(
             f"The kernel spec grants {path!r}, but {problem}.",
             hint="Correct that, or run `healkit kernelspec install` again with other grants.",
         )
-    return tuple(found)
+    return tuple(absolute_paths)
 
 
 def _within(folder: str, grants: tuple[str, ...]) -> bool:

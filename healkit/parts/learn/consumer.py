@@ -90,7 +90,7 @@ class Consumer:
             before = _checkpoint(session)
             if before["version"] != MODEL_VERSION:
                 return before, before, []
-            after, found = dict(before), []
+            after, candidates = dict(before), []
             for source, (table, arrived) in _SOURCES.items():
                 rows: Sequence[Any] = session.execute(
                     select(table.c.id, table.c.trace_id, table.c.wire, table.c[arrived])
@@ -102,11 +102,11 @@ class Consumer:
                     rows = _before_a_gap(rows, max(before[source], before[_settled(source)]))
                 if rows:
                     after[source] = rows[-1].id
-                    found += [(source, row.trace_id, row.wire) for row in rows]
-            known = set(
+                    candidates += [(source, row.trace_id, row.wire) for row in rows]
+            learned_ids = set(
                 session.scalars(
                     select(LEARNED.c.trace_id).where(
-                        LEARNED.c.trace_id.in_([trace_id for _, trace_id, _ in found]),
+                        LEARNED.c.trace_id.in_([trace_id for _, trace_id, _ in candidates]),
                         LEARNED.c.task_id == "",
                     )
                 )
@@ -114,9 +114,9 @@ class Consumer:
         if after == before:
             return None
         traces = []
-        for source, trace_id, wire in found:
-            if trace_id not in known and (learned := _read(wire, source)) is not None:
-                known.add(trace_id)
+        for source, trace_id, wire in candidates:
+            if trace_id not in learned_ids and (learned := _read(wire, source)) is not None:
+                learned_ids.add(trace_id)
                 traces.append(learned)
         return before, after, traces
 
@@ -153,13 +153,13 @@ def _read(wire: str, source: str) -> Learned | None:
 
 def _before_a_gap(rows: Sequence[Any], last: int) -> list[Any]:
     """Return the rows before a missing number that may still come; none is missing up to `last`."""
-    taken: list[Any] = []
+    settled_rows: list[Any] = []
     for row in rows:
         if row.id > last + 1 and utc_now() - row[-1] < _GAP:
             break
-        taken.append(row)
+        settled_rows.append(row)
         last = max(last, row.id)
-    return taken
+    return settled_rows
 
 
 def _settled(source: str) -> str:
@@ -176,8 +176,8 @@ def _checkpoint(session: Session) -> dict[str, int]:
     stored = session.scalar(select(LEARNING.c.value).where(LEARNING.c.name == _CHECKPOINT))
     if stored is None:
         return _beginning()
-    found: dict[str, int] = json.loads(stored)
-    return found
+    checkpoint: dict[str, int] = json.loads(stored)
+    return checkpoint
 
 
 def _set_checkpoint(session: Session, at: dict[str, int]) -> None:

@@ -65,14 +65,14 @@ def node_of(call: str) -> str:
 
 def learned_of(trace: ExecutionTrace, *, collected: bool = False) -> Learned | None:
     """Return what a trace teaches; None where it is none to learn from."""
-    said = trace.metadata
-    code = said.get("errorCode")
-    if said.get("origin") in _TRIED or code in NOT_ITS_OWN or is_refused(code):
+    metadata = trace.metadata
+    code = metadata.get("errorCode")
+    if metadata.get("origin") in _TRIED or code in NOT_ITS_OWN or is_refused(code):
         return None
     parts = trace.capability_id.rsplit(".", 2)
     named = len(parts) == 3
-    tool = said.get("tool") or (parts[1] if named else trace.capability_id)
+    tool = metadata.get("tool") or (parts[1] if named else trace.capability_id)
     code_hash = parts[2] if named and parts[2] != NO_HASH else ""
     return Learned(
-        trace, str(tool)[:500], str(said.get("persona") or ""), code_hash[:64], trace.success, collected
+        trace, str(tool)[:500], str(metadata.get("persona") or ""), code_hash[:64], trace.success, collected
     )

@@ -135,27 +135,29 @@ class GraphLearner:
         ended = _end(trace.timestamp, trace.duration_ms)
         self._count(TOOL_NODES, self._nodes, tool, learned.succeeded, trace.timestamp)
         recent: list[_Step] = []
-        for one in sorted(trace.task_results, key=lambda call: call.timestamp):
-            called, began = _name(node_of(one.tool)), one.timestamp
+        for task in sorted(trace.task_results, key=lambda call: call.timestamp):
+            called, began = _name(node_of(task.tool)), task.timestamp
             # A call that had no answer lasted until the execution's end.
-            over = max(ended, began) if one.duration_ms is None else _end(began, one.duration_ms)
-            self._edge(tool, called, "contains", one.success, began)
-            if called == one.tool:  # what the vault runs has a trace of its own
-                self._count(TOOL_NODES, self._nodes, called, one.success, began)
-            made = _hashes(one.result) if one.success else frozenset()
-            call = _Call(called, began, over, one.success, _hashes(one.args), made)
+            over = max(ended, began) if task.duration_ms is None else _end(began, task.duration_ms)
+            self._edge(tool, called, "contains", task.success, began)
+            if called == task.tool:  # what the vault runs has a trace of its own
+                self._count(TOOL_NODES, self._nodes, called, task.success, began)
+            result_hashes = _hashes(task.result) if task.success else frozenset()
+            call = _Call(called, began, over, task.success, _hashes(task.args), result_hashes)
             self._step(recent, call, ("", _INSIDE.format(tool)))
-        said = trace.metadata
-        if trace.parent_id is None and said.get("origin") not in _NO_STEPS:
+        metadata = trace.metadata
+        if trace.parent_id is None and metadata.get("origin") not in _NO_STEPS:
             where = trace.capability_id.rsplit(".", 2)[0]
-            key = f"{learned.collected} {where} {learned.persona} {said.get('origin')} {said.get('runId')}"
-            known = self._sessions.pop(key, ())
-            steps = [step for step in known if trace.timestamp - step.ended <= _SESSION]
-            made = _hashes(_parsed(said.get("result"))) if learned.succeeded else frozenset()
-            given, intent = _hashes(_parsed(said.get("arguments"))), said.get("intent")
+            key = f"{learned.collected} {where} {learned.persona} {metadata.get('origin')} {metadata.get('runId')}"
+            session_steps = self._sessions.pop(key, ())
+            steps = [step for step in session_steps if trace.timestamp - step.ended <= _SESSION]
+            result_hashes = _hashes(_parsed(metadata.get("result"))) if learned.succeeded else frozenset()
+            argument_hashes, intent = _hashes(_parsed(metadata.get("arguments"))), metadata.get("intent")
             words = words_of(intent) if isinstance(intent, str) else ()
             whose = _name(learned.persona)
-            call = _Call(tool, trace.timestamp, ended, learned.succeeded, given, made, words, whose)
+            call = _Call(
+                tool, trace.timestamp, ended, learned.succeeded, argument_hashes, result_hashes, words, whose
+            )
             self._step(steps, call, START)
             self._sessions[key] = steps
             if len(self._sessions) > _SESSIONS_MAX:
@@ -176,9 +178,9 @@ class GraphLearner:
                 self._edge(source, tool, "provides", well, began)
         context = beginning if previous is None else (previous.before, previous.tool)
         habit = habit_of(call.persona, context[1]) if call.persona else None
-        kept = self.ranker.learn(context, tool, call.words, habit)
+        counted_words = self.ranker.learn(context, tool, call.words, habit)
         self._changed.update((TOOL_SEQUENCES, (*key, tool)) for key in (context, habit) if key)
-        self._changed.update((TOOL_WORDS, (word, tool)) for word in (kept and ("", *kept)))
+        self._changed.update((TOOL_WORDS, (word, tool)) for word in (counted_words and ("", *counted_words)))
         recent.append(_Step(tool, context[1], began, call.ended, call.made))
         del recent[:-_RECENT_MAX]
 
@@ -188,12 +190,12 @@ class GraphLearner:
     def _count(
         self, table: Table, counts: dict[Any, _Count], key: Any, succeeded: bool, at: datetime
     ) -> None:
-        found = counts.get(key)
-        if found is None:
-            found = counts[key] = _Count(0, 0, at, at)
-        found.count += 1
-        found.successes += succeeded
-        found.first_seen, found.last_seen = min(found.first_seen, at), max(found.last_seen, at)
+        tally = counts.get(key)
+        if tally is None:
+            tally = counts[key] = _Count(0, 0, at, at)
+        tally.count += 1
+        tally.successes += succeeded
+        tally.first_seen, tally.last_seen = min(tally.first_seen, at), max(tally.last_seen, at)
         self._changed.add((table, key))
 
     def store(self, session: Session) -> None:
@@ -242,20 +244,20 @@ class GraphLearner:
 
 def stored_state(session: Session) -> dict[str, Any]:
     """Return what is stored beside the counts: sessions, and the state of the ranker."""
-    found = session.scalar(select(LEARNING.c.value).where(LEARNING.c.name == _STATE))
-    return {} if found is None else dict(json.loads(found))
+    state = session.scalar(select(LEARNING.c.value).where(LEARNING.c.name == _STATE))
+    return {} if state is None else dict(json.loads(state))
 
 
 def documents_of(session: Session) -> dict[str, str]:
     """Return the text of each tool of the vault: name, description and schema, of all its personas."""
-    found: dict[str, str] = {}
+    documents: dict[str, str] = {}
     for name, about, schema in session.execute(
         select(TOOLS.c.tool_name, TOOLS.c.description, TOOLS.c.input_schema).where(
             TOOLS.c.removed_at.is_(None)
         )
     ):
-        found[name] = f"{found.get(name, '')} {name} {about} {json.dumps(schema)}"
-    return found
+        documents[name] = f"{documents.get(name, '')} {name} {about} {json.dumps(schema)}"
+    return documents
 
 
 def _name(name: str) -> str:
@@ -305,9 +307,9 @@ def _telling(value: Any) -> Iterator[str]:
     for _ in range(_LOOKED_AT_MAX):
         if not waiting:
             return
-        one = waiting.pop()
-        if isinstance(one, str):
-            text = one.strip()
+        part = waiting.pop()
+        if isinstance(part, str):
+            text = part.strip()
             # What the sanitiser hid is equal wherever it hid something.
             if (
                 len(text) >= _TEXT_MIN_CHARS
@@ -315,11 +317,11 @@ def _telling(value: Any) -> Iterator[str]:
                 and "[REDACTED" not in text
             ):
                 yield text
-        elif isinstance(one, dict):
-            waiting.extend(one.values())
-        elif isinstance(one, list):
-            waiting.extend(one)
-        elif isinstance(one, int | float) and (
-            abs(one) >= _NUMBER_MIN or (one % 1 and len(repr(one)) > _TEXT_MIN_CHARS)
+        elif isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+        elif isinstance(part, int | float) and (
+            abs(part) >= _NUMBER_MIN or (part % 1 and len(repr(part)) > _TEXT_MIN_CHARS)
         ):
-            yield repr(one)
+            yield repr(part)

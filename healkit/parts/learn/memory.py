@@ -123,28 +123,30 @@ class Recollection:
             for template, types in templates:
                 self._add(template, types, fix)
         self._codes = codes[-_CODES_MAX:]
-        for one in imported:
-            known = self._known(Template(one.old, one.new, one.place), one.failure, len(one.types))
-            known.outcome.good += one.good
-            known.outcome.bad += one.bad
-            known.sources.insert(0, "an imported fix")
-            for seen, kinds in zip(known.outcome.types, one.types, strict=False):
-                seen.extend(kind for kind in kinds if kind not in seen)
+        for outcome in imported:
+            record = self._known(
+                Template(outcome.old, outcome.new, outcome.place), outcome.failure, len(outcome.types)
+            )
+            record.outcome.good += outcome.good
+            record.outcome.bad += outcome.bad
+            record.sources.insert(0, "an imported fix")
+            for recorded_kinds, kinds in zip(record.outcome.types, outcome.types, strict=False):
+                recorded_kinds.extend(kind for kind in kinds if kind not in recorded_kinds)
 
     def _known(self, template: Template, failure: str, holes: int) -> _Known:
         blank = Outcome(template.old, template.new, template.place, failure, [[] for _ in range(holes)])
         return self.known.setdefault((template, failure), _Known(blank))
 
     def _add(self, template: Template, types: Sequence[str], fix: Fix) -> None:
-        known = self._known(template, fix.failure, len(types))
-        known.outcome.good += fix.stands
-        known.outcome.bad += not fix.stands
-        known.fingerprints.add(fix.fingerprint)
-        for seen, kind in zip(known.outcome.types, types, strict=False):
-            if kind not in seen:
-                seen.append(kind)
+        record = self._known(template, fix.failure, len(types))
+        record.outcome.good += fix.stands
+        record.outcome.bad += not fix.stands
+        record.fingerprints.add(fix.fingerprint)
+        for recorded_kinds, kind in zip(record.outcome.types, types, strict=False):
+            if kind not in recorded_kinds:
+                recorded_kinds.append(kind)
         if fix.stands:
-            known.sources.append(fix.source)
+            record.sources.append(fix.source)
 
     def edits(
         self, source: Source, failure: str, fingerprint: str = "", values: Mapping[str, Any] | None = None
@@ -154,17 +156,17 @@ class Recollection:
         failure: name of the exception, empty for a wrong result. values: of names, such as the failing arguments.
         """
         sites = Sites(source)
-        for (template, kind), known in self.known.items():
-            outcome = known.outcome
+        for (template, kind), record in self.known.items():
+            outcome = record.outcome
             if kind != failure or outcome.bad >= outcome.good:
                 continue
             fits = [fit for fit in sites.fits(template) if _typed(outcome.types, fit.types(values or {}))]
-            chance = self._chance(known) if fits else 0.0
-            if fingerprint in known.fingerprints and fingerprint:
+            chance = self._chance(record) if fits else 0.0
+            if fingerprint in record.fingerprints and fingerprint:
                 chance = 1 - (1 - chance) / 2  # the very same failure
             for fit in fits:
                 for edit in sites.edits(template, fit):
-                    yield Recalled(edit, fit.node, chance, _told(known), template.adds)
+                    yield Recalled(edit, fit.node, chance, _told(record), template.adds)
 
     def _chance(self, known: _Known) -> float:
         """Return how likely the template is right at a place that it fits: Beta-smoothed over all such places."""
@@ -214,15 +216,20 @@ class FixMemory:
 
     def show(self) -> list[dict[str, Any]]:
         """Return a row for each template, those with most outcomes first."""
-        known = sorted(self.recall().known.values(), key=lambda one: -(one.outcome.good + one.outcome.bad))
+        records = sorted(self.recall().known.values(), key=lambda one: -(one.outcome.good + one.outcome.bad))
         return [
             {
-                "old": one.outcome.old, "new": one.outcome.new, "place": one.outcome.place or "anywhere",
-                "failure": one.outcome.failure or "wrong result", "kept": one.outcome.good, "against": one.outcome.bad,
-                "proposed": one.outcome.good > one.outcome.bad, "source": one.sources[-1] if one.sources else "",
+                "old": outcome.old,
+                "new": outcome.new,
+                "place": outcome.place or "anywhere",
+                "failure": outcome.failure or "wrong result",
+                "kept": outcome.good,
+                "against": outcome.bad,
+                "proposed": outcome.good > outcome.bad,
+                "source": sources[-1] if sources else "",
             }
-            for one in known
-        ]  # fmt: skip
+            for outcome, sources in ((record.outcome, record.sources) for record in records)
+        ]
 
     def reset(self) -> None:
         """Forget everything: the imports, and the fixes up to now; the vault's history stays."""
@@ -235,12 +242,20 @@ class FixMemory:
 
         Only code whose every name and constant is Python's own, or a hole, leaves; the rest is left out.
         """
-        outcomes = [one.outcome for one in self.recall().known.values()]
-        kept = [one for one in outcomes if _is_public(one) and not any(sanitize([one.old, one.new])[1])]
-        for one in kept:
-            one.types = [[kind if kind in _NAMES else "" for kind in kinds] for kinds in one.types]
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(_Exported(_VERSION, kept)), indent=1))
-        return len(kept)
+        outcomes = [record.outcome for record in self.recall().known.values()]
+        public_outcomes = [
+            outcome
+            for outcome in outcomes
+            if _is_public(outcome) and not any(sanitize([outcome.old, outcome.new])[1])
+        ]
+        for public_outcome in public_outcomes:
+            public_outcome.types = [
+                [kind if kind in _NAMES else "" for kind in kinds] for kinds in public_outcome.types
+            ]
+        path.write_bytes(
+            msgspec.json.format(msgspec.json.encode(_Exported(_VERSION, public_outcomes)), indent=1)
+        )
+        return len(public_outcomes)
 
     def import_(self, path: Path) -> int:
         """Read templates from a file that `export` wrote, and return how many; they are tried like any others.
@@ -255,18 +270,18 @@ class FixMemory:
             read = msgspec.json.decode(content, type=_Exported)
             if read.version != _VERSION:
                 raise ValueError(f"it is of version {read.version}, not {_VERSION}")
-            for one in read.fixes:
-                check_template(Template(one.old, one.new, one.place))
-                if not _is_public(one):
-                    raise ValueError(f"{one.old!r} has names or values that no export holds")
+            for outcome in read.fixes:
+                check_template(Template(outcome.old, outcome.new, outcome.place))
+                if not _is_public(outcome):
+                    raise ValueError(f"{outcome.old!r} has names or values that no export holds")
         except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             raise UsageInvalid(
                 f"{str(path)!r} cannot be imported: {error}", hint="Import a file of `healkit learn export`."
             ) from None
         with self._database.write() as session:
-            for one in read.fixes:
+            for outcome in read.fixes:
                 session.add(
-                    FixMemoryRow(kind="import", outcome=msgspec.to_builtins(one), created_at=utc_now())
+                    FixMemoryRow(kind="import", outcome=msgspec.to_builtins(outcome), created_at=utc_now())
                 )
         return len(read.fixes)
 
@@ -334,21 +349,23 @@ def _fixes(session: Session, persona: str | None) -> list[Fix]:
     failure made them do it.
     """
     since = session.scalar(select(func.max(FixMemoryRow.created_at)).where(FixMemoryRow.kind == "reset"))
-    chains, found = collections.defaultdict[Any, list[str]](list), list[tuple[Any, str, list[str] | None]]()
+    chains, changes = collections.defaultdict[Any, list[str]](list), list[tuple[Any, str, list[str] | None]]()
     for row in _changes(session, Revision, persona):
-        one: Revision = row[0]
-        chain = chains[one.tool_name, one.target_persona]
-        if one.code_hash in chain:
-            del chain[chain.index(one.code_hash) + 1 :]
-        elif not one.draft:
-            chain.append(one.code_hash)
-            if one.motivating_log_id is not None or one.author not in ("person", "seed"):
-                found.append((row, f"revision {one.number} of {one.tool_name}", chain))
+        revision: Revision = row[0]
+        chain = chains[revision.tool_name, revision.target_persona]
+        if revision.code_hash in chain:
+            del chain[chain.index(revision.code_hash) + 1 :]
+        elif not revision.draft:
+            chain.append(revision.code_hash)
+            if revision.motivating_log_id is not None or revision.author not in ("person", "seed"):
+                changes.append((row, f"revision {revision.number} of {revision.tool_name}", chain))
     declined = (row for row in _changes(session, PatchRow, persona) if row[0].state == "declined")
-    found += [(row, f"a declined patch of {row[0].tool_name}", None) for row in declined]
-    found = [one for one in found if one[0][1] and (since is None or one[0][0].created_at > since)]
+    changes += [(row, f"a declined patch of {row[0].tool_name}", None) for row in declined]
+    changes = [
+        change for change in changes if change[0][1] and (since is None or change[0][0].created_at > since)
+    ]
     fixes = []
-    for row, source, chain_of in sorted(found, key=lambda one: one[0][0].created_at)[-_FIXES_MAX:]:
+    for row, source, chain_of in sorted(changes, key=lambda one: one[0][0].created_at)[-_FIXES_MAX:]:
         patch, before, after, ename, mark, arguments = row
         fix = Fix(
             source, before, after, chain_of is not None and patch.code_hash in chain_of, ename or "", mark or "",

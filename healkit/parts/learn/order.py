@@ -51,24 +51,26 @@ def order(runs: Sequence[Recorded], *codes: str) -> list[int]:
     """
     literals = _literals(codes)
     weights = [dict(_features(run, literals)) for run in runs]
-    seen: Counter[Feature] = Counter()
+    feature_counts: Counter[Feature] = Counter()
 
     def gain(at: int) -> float:
-        return -sum(weight * _SEEN_AGAIN ** seen[feature] for feature, weight in weights[at].items())
+        return -sum(
+            weight * _SEEN_AGAIN ** feature_counts[feature] for feature, weight in weights[at].items()
+        )
 
     # A gain only becomes smaller, so the best by its latest value is the best where that value is still right.
     waiting = [(gain(at), at) for at in range(len(runs))]
     heapq.heapify(waiting)
-    found = []
+    positions = []
     while waiting:
         _, at = heapq.heappop(waiting)
         now = (gain(at), at)
         if waiting and now > waiting[0]:
             heapq.heappush(waiting, now)
             continue
-        found.append(at)
-        seen.update(weights[at].keys())
-    return found
+        positions.append(at)
+        feature_counts.update(weights[at].keys())
+    return positions
 
 
 def _features(run: Recorded, literals: frozenset[float | str]) -> Iterator[tuple[Feature, float]]:
@@ -115,7 +117,9 @@ def _at_literals(
     """Yield which literals a value, its length and its parts are at: a number within 1, a text that has it."""
     if isinstance(value, str):
         yield from (
-            (path, "text", one, one == value) for one in literals if isinstance(one, str) and one in value
+            (path, "text", literal, literal == value)
+            for literal in literals
+            if isinstance(literal, str) and literal in value
         )
     if isinstance(value, str | list | dict):
         yield from ((path, "length", *near) for near in _near(len(value), literals))
@@ -127,7 +131,11 @@ def _at_literals(
 
 
 def _near(number: float, literals: frozenset[float | str]) -> Iterator[tuple[float, float]]:
-    return ((one, number - one) for one in literals if not isinstance(one, str) and abs(number - one) <= 1)
+    return (
+        (literal, number - literal)
+        for literal in literals
+        if not isinstance(literal, str) and abs(number - literal) <= 1
+    )
 
 
 def _parts(value: object, path: str) -> Iterator[tuple[object, str]]:
@@ -143,7 +151,7 @@ def _size(number: float) -> int:
 
 def _literals(codes: Sequence[str]) -> frozenset[float | str]:
     """Return the numbers and short texts in the codes; none of a code that Python cannot read."""
-    found: set[float | str] = set()
+    literals: set[float | str] = set()
     for code in codes:
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             for node in ast.walk(ast.parse(code)):
@@ -151,7 +159,7 @@ def _literals(codes: Sequence[str]) -> frozenset[float | str]:
                     case ast.Constant(value=bool()):
                         continue
                     case ast.Constant(value=int() | float() as number) if math.isfinite(number):
-                        found.add(number)
+                        literals.add(number)
                     case ast.Constant(value=str() as text) if 0 < len(text) < _LITERAL_CHARS:
-                        found.add(text)
-    return frozenset(found)
+                        literals.add(text)
+    return frozenset(literals)

@@ -174,8 +174,8 @@ def sample(
     with database.read() as session:
         bins = _bins(session, tool)
         drawn = _draw(session, bins, count, alpha, dice) if bins else []
-    total = sum(held.live * held.level**alpha for held in bins)
-    many = sum(held.live for held in bins)
+    total = sum(level_bin.live * level_bin.level**alpha for level_bin in bins)
+    many = sum(level_bin.live for level_bin in bins)
     chances = [(row.slot // PLACES) ** alpha / total for row in drawn]
     weights = [(many * chance) ** -beta for chance in chances]
     most = max(weights, default=1.0)
@@ -219,9 +219,9 @@ def _bins(session: Session, tool: str | None) -> list[_Bin]:
     if tool is None:
         counts = session.execute(select(PRIORITIES).where(PRIORITIES.c.live > 0).order_by(PRIORITIES.c.level))
         return [_Bin(row.level, row.live, row.taken) for row in counts]
-    own = select(LEARNED.c.slot).where(LEARNED.c.tool_name == tool, LEARNED.c.slot.is_not(None))
+    tool_slots = select(LEARNED.c.slot).where(LEARNED.c.tool_name == tool, LEARNED.c.slot.is_not(None))
     levels: dict[int, list[int]] = {}
-    for slot in session.scalars(own.order_by(LEARNED.c.slot)):
+    for slot in session.scalars(tool_slots.order_by(LEARNED.c.slot)):
         levels.setdefault(slot // PLACES, []).append(slot)
     return [_Bin(level, len(slots), len(slots), tuple(slots)) for level, slots in levels.items()]
 
@@ -229,17 +229,21 @@ def _bins(session: Session, tool: str | None) -> list[_Bin]:
 def _draw(session: Session, bins: Sequence[_Bin], count: int, alpha: float, dice: random.Random) -> list[Any]:
     """Draw rows: a level, then a place in it, again where retention has emptied that place."""
     drawn: list[Any] = []
-    chosen = dice.choices(bins, [held.live * held.level**alpha for held in bins], k=count)
+    chosen = dice.choices(bins, [level_bin.live * level_bin.level**alpha for level_bin in bins], k=count)
     for round_ in range(_ROUNDS):
-        tried = [_place(held, dice) for held in chosen]
+        tried = [_place(level_bin, dice) for level_bin in chosen]
         there = {
             row.slot: row for row in session.execute(select(LEARNED).where(LEARNED.c.slot.in_(set(tried))))
         }
         drawn += [there[slot] for slot in tried if slot in there]
-        chosen = [held for held, slot in zip(chosen, tried, strict=True) if slot not in there]
+        chosen = [level_bin for level_bin, slot in zip(chosen, tried, strict=True) if slot not in there]
         if round_ == _ROUNDS - 2:  # levels that are nearly empty: list what is left
-            left = {held.level: _listed(session, held) for held in set(chosen)}
-            chosen = [left[held.level] for held in chosen if left[held.level].slots]
+            remaining_bins = {level_bin.level: _listed(session, level_bin) for level_bin in set(chosen)}
+            chosen = [
+                remaining_bins[level_bin.level]
+                for level_bin in chosen
+                if remaining_bins[level_bin.level].slots
+            ]
         if not chosen:
             break
     return drawn

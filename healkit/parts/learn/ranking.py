@@ -54,8 +54,8 @@ def habit_of(persona: str, last: str) -> Context:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text or a name in lower case, without common ones and endings of number and tense."""
-    found = (_stem(word.lower()) for word in _WORD.findall(_HUMP.sub(" ", text)))
-    return [word for word in found if word not in _COMMON]
+    stems = (_stem(word.lower()) for word in _WORD.findall(_HUMP.sub(" ", text)))
+    return [word for word in stems if word not in _COMMON]
 
 
 def _stem(word: str) -> str:
@@ -144,16 +144,16 @@ class Ranker:
 
         words: of its intent, if any; returns those that were counted. habit: context of its persona's habits.
         """
-        kept = tuple(dict.fromkeys(words))[:_WORDS_MAX]
+        distinct_words = tuple(dict.fromkeys(words))[:_WORDS_MAX]
         self.learned += 1
         if tool in self._place and (self.learned <= _ALL_UNTIL or self.learned % _THEN_EVERY == 0):
-            self._fit(self.signals(context, kept, habit), self._place[tool], bool(kept))
+            self._fit(self.signals(context, distinct_words, habit), self._place[tool], bool(distinct_words))
         self.count(context, tool)
         if habit is not None:
             self.count(habit, tool)
-        if kept:
-            self.count_words(kept, tool)
-        return kept
+        if distinct_words:
+            self.count_words(distinct_words, tool)
+        return distinct_words
 
     def state(self) -> dict[str, Any]:
         """Return what is not a count, as JSON has it."""
@@ -183,49 +183,53 @@ class Ranker:
 
     def scores(self, context: Context, words: Sequence[str] = (), habit: Context | None = None) -> Array:
         """Return a score for each of `tools`."""
-        kept = tuple(dict.fromkeys(words))[:_WORDS_MAX]
-        found: Array = self.signals(context, kept, habit) @ self.weights[int(bool(kept))]
-        return found
+        distinct_words = tuple(dict.fromkeys(words))[:_WORDS_MAX]
+        tool_scores: Array = (
+            self.signals(context, distinct_words, habit) @ self.weights[int(bool(distinct_words))]
+        )
+        return tool_scores
 
     def signals(self, context: Context, words: Sequence[str] = (), habit: Context | None = None) -> Array:
         """Return a row of `SIGNALS` for each of `tools`; without a habit, that is what all personas do."""
         many = len(self._place)
         base = np.array(self._ways) + 0.5
         base /= base.sum()
-        one = self._smoothed(self._after_one.get(context[1]), base)
+        first_order = self._smoothed(self._after_one.get(context[1]), base)
         lower = self._smoothed(self._ways_one.get(context[1]), base)
         two = self._smoothed(self.after_two.get(context), lower)
-        own = self._smoothed(self._habits.get(habit) if habit else None, two)
-        told, meant = np.zeros(many), np.zeros(many)
+        habitual = self._smoothed(self._habits.get(habit) if habit else None, two)
+        description_scores, intent_scores = np.zeros(many), np.zeros(many)
         if words:
             for word in words:
                 for place, weight in self._documents.get(word, ()):
-                    told[place] += weight
-            meant = self._meant(words)
-        return np.column_stack([np.log(one), np.log(two), told, meant, np.log(own)])
+                    description_scores[place] += weight
+            intent_scores = self._meant(words)
+        return np.column_stack(
+            [np.log(first_order), np.log(two), description_scores, intent_scores, np.log(habitual)]
+        )
 
     def _smoothed(self, counts: Counter[str] | None, lower: Array) -> Array:
         """Return Kneser-Ney's probabilities: discounted counts, and the rest shared out as the lower order has it."""
         if not counts:
             return lower
         total, kinds = counts.total(), len(counts)
-        found = lower * (_DISCOUNT * kinds / total)
+        probabilities = lower * (_DISCOUNT * kinds / total)
         for tool, count in counts.items():
-            found[self._place[tool]] += (count - _DISCOUNT) / total
-        return found
+            probabilities[self._place[tool]] += (count - _DISCOUNT) / total
+        return probabilities
 
     def _meant(self, words: Sequence[str]) -> Array:
         """Return how much more often each word was in intents of a tool than in all, as the sum of the logarithms."""
         everything = self.intents.total()
-        asked = np.array([self.intents[tool] for tool in self._place], dtype=float)
-        found = np.zeros(len(self._place))
-        smooth = np.log(_SMOOTHING / (asked + _SMOOTHING))
+        intent_counts = np.array([self.intents[tool] for tool in self._place], dtype=float)
+        scores = np.zeros(len(self._place))
+        smooth = np.log(_SMOOTHING / (intent_counts + _SMOOTHING))
         for word in words:
             tools = self.by_word.get(word)
             if tools:
                 share = tools.total() / everything
-                found += smooth
+                scores += smooth
                 for tool, count in tools.items():
-                    found[self._place[tool]] += math.log(1 + count / share / _SMOOTHING)
-        found /= len(words) ** 0.5
-        return found
+                    scores[self._place[tool]] += math.log(1 + count / share / _SMOOTHING)
+        scores /= len(words) ** 0.5
+        return scores

@@ -78,18 +78,18 @@ class RegressReport:
     @property
     def counts(self) -> Mapping[Outcome, int]:
         """Number of re-runs of each outcome."""
-        return Counter(one.outcome for one in self.reruns)
+        return Counter(rerun.outcome for rerun in self.reruns)
 
     @property
     def faults(self) -> tuple[Rerun, ...]:
         """Runs that differ from the record, by this code."""
-        return tuple(one for one in self.reruns if one.outcome == "differs")
+        return tuple(rerun for rerun in self.reruns if rerun.outcome == "differs")
 
     @property
     def first_fault_after(self) -> int | None:
         """Number of re-runs until the first that differs; None where none does."""
-        found = (number for number, one in enumerate(self.reruns, 1) if one.outcome == "differs")
-        return next(found, None)
+        numbers = (number for number, rerun in enumerate(self.reruns, 1) if rerun.outcome == "differs")
+        return next(numbers, None)
 
     def __str__(self) -> str:
         return text_of(self._card())
@@ -109,17 +109,17 @@ class RegressReport:
             "fixed": "failed then, now not",
             "as_active": "differ with the active code too",
         }
-        said = [f"{counts[outcome]:,} {text}" for outcome, text in words.items() if counts[outcome]]  # type: ignore[index]  # outcomes
-        said += (
+        phrases = [f"{counts[outcome]:,} {text}" for outcome, text in words.items() if counts[outcome]]  # type: ignore[index]  # outcomes
+        phrases += (
             [f"{counts['undecided']:,} undecided: a call or a file is not there"]
             if counts["undecided"]
             else []
         )
-        said += [f"first difference after {self.first_fault_after}"] if faults else []
-        said += [f"{len(self.not_reached):,} not reached"] if self.not_reached else []
-        said += [f"{self.left_out:,} not recorded whole"] if self.left_out else []
-        lines = [Line(Span(", ".join(said) or "nothing on record to run again", "quiet"))]
-        rows = [(f"#{one.log_id}", one.recorded, one.now) for one in (*faults, *self._of("fixed"))]
+        phrases += [f"first difference after {self.first_fault_after}"] if faults else []
+        phrases += [f"{len(self.not_reached):,} not reached"] if self.not_reached else []
+        phrases += [f"{self.left_out:,} not recorded whole"] if self.left_out else []
+        lines = [Line(Span(", ".join(phrases) or "nothing on record to run again", "quiet"))]
+        rows = [(f"#{rerun.log_id}", rerun.recorded, rerun.now) for rerun in (*faults, *self._of("fixed"))]
         table = Table(("row", "recorded", "now"), rows[:_SHOWN_MAX])
         more = (
             [Line(Span(f"… and {len(rows) - _SHOWN_MAX:,} more", "quiet"))] if len(rows) > _SHOWN_MAX else []
@@ -130,7 +130,7 @@ class RegressReport:
         )
 
     def _of(self, outcome: Outcome) -> tuple[Rerun, ...]:
-        return tuple(one for one in self.reruns if one.outcome == outcome)
+        return tuple(rerun for rerun in self.reruns if rerun.outcome == outcome)
 
 
 class Regression:
@@ -163,7 +163,7 @@ class Regression:
         """Run until the budget is spent, and return the report; called by `Healkit.regress`."""
         if not budget_s > 0:
             raise ConfigError(f"budget_s={budget_s!r} must be greater than 0 seconds.")
-        began, found = time.monotonic(), []
+        began, reruns = time.monotonic(), []
         codes = [self._entry.code] if code is None else [self._entry.code, code]
         ordered = [self._rows[at] for at in order([recorded_of(row) for row in self._rows], *codes)]
         left_out, reached = self._left_out, 0
@@ -178,10 +178,10 @@ class Regression:
             else:
                 if rerun is None:
                     break
-                found.append(rerun)
+                reruns.append(rerun)
             reached += 1
         missed = tuple(int(row.id or 0) for row in ordered[reached:])
-        return RegressReport(self._entry.label, tuple(found), missed, left_out, time.monotonic() - began)
+        return RegressReport(self._entry.label, tuple(reruns), missed, left_out, time.monotonic() - began)
 
     def _rerun(self, row: ExecutionLog, code: str | None, left_s: float) -> Rerun | None:
         """Run it again; None where the budget ended it."""

@@ -43,11 +43,11 @@ def learned(executions: int, surprising: Sequence[Surprise], fixes: Sequence[Map
         )
         for fix in fixes
     ]
-    said = f"Learned from {plain.count(executions, 'execution')}."
+    summary = f"Learned from {plain.count(executions, 'execution')}."
     return Card(
         tone="info",
         parts=(
-            said,
+            summary,
             *([Section(("The most surprising", Table(_SURPRISING, runs)))] if runs else []),
             *([Section(("Fixes that are remembered", Table(_FIXES, edits)))] if edits else []),
         ),

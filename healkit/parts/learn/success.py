@@ -161,24 +161,24 @@ def row_of(tool: str, runs: Sequence[Run]) -> SuccessRow | None:
         tool,
         len(runs),
         sum(run.succeeded for run in runs) / len(runs),
-        brier([one.model for one in played], played),
-        brier([one.base for one in played], played),
-        brier([one.used for one in played], played),
-        calibration_error([one.used for one in played], played),
+        brier([prediction.model for prediction in played], played),
+        brier([prediction.base for prediction in played], played),
+        brier([prediction.used for prediction in played], played),
+        calibration_error([prediction.used for prediction in played], played),
         on,
     )
 
 
 def brier(predicted: Sequence[float], played: Sequence[Played]) -> float:
     """Return the mean squared error of predictions."""
-    return fmean((guess - one.succeeded) ** 2 for guess, one in zip(predicted, played, strict=True))
+    return fmean((guess - outcome.succeeded) ** 2 for guess, outcome in zip(predicted, played, strict=True))
 
 
 def calibration_error(predicted: Sequence[float], played: Sequence[Played], bins: int = 10) -> float:
     """Return the expected calibration error: bins of equal width, each weighted by its runs."""
     gaps = [0.0] * bins
-    for guess, one in zip(predicted, played, strict=True):
-        gaps[min(bins - 1, int(guess * bins))] += guess - one.succeeded
+    for guess, outcome in zip(predicted, played, strict=True):
+        gaps[min(bins - 1, int(guess * bins))] += guess - outcome.succeeded
     return sum(map(abs, gaps)) / len(played)
 
 
@@ -186,7 +186,7 @@ def play(runs: Sequence[Run]) -> tuple[list[Played], bool]:
     """Predict each run by those before it; return the predictions, and whether the model would be in use now."""
     recent = list(_recent_rates(runs))
     names = sorted({name for run in runs for name in run.arguments or ()})
-    seen = [features(run.arguments, names) for run in runs]
+    run_features = [features(run.arguments, names) for run in runs]
     played: list[Played] = []
     raw: list[float] = []
     gains: deque[float] = deque(maxlen=_WINDOW)
@@ -196,8 +196,8 @@ def play(runs: Sequence[Run]) -> tuple[list[Played], bool]:
         base = (successes + 1) / (at + 2)
         if at >= next_fit:
             next_fit = int(at * _GROWTH) + 1
-            model = _Model.fitted(runs[:at], seen[:at], recent[:at], raw)
-        raw.append(recent[at] if model is None else model.uncalibrated(seen[at], recent[at]))
+            model = _Model.fitted(runs[:at], run_features[:at], recent[:at], raw)
+        raw.append(recent[at] if model is None else model.uncalibrated(run_features[at], recent[at]))
         guess = raw[-1] if model is None else model.calibrated(raw[-1])
         played.append(Played(guess, base, guess if on else base, run.succeeded))
         successes += run.succeeded
@@ -227,10 +227,10 @@ def features(arguments: Mapping[str, Any] | None, names: Sequence[str]) -> list[
     """Return features of arguments, such as "`unit` missing"; names: those that the tool is known to take."""
     if arguments is None:
         return ["arguments cut"]
-    found = [f"`{name}` missing" for name in names if name not in arguments]
+    labels = [f"`{name}` missing" for name in names if name not in arguments]
     for name, value in arguments.items():
-        found += [f"`{name}` {said}" for said in _value_features(value)]
-    return found
+        labels += [f"`{name}` {label}" for label in _value_features(value)]
+    return labels
 
 
 def _value_features(value: object) -> Iterator[str]:
@@ -246,8 +246,8 @@ def _value_features(value: object) -> Iterator[str]:
             yield _between(math.frexp(abs(value))[1])
     elif isinstance(value, str | list | dict):
         yield f"with a length {_between(len(value).bit_length())}" if value else "empty"
-    if isinstance(value, str | int | float) and len(said := json.dumps(value)) <= _VALUE_CHARS:
-        yield f"= {said}"
+    if isinstance(value, str | int | float) and len(encoded := json.dumps(value)) <= _VALUE_CHARS:
+        yield f"= {encoded}"
 
 
 def _between(digits: int) -> str:
@@ -267,24 +267,26 @@ def warning(runs: Sequence[Run], arguments: Mapping[str, Any], code_hash: str) -
     runs: the tool's, oldest first. Only those of the code that would run count, at least five with the feature, of
     which 95% failed, and at least five without it, of which 80% succeeded.
     """
-    own = [run for run in runs if run.code_hash in ("", code_hash) and run.arguments is not None]
-    names = sorted({name for run in own for name in run.arguments or ()} | arguments.keys())
-    seen = [set(features(run.arguments, names)) for run in own]
+    comparable_runs = [run for run in runs if run.code_hash in ("", code_hash) and run.arguments is not None]
+    names = sorted({name for run in comparable_runs for name in run.arguments or ()} | arguments.keys())
+    feature_sets = [set(features(run.arguments, names)) for run in comparable_runs]
     best: tuple[int, str] | None = None
     for feature in features(arguments, names):
-        having = [run for run, its in zip(own, seen, strict=True) if feature in its][-_WARNED_MAX:]
-        others = [run for run, its in zip(own, seen, strict=True) if feature not in its]
-        if min(len(having), len(others)) < _WARN_RUNS:
+        having = [run for run, its in zip(comparable_runs, feature_sets, strict=True) if feature in its][
+            -_WARNED_MAX:
+        ]
+        lacking = [run for run, its in zip(comparable_runs, feature_sets, strict=True) if feature not in its]
+        if min(len(having), len(lacking)) < _WARN_RUNS:
             continue
         failed = [run for run in having if not run.succeeded]
-        fine = sum(run.succeeded for run in others) / len(others)
+        fine = sum(run.succeeded for run in lacking) / len(lacking)
         if len(failed) < _WARN_FAILED * len(having) or fine < _WARN_OTHERS:
             continue
         enames = Counter(run.ename for run in failed)
         how = f": {failed[0].ename}" if len(enames) == 1 else f", mostly with {enames.most_common(1)[0][0]}"
-        said = f"{len(failed)} of the last {len(having)} runs with {feature} failed{how}."
+        message = f"{len(failed)} of the last {len(having)} runs with {feature} failed{how}."
         if best is None or len(failed) > best[0]:
-            best = len(failed), said
+            best = len(failed), message
     return best[1] if best else None
 
 

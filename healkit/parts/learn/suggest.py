@@ -49,8 +49,10 @@ class Suggestions(list[Suggestion]):
     """Suggestions, the likeliest first; shows a sentence where there are none."""
 
     def __repr__(self) -> str:
-        width = max((len(one.tool) for one in self), default=0)
-        lines = [f"{one.tool:<{width}}  {one.share:4.0%}  {one.why}" for one in self]
+        width = max((len(suggestion.tool) for suggestion in self), default=0)
+        lines = [
+            f"{suggestion.tool:<{width}}  {suggestion.share:4.0%}  {suggestion.why}" for suggestion in self
+        ]
         return "\n".join(lines) or NOTHING
 
 
@@ -94,7 +96,7 @@ class Suggester:
         if intent is not None:
             check_text("intent", intent)
             intent = intent[:_INTENT_MAX_CHARS]
-        names = [node_of(one) for one in ([after] if isinstance(after, str) else after)]
+        names = [node_of(tool) for tool in ([after] if isinstance(after, str) else after)]
         self._catch_up()
         with self._learner.lock:
             ranker = self._ranker()
@@ -103,10 +105,10 @@ class Suggester:
                     raise UsageInvalid(
                         f"No tool named {name!r} was called.{did_you_mean(name, ranker.tools)}"
                     )
-            found = self._ranked(ranker, names, words_of(intent or ""), k, persona)
-        if intent and found:
+            suggestions = self._ranked(ranker, names, words_of(intent or ""), k, persona)
+        if intent and suggestions:
             self._intents[persona or DEFAULT_PERSONA] = (intent, utc_now())
-        return found
+        return suggestions
 
     def _ranker(self) -> Ranker:
         """Return the learner's ranker as it is stored, with the vault's texts of now."""
@@ -137,26 +139,26 @@ class Suggester:
     ) -> Suggestions:
         tools = ranker.tools
         context: Context = ("", "") if not after else (after[-2] if len(after) > 1 else "", after[-1])
-        kept = [
+        places = [
             place
             for place, tool in enumerate(tools)
             if tool not in self._gone
             and (persona is None or self._personas.get(tool, set()) & {persona, DEFAULT_PERSONA})
         ]
-        if not kept:
+        if not places:
             return Suggestions()
         words = tuple(dict.fromkeys(words))
         habit = habit_of(persona or DEFAULT_PERSONA, context[1])
-        signals = ranker.signals(context, words, habit)[kept]
+        signals = ranker.signals(context, words, habit)[places]
         parts = signals * ranker.weights[int(bool(words))]
         scores = parts.sum(axis=1)
         odds = np.exp(scores - scores.max())
         odds /= odds.sum()
         over = parts - parts.mean(axis=0)
-        best = [(int(at), tools[kept[at]]) for at in np.argsort(-scores, kind="stable")[:k]]
+        best = [(int(at), tools[places[at]]) for at in np.argsort(-scores, kind="stable")[:k]]
         with self._database.read() as session:
-            asked = select(TOOL_NODES).where(TOOL_NODES.c.name.in_([tool for _, tool in best]))
-            calls = {row[0]: (row[1], row[2]) for row in session.execute(asked)}
+            statement = select(TOOL_NODES).where(TOOL_NODES.c.name.in_([tool for _, tool in best]))
+            calls = {row[0]: (row[1], row[2]) for row in session.execute(statement)}
         return Suggestions(
             Suggestion(tool, float(odds[at]), _why(
                 ranker, tool, dict(zip(SIGNALS, over[at], strict=True)), context, words, habit, calls.get(tool, (0, 0))
@@ -178,9 +180,9 @@ def _why(
     else:
         ended = f"; {successes:,} of its {count:,} calls ended well"
     for signal in sorted(over, key=lambda name: -over[name]):
-        said = _told(ranker, tool, signal, context, words, habit) if over[signal] > 0 else ""
-        if said:
-            return f"{said}{ended}."
+        reason = _told(ranker, tool, signal, context, words, habit) if over[signal] > 0 else ""
+        if reason:
+            return f"{reason}{ended}."
     if not count:
         return "It is in the vault, and was not called yet."
     return f"It was called {_times(count)}{'' if successes else ', and always failed'}."
@@ -191,13 +193,17 @@ def _told(
 ) -> str:
     """Say what a signal is in numbers; empty where it says nothing."""
     if signal == "description":
-        found = [word for word in words if ranker.describes(tool, word)]
-        return f"Its description fits {_listed(found)}" if found else ""
+        matching_words = [word for word in words if ranker.describes(tool, word)]
+        return f"Its description fits {_listed(matching_words)}" if matching_words else ""
     if signal == "intents":
-        found = [word for word in words if word in ranker.by_word and ranker.by_word[word][tool]]
-        found.sort(key=lambda word: -ranker.by_word[word][tool])
-        many = ranker.by_word[found[0]][tool] if found else 0
-        return f"It was used {_times(many)} for an intent with {_listed(found)}" if found else ""
+        matching_words = [word for word in words if word in ranker.by_word and ranker.by_word[word][tool]]
+        matching_words.sort(key=lambda word: -ranker.by_word[word][tool])
+        many = ranker.by_word[matching_words[0]][tool] if matching_words else 0
+        return (
+            f"It was used {_times(many)} for an intent with {_listed(matching_words)}"
+            if matching_words
+            else ""
+        )
     counts: Mapping[str, int] = {}
     where = context[1]
     if signal == "after_two" and context[0]:
@@ -206,8 +212,8 @@ def _told(
         counts = ranker.after_one(where)
     elif signal == "habit" and where:
         counts, where = ranker.counts(habit), f"{where} for this persona"
-    seen = counts.get(tool, 0)
-    return f"It came after {where} in {seen:,} of {sum(counts.values()):,} cases" if seen else ""
+    count = counts.get(tool, 0)
+    return f"It came after {where} in {count:,} of {sum(counts.values()):,} cases" if count else ""
 
 
 def _times(many: int) -> str:

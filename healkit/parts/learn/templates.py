@@ -77,10 +77,10 @@ def templates_of(
         sides = [(change.old, change.new, BLOCK if is_block else "")]
         sides += [] if is_block else [(change.old, change.new, change.place)]
         sides += [([old], [new], BLOCK if isinstance(old, ast.stmt) else "") for old, new in change.around]
-        found = [_generalized(*side, dict(values)) for side in sides]
+        candidates = [_generalized(*side, dict(values)) for side in sides]
     except _UNREADABLE:
         return []
-    return list({template: (template, types) for template, types in filter(None, found)}.values())
+    return list({template: (template, types) for template, types in filter(None, candidates)}.values())
 
 
 def _same(one: object, other: object) -> bool:
@@ -95,24 +95,28 @@ def _smallest(
     old: ast.AST, new: ast.AST, place: str, around: tuple[tuple[ast.AST, ast.AST], ...]
 ) -> _Change | None:
     whole = isinstance(old, ast.expr | _SIMPLE) and not isinstance(old, _PARTS)
-    own = None
+    whole_change = None
     if whole:
-        own = _Change([old], [new], BLOCK if isinstance(old, ast.stmt) else place, around)
+        whole_change = _Change([old], [new], BLOCK if isinstance(old, ast.stmt) else place, around)
     differ = [name for name in old._fields if not _same(getattr(old, name, None), getattr(new, name, None))]
     if type(old) is not type(new) or len(differ) != 1:
-        return own
-    one, other = getattr(old, differ[0]), getattr(new, differ[0])
-    if isinstance(one, list) and isinstance(other, list):
-        start = _common(one, other)
-        stop = _common(one[start:][::-1], other[start:][::-1])
-        left, right = one[start : len(one) - stop], other[start : len(other) - stop]
-        if len(left) != 1 or len(right) != 1:
-            return _of_statements(one, left, right, start) if isinstance((one or other)[0], ast.stmt) else own
-        one, other = left[0], right[0]
-    if not isinstance(one, ast.AST) or not isinstance(other, ast.AST):
-        return own
+        return whole_change
+    old_value, new_value = getattr(old, differ[0]), getattr(new, differ[0])
+    if isinstance(old_value, list) and isinstance(new_value, list):
+        start = _common(old_value, new_value)
+        stop = _common(old_value[start:][::-1], new_value[start:][::-1])
+        old_middle, right = old_value[start : len(old_value) - stop], new_value[start : len(new_value) - stop]
+        if len(old_middle) != 1 or len(right) != 1:
+            return (
+                _of_statements(old_value, old_middle, right, start)
+                if isinstance((old_value or new_value)[0], ast.stmt)
+                else whole_change
+            )
+        old_value, new_value = old_middle[0], right[0]
+    if not isinstance(old_value, ast.AST) or not isinstance(new_value, ast.AST):
+        return whole_change
     around = ((old, new), *around) if whole else () if isinstance(old, ast.stmt) else around
-    return _smallest(one, other, f"{type(old).__name__}.{differ[0]}", around) or own
+    return _smallest(old_value, new_value, f"{type(old).__name__}.{differ[0]}", around) or whole_change
 
 
 def _common(one: list[Any], other: list[Any]) -> int:
@@ -140,14 +144,14 @@ def _generalized(
     if sum(1 for side in (*old, *new) for _ in ast.walk(side)) > _NODES_MAX:
         return None
     anchors = {_key(node) for node in old}
-    known = {_key(part) for side in new if _key(side) not in anchors for part in ast.walk(side)}
-    holes = _Holes(known, values)
-    left = [holes.visit(copy.deepcopy(node)) for node in old]
+    new_keys = {_key(part) for side in new if _key(side) not in anchors for part in ast.walk(side)}
+    holes = _Holes(new_keys, values)
+    old_nodes = [holes.visit(copy.deepcopy(node)) for node in old]
     holes.known = None
     right = [holes.visit(copy.deepcopy(node)) for node in new]
-    if all(isinstance(node, ast.Name) for node in left):
+    if all(isinstance(node, ast.Name) for node in old_nodes):
         return None
-    return Template(_text(left), _text(right), place), tuple(holes.types)
+    return Template(_text(old_nodes), _text(right), place), tuple(holes.types)
 
 
 def _text(nodes: Sequence[ast.AST]) -> str:
@@ -177,8 +181,10 @@ class _Holes(ast.NodeTransformer):
         if not isinstance(node, ast.expr) or isinstance(node, _PARTS | ast.JoinedStr):
             return node if isinstance(node, ast.JoinedStr) else self.generic_visit(node)
         key, builtin = _key(node), isinstance(node, ast.Name) and node.id in BUILTINS
-        own = isinstance(node, ast.Name) and not builtin
-        if key not in self._names and (own or (self.known is not None and key in self.known and not builtin)):
+        is_local_name = isinstance(node, ast.Name) and not builtin
+        if key not in self._names and (
+            is_local_name or (self.known is not None and key in self.known and not builtin)
+        ):
             self._names[key] = f"{FRESH if self.known is None else HOLE}{len(self._names)}"
             self.types.append(type_of(node, self._values))
         if key in self._names:
@@ -285,7 +291,9 @@ def _matches(pattern: object, node: object, bound: dict[str, ast.AST]) -> bool:
         return _key(bound.setdefault(pattern.id, node)) == _key(node)
     if isinstance(pattern, list) and isinstance(node, list):
         pairs = zip(pattern, node, strict=False)
-        return len(pattern) == len(node) and all(_matches(one, other, bound) for one, other in pairs)
+        return len(pattern) == len(node) and all(
+            _matches(pattern_part, node_part, bound) for pattern_part, node_part in pairs
+        )
     if isinstance(pattern, ast.AST):
         fields = [name for name in pattern._fields if name not in _OUT_OF_REACH]
         return type(pattern) is type(node) and all(

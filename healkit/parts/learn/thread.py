@@ -60,7 +60,7 @@ class ConsumerThread:
                 self._consumer().catch_up(stop=self._closing.is_set)
                 self.problem = ""
             except Exception as error:  # noqa: BLE001 - a full or busy database: the next news tries again
-                said = (
+                message = (
                     error.message if isinstance(error, HealkitError) else f"{type(error).__name__}: {error}"
                 )
-                self.problem = f"Nothing is learned from new traces: {said}"
+                self.problem = f"Nothing is learned from new traces: {message}"

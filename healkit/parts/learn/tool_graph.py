@@ -84,8 +84,8 @@ class ToolEdge:
 
     def __str__(self) -> str:
         arrow = "—" if self.kind == "parallel" else "→"
-        seen = f"{self.count:,} seen" if self.count else "in its code"
-        return f"{self.source} {arrow} {self.target}  {self.kind}, {seen}"
+        frequency = f"{self.count:,} seen" if self.count else "in its code"
+        return f"{self.source} {arrow} {self.target}  {self.kind}, {frequency}"
 
 
 def wilson_least(successes: int, count: int) -> float:
@@ -105,19 +105,22 @@ class Drawn(list[ToolEdge]):
         self._empty = empty
 
     def __repr__(self) -> str:
-        left = len(self) - _DRAWN_MAX
+        hidden_count = len(self) - _DRAWN_MAX
         lines = [str(edge) for edge in self[:_DRAWN_MAX]]
-        return "\n".join([*lines, *([f"… and {left:,} more"] if left > 0 else [])]) or self._empty
+        return (
+            "\n".join([*lines, *([f"… and {hidden_count:,} more"] if hidden_count > 0 else [])])
+            or self._empty
+        )
 
     def mermaid(self) -> str:
         """Return the drawing in Mermaid's language."""
-        shown = self[:_DRAWN_MAX]
-        at = {name: f"t{number}" for number, name in enumerate(_names(shown))}
+        drawn_edges = self[:_DRAWN_MAX]
+        at = {name: f"t{number}" for number, name in enumerate(_names(drawn_edges))}
         lines = ["flowchart LR", *(f'  {at[name]}["{_quoted(name)}"]' for name in at)]
-        for edge in shown:
-            said = f"{edge.kind} {edge.count}" if edge.count else edge.kind
+        for edge in drawn_edges:
+            label = f"{edge.kind} {edge.count}" if edge.count else edge.kind
             line = "---" if edge.kind == "parallel" else "-->" if edge.count else "-.->"
-            lines.append(f"  {at[edge.source]} {line}|{said}| {at[edge.target]}")
+            lines.append(f"  {at[edge.source]} {line}|{label}| {at[edge.target]}")
         return "\n".join(lines)
 
     def svg(self) -> str:
@@ -184,16 +187,16 @@ class ToolGraph:
         direction: `out` for those that lead away from it, `in` for those to it. Raises `UsageInvalid` for a tool, a
         kind or a direction that is not known.
         """
-        for word, known in ((kind, get_args(Kind)), (direction, get_args(Direction))):
-            if word is not None and word not in known:
-                raise UsageInvalid(f"{word!r} is none of {', '.join(known)}.{did_you_mean(word, known)}")
+        for word, choices in ((kind, get_args(Kind)), (direction, get_args(Direction))):
+            if word is not None and word not in choices:
+                raise UsageInvalid(f"{word!r} is none of {', '.join(choices)}.{did_you_mean(word, choices)}")
         ends = {"out": ("source",), "in": ("target",), "both": ("source", "target")}[direction]
-        found = [
+        edges = [
             edge
             for edge in self._edges_of(tool)
             if kind in (None, edge.kind) and tool in [getattr(edge, end) for end in ends]
         ]
-        return Drawn(found, f"No trace has shown {tool} with another tool.")
+        return Drawn(edges, f"No trace has shown {tool} with another tool.")
 
     def path(self, start: str, end: str) -> Drawn:
         """Return the cheapest way from one tool to another, in its order; empty where there is none.
@@ -251,7 +254,7 @@ class ToolGraph:
             code = {(tool.tool_name, code.code) for tool, _, code in active_rows(session, None)}
         # Nothing is counted for these: the calls themselves are those of `contains`.
         for name, text in code:
-            targets = {node_of(one.replace(".", ":", 1)) for one in called_by(text) if one is not None}
+            targets = {node_of(call.replace(".", ":", 1)) for call in called_by(text) if call is not None}
             edges += [ToolEdge(name, target, "dependency") for target in targets]
         ordered = sorted(set(edges), key=lambda edge: (-edge.weight, -edge.count, edge.source, edge.target))
         return ordered, sorted(called | {name for name, _ in code})
@@ -259,10 +262,10 @@ class ToolGraph:
     def _edges_of(self, *tools: str) -> list[ToolEdge]:
         """Return every edge; raise `UsageInvalid` where one of the tools is not known."""
         edges, names = self._read()
-        known = {*names, *_names(edges)}
+        tool_names = {*names, *_names(edges)}
         for name in tools:
-            if name not in known:
-                raise UsageInvalid(f"No tool named {name!r} was called.{did_you_mean(name, known)}")
+            if name not in tool_names:
+                raise UsageInvalid(f"No tool named {name!r} was called.{did_you_mean(name, tool_names)}")
         return edges
 
 
@@ -272,4 +275,7 @@ def _names(edges: Iterable[ToolEdge]) -> list[str]:
 
 def _quoted(name: str) -> str:
     """Return a name as Mermaid reads it within quotes, whatever is in it."""
-    return "".join(one if one.isalnum() or one in "_:. -" else f"#{ord(one)};" for one in name)
+    return "".join(
+        character if character.isalnum() or character in "_:. -" else f"#{ord(character)};"
+        for character in name
+    )

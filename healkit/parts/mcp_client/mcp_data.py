@@ -99,20 +99,20 @@ def read_specs(path: str | Path) -> list[ServerSpec]:
     settings that are for other clients, are passed over. Raises `ConfigError`, naming the file and the entry.
     """
     try:
-        found = msgspec.json.decode(Path(path).read_bytes())
+        document = msgspec.json.decode(Path(path).read_bytes())
     except (OSError, msgspec.DecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(f"Cannot read MCP servers from {str(path)!r}: {reason}.") from None
-    servers = found.get("mcpServers") if isinstance(found, dict) else None
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
     if not isinstance(servers, dict) or not all(isinstance(entry, dict) for entry in servers.values()):
         raise ConfigError(
             f"{str(path)!r} has no mcpServers object.",
             hint='It looks like {"mcpServers": {"files": {"command": "npx", "args": ["…"]}}}.',
         )
     specs: dict[str, ServerSpec] = {}
-    for given, entry in servers.items():
+    for raw_name, entry in servers.items():
         if not entry.get("disabled"):
-            spec = _spec_of(identifier(given), entry)
+            spec = _spec_of(identifier(raw_name), entry)
             if spec.name in specs:
                 raise ConfigError(f"{str(path)!r} has two MCP servers that would both be mcp.{spec.name}.")
             specs[spec.name] = spec
@@ -155,17 +155,17 @@ def identifier(name: str) -> str:
 
 def by_identifier(server: str, tools: Iterable[Tool]) -> dict[str, Tool]:
     """Return the tools under their names in Python; raises `McpError` where two would have the same one."""
-    found: dict[str, Tool] = {}
+    tools_by_name: dict[str, Tool] = {}
     for tool in tools:
         name = identifier(tool.name)
-        if name in found:
+        if name in tools_by_name:
             raise McpError(
                 f"The MCP server {server!r} has two tools that would both be mcp.{server}.{name}: "
-                f"{found[name].name!r} and {tool.name!r}.",
+                f"{tools_by_name[name].name!r} and {tool.name!r}.",
                 hint="Only one of them can be; rename one on the server.",
             )
-        found[name] = tool
-    return found
+        tools_by_name[name] = tool
+    return tools_by_name
 
 
 def definition_of(server: str, name: str, tool: Tool) -> ToolDefinition:

@@ -205,9 +205,11 @@ class MCPServer:
             return session
         if session.refusal is not None:
             raise McpError(session.refusal.message, hint=session.refusal.hint)
-        said = f" It wrote: {session.last_words}" if session.last_words else ""
+        detail = f" It wrote: {session.last_words}" if session.last_words else ""
         cannot = _Missing if session.missing else _CannotStart
-        raise cannot(f"The MCP server {self.server!r} ({self.spec}) cannot be used: {session.problem}.{said}")
+        raise cannot(
+            f"The MCP server {self.server!r} ({self.spec}) cannot be used: {session.problem}.{detail}"
+        )
 
     def _current(self) -> Session:
         from healkit.parts.mcp_client.mcp_session import Session
@@ -274,13 +276,13 @@ class MCPServers:
             server = before if isinstance(before, MCPServer) and before.spec == spec else None
             server = server or MCPServer(spec, self._submit)
         try:
-            found = server.listed()
+            tools = server.listed()
         except BaseException:
             if server is not before:
                 _finish([server])
             raise
         self._keep(server)
-        return found
+        return tools
 
     def connect_all(self, path: str | Path) -> list[str]:
         """Add the servers of an `mcpServers` file, and return their names.
@@ -301,8 +303,10 @@ class MCPServers:
         with self._lock:
             server = self._providers.get(name) if isinstance(name, str) else None
             if not isinstance(server, MCPServer):
-                known = [other.server for other in self._all()]
-                raise ConfigError(f"No MCP server {named(name)} is connected.{did_you_mean(name, known)}")
+                server_names = [connected_server.server for connected_server in self._all()]
+                raise ConfigError(
+                    f"No MCP server {named(name)} is connected.{did_you_mean(name, server_names)}"
+                )
             del self._providers[name]
         _finish([server])
 

@@ -100,8 +100,8 @@ class Session:
         """
         await self._fresh()
         if (tool := self._tools.get(name)) is None:
-            known = did_you_mean(name, self._tools)
-            raise CallRefused(f"The MCP server {self.spec.name!r} has no tool {name!r}.{known}")
+            suggestion = did_you_mean(name, self._tools)
+            raise CallRefused(f"The MCP server {self.spec.name!r} has no tool {name!r}.{suggestion}")
         if self.closed or self._end.is_set() or self._client is None:
             raise CallNotMade
         alone = self._in_flight == 0
@@ -214,18 +214,18 @@ class Session:
         """Ask for all pages of the tools."""
         assert self._client is not None
         self._stale = False  # before asking, so that a change meanwhile counts
-        found: list[Tool] = []
+        tools: list[Tool] = []
         cursor: str | None = None
         try:
             for _ in range(_MAX_PAGES):
                 page = await self._client.list_tools(cursor=cursor)
-                found += page.tools
+                tools += page.tools
                 cursor = page.next_cursor
                 if cursor is None:
                     break
             else:
                 raise McpError(f"The MCP server {self.spec.name!r} lists its tools without an end.")
-            self._tools = by_identifier(self.spec.name, found)
+            self._tools = by_identifier(self.spec.name, tools)
         except BaseException:
             self._stale = True
             raise

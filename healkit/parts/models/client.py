@@ -111,15 +111,15 @@ class ModelClient:
         self.requests += 1
         reader = self._endpoint.adapter.reader()
         running = _Running(send(request, reader))
-        seen = 0
+        reported_chars = 0
         try:
             while not running.done.done():
                 if self._left_s() <= 0:
                     raise BudgetSpent("It was stopped, or its time was up, while the model was answering.")
                 with suppress(TimeoutError):
                     running.done.exception(timeout=_POLL_S)
-                if (received := len(reader.reply.text)) != seen:
-                    seen = received
+                if (received := len(reader.reply.text)) != reported_chars:
+                    reported_chars = received
                     self._on_progress(Progress(attempt, received))
             return running.done.result()
         finally:
@@ -236,8 +236,8 @@ async def _exchange(client: httpx.AsyncClient, request: ModelRequest, reader: Re
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         plain = response.headers.get("Content-Encoding", "identity") == "identity"
         if response.status_code != 200 or kind != "text/event-stream" or not plain:
-            said = await _beginning(response) if plain else b""
-            raise refusal_of(response.status_code, dict(response.headers), said, request.endpoint)
+            body = await _beginning(response) if plain else b""
+            raise refusal_of(response.status_code, dict(response.headers), body, request.endpoint)
         async with contextlib.aclosing(event_data(response, request.answer_max_bytes)) as events:
             async for data in events:
                 _read(data, reader, request.endpoint)
@@ -297,18 +297,18 @@ def _read(data: str, reader: Reader, endpoint: ModelEndpoint) -> None:
 
 
 async def _beginning(response: httpx.Response) -> bytes:
-    said = bytearray()
+    body = bytearray()
     async for chunk in response.aiter_raw():
-        said += chunk
-        if len(said) > _ERROR_MAX_BYTES:
+        body += chunk
+        if len(body) > _ERROR_MAX_BYTES:
             break
-    return bytes(said[:_ERROR_MAX_BYTES])
+    return bytes(body[:_ERROR_MAX_BYTES])
 
 
 def _unreachable(host: str, error: BaseException) -> ModelUnavailable:
-    said = str(error) or "the connection was lost"
+    reason = str(error) or "the connection was lost"
     return ModelUnavailable(
-        f"The model at {host} cannot be reached: {type(error).__name__}: {said}.",
+        f"The model at {host} cannot be reached: {type(error).__name__}: {reason}.",
         hint="Is the server running, and heal_model_url its address?",
     )
 
@@ -352,9 +352,9 @@ class UnsupportedRequest(Exception):
 
 def refusal_of(status: int, headers: Mapping[str, str], body: bytes, endpoint: ModelEndpoint) -> Exception:
     """Return the exception for an answer that is no stream; `headers` have lower-case names."""
-    kind, said = _said(body, endpoint)
+    kind, message = _said(body, endpoint)
     answered = f"The model's server at {endpoint.host} answered {_named(status)}" + (
-        f": {said}" if said else ""
+        f": {message}" if message else ""
     )
     match status:
         case 200:
@@ -366,13 +366,13 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, endpoint: M
             return ModelError(f"{answered}.", hint=hint)
         case 413:
             return ModelInputTooLarge(f"{answered}.", hint="Lower heal_model_input_max_bytes.")
-        case 402 | 429 if status == 402 or any(word in f"{kind} {said}" for word in _NO_QUOTA):
+        case 402 | 429 if status == 402 or any(word in f"{kind} {message}" for word in _NO_QUOTA):
             return ModelError(f"{answered}.", hint="The account has no quota left.")
         case _ if status in _PASSING:
             wait_s = retry_after_s(headers.get("retry-after", ""))
             return TransientError(ModelUnavailable(f"{answered}.", hint="Try again later."), wait_s)
         case 400 | 422:
-            return UnsupportedRequest(f"{kind} {said}", ModelError(f"{answered}."))
+            return UnsupportedRequest(f"{kind} {message}", ModelError(f"{answered}."))
         case _ if 300 <= status < 400:
             return _redirect(answered, headers)
     return ModelError(f"{answered}.", hint="Is heal_model_url the address of such an API?")
@@ -409,13 +409,13 @@ def _key_hint(endpoint: ModelEndpoint) -> str:
 def _said(body: bytes, endpoint: ModelEndpoint) -> tuple[str, str]:
     """Return kind and text of a JSON error in any common form, without key and secrets; else empty texts."""
     try:
-        found = mapping(msgspec.json.decode(body))
+        payload = mapping(msgspec.json.decode(body))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return "", ""
     for name in ("error", "message", "detail"):
-        if found.get(name):
-            kind, text = complaint_of(found[name])
-            code = str(mapping(found[name]).get("code") or "")
+        if payload.get(name):
+            kind, text = complaint_of(payload[name])
+            code = str(mapping(payload[name]).get("code") or "")
             return endpoint.key.kept_out(f"{kind} {code}"), presentable(text, endpoint)
     return "", ""
 

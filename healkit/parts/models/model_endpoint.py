@@ -117,13 +117,13 @@ def find_endpoint(config: Config, environ: Mapping[str, str]) -> tuple[ModelEndp
         )
     adapter = adapter_of(config)
     here, home = urlsplit(adapter.endpoint), urlsplit(adapter.default_url)
-    host, own = here.hostname or "", here.hostname == home.hostname
-    if own and here.scheme != home.scheme:
+    host, is_default_host = here.hostname or "", here.hostname == home.hostname
+    if is_default_host and here.scheme != home.scheme:
         return None, Availability(
             False, f"A key for {host} would go there in the clear: write {home.scheme}."
         )
-    key = _find_key(adapter, host, own, environ)
-    if not key and own:
+    key = _find_key(adapter, host, is_default_host, environ)
+    if not key and is_default_host:
         return None, Availability(
             False,
             f"There is no key for {host}: set {adapter.key_variable} or {KEY_VARIABLE}, "

@@ -137,15 +137,15 @@ def without_functions(body: dict[str, Any], complaint: str) -> dict[str, Any] | 
 def decoded(data: str) -> Mapping[str, Any]:
     """Decode one event's JSON object; raise `ModelError` for anything else."""
     try:
-        found = msgspec.json.decode(data)
+        event = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        event = None
+    if not isinstance(event, dict):
         raise ModelError(
             f"The model's server sent something in its stream that is no JSON object: {data[:80]!r}.",
             hint="Is heal_model_url the address of such an API, and heal_model_provider its protocol?",
         )
-    return found
+    return event
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -241,8 +241,8 @@ class OpenAIChat:
         changed = dict(body)
         limit = "max_tokens" if "max_tokens" in body else "max_completion_tokens"
         if limit in complaint:
-            other = "max_completion_tokens" if limit == "max_tokens" else "max_tokens"
-            changed[other] = changed.pop(limit)
+            alternative = "max_completion_tokens" if limit == "max_tokens" else "max_tokens"
+            changed[alternative] = changed.pop(limit)
         elif ("stream_options" in complaint or "include_usage" in complaint) and "stream_options" in body:
             del changed["stream_options"]
         else:
@@ -354,8 +354,12 @@ class AnthropicMessages:
         }
         if prompt.functions:
             body["tools"] = [
-                {"name": one.name, "description": one.description, "input_schema": one.parameters}
-                for one in prompt.functions
+                {
+                    "name": function.name,
+                    "description": function.description,
+                    "input_schema": function.parameters,
+                }
+                for function in prompt.functions
             ]
             body["tool_choice"] = {"type": "any", "disable_parallel_tool_use": True}
         return body

@@ -173,8 +173,8 @@ class Audit:
 
     def last(self, execution_id: str) -> AuditEntry | None:
         """Return the newest entry of one execution; None for an unknown one."""
-        found = self._database.fetch(_LAST_OF, execution_id=execution_id)
-        return entry_of(found[0]) if found else None
+        rows = self._database.fetch(_LAST_OF, execution_id=execution_id)
+        return entry_of(rows[0]) if rows else None
 
     def begun(
         self, kind: ExecutionType, *, limit: int = 50, before: int | None = None
@@ -187,9 +187,9 @@ class Audit:
         end = self.head().entries + 1 if before is None else before
         start = max(end - _SEARCHED, 1)
         bounds = {"before": end, "start": start, "kind": kind, "limit": limit}
-        found = [entry_of(row) for row in self._database.fetch(_BEGUN, **bounds)]
-        older = found[-1].position if len(found) == limit else start
-        return found, older if older > 1 else None
+        entries = [entry_of(row) for row in self._database.fetch(_BEGUN, **bounds)]
+        older = entries[-1].position if len(entries) == limit else start
+        return entries, older if older > 1 else None
 
     def summary(self, execution_id: str | None = None) -> AuditSummary:
         """Sum up one execution, or the whole audit: entries by choice, corrections, failures, duration, tools."""
@@ -210,8 +210,8 @@ class Audit:
             self._anchored()
         )  # first: a run that ends meanwhile has a head beyond what is read below
         chains = [row["chain"] for row in self._database.fetch(_CHAIN)]
-        kept = [] if head is None else [AnchoredHead(KEPT_ELSEWHERE, head)]
-        walk = ChainWalk(chains[0] if len(chains) == 1 else None, [*anchored, *kept])
+        external_heads = [] if head is None else [AnchoredHead(KEPT_ELSEWHERE, head)]
+        walk = ChainWalk(chains[0] if len(chains) == 1 else None, [*anchored, *external_heads])
         mentioned = Mentioned({anchor.run_id for anchor in anchored})
         fault: AuditFault | None = None
         with closing(self._walked()) as pages:
@@ -225,8 +225,8 @@ class Audit:
 
     def head(self) -> AuditHead:
         """Return the end of the chain as it is now."""
-        (found,) = self._database.fetch(_HEAD)
-        return AuditHead(found["chain"], found["id"] or 0, found["hash"] or found["chain"])
+        (row,) = self._database.fetch(_HEAD)
+        return AuditHead(row["chain"], row["id"] or 0, row["hash"] or row["chain"])
 
     def close(self) -> None:
         """Give the connection back; an entry that is appended later opens one for itself."""
@@ -309,13 +309,13 @@ def columns_of(step: AuditStep, cleaner: Callable[[], Cleaner]) -> dict[str, Any
     """Return the columns of a step that do not depend on its place; raise `AuditEntryInvalid`."""
     try:
         checked = msgspec.convert(msgspec.structs.asdict(step), AuditStep)
-        params, metadata, said = _cleaned(step, cleaner)
+        params, metadata, description = _cleaned(step, cleaner)
         params_json, metadata_json = _encode({} if params is None else params), _encode(metadata)
         msgspec.json.decode(metadata_json, type=AuditMetadata)
     except (msgspec.ValidationError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise _invalid(str(error)) from None
     tool_name = escaped(checked.tool_name)[:_NAME_MAX_CHARS]
-    described = said or _described(checked.choice_type, tool_name, metadata)
+    described = description or _described(checked.choice_type, tool_name, metadata)
     return {
         "execution_id": checked.execution_id,
         "execution_type": checked.execution_type,
@@ -332,35 +332,37 @@ def columns_of(step: AuditStep, cleaner: Callable[[], Cleaner]) -> dict[str, Any
 
 def _cleaned(step: AuditStep, make_cleaner: Callable[[], Cleaner]) -> tuple[Any, AuditMetadata, str]:
     """Return parameters, metadata and description without what must not be kept; each is cut at its limit."""
-    known = step.metadata
-    counts = dict(itertools.islice((known.unique_values or {}).items(), _COLUMNS_MAX))
+    raw_metadata = step.metadata
+    counts = dict(itertools.islice((raw_metadata.unique_values or {}).items(), _COLUMNS_MAX))
     parts = [
         step.tool_params,
-        known.intended_state,
-        known.actual_state,
-        known.error_message,
+        raw_metadata.intended_state,
+        raw_metadata.actual_state,
+        raw_metadata.error_message,
         step.description,
     ]
     parts.append(list(counts))
-    given = [part for part in parts if not _is_empty(part)]
-    if not given:
-        return parts[0], known, ""
+    present_parts = [part for part in parts if not _is_empty(part)]
+    if not present_parts:
+        return parts[0], raw_metadata, ""
     cleaner = _VERBATIM if step.is_clean else make_cleaner()
-    clean_all = cleaner.clean(given, limit_bytes=PAYLOAD_MAX_BYTES) if _is_short(given) else None
-    together = clean_all or clean_bounded(cleaner, given, PAYLOAD_MAX_BYTES)
+    clean_all = (
+        cleaner.clean(present_parts, limit_bytes=PAYLOAD_MAX_BYTES) if _is_short(present_parts) else None
+    )
+    together = clean_all or clean_bounded(cleaner, present_parts, PAYLOAD_MAX_BYTES)
     alone = together.truncated_from is not None or not isinstance(together.value, list)
-    clean = iter([_clean_alone(cleaner, part) for part in given] if alone else together.value)
-    params, intended, actual, message, said, names = (
+    clean = iter([_clean_alone(cleaner, part) for part in present_parts] if alone else together.value)
+    params, intended, actual, message, description, names = (
         part if _is_empty(part) else next(clean) for part in parts
     )
     metadata = msgspec.structs.replace(
-        known,
+        raw_metadata,
         unique_values=dict(zip(names, counts.values(), strict=True)) or None,
         error_message=message,
         intended_state=_as_object(intended),
         actual_state=_as_object(actual),
     )
-    return params, metadata, said
+    return params, metadata, description
 
 
 def _clean_alone(cleaner: Cleaner, part: object) -> Any:
@@ -411,7 +413,7 @@ def counted_of(row: Mapping[str, Any]) -> CountedEntry:
 
 def summed(entries: Iterable[AuditEntry | CountedEntry]) -> AuditSummary:
     """Sum up entries: how many by choice, corrections, failures, duration, tools."""
-    seen: set[str] = set()
+    executions: set[str] = set()
     choices: Counter[str] = Counter()
     tools: set[str] = set()
     corrections = failed_corrections = failures = 0
@@ -419,17 +421,17 @@ def summed(entries: Iterable[AuditEntry | CountedEntry]) -> AuditSummary:
     first: datetime | None = None
     last: datetime | None = None
     for entry in entries:
-        known, time = entry.metadata, entry.timestamp
-        seen.add(entry.execution_id)
+        metadata, time = entry.metadata, entry.timestamp
+        executions.add(entry.execution_id)
         choices[entry.choice_type] += 1
         tools.add(entry.tool_name)
-        corrections += known.correction_applied is True
-        failed_corrections += known.correction_applied is False
-        failures += known.success is False
-        duration_ms += known.duration_ms or 0.0
+        corrections += metadata.correction_applied is True
+        failed_corrections += metadata.correction_applied is False
+        failures += metadata.success is False
+        duration_ms += metadata.duration_ms or 0.0
         first, last = min(first or time, time), max(last or time, time)
     return AuditSummary(
-        len(seen),
+        len(executions),
         choices.total(),
         dict(choices.most_common()),
         corrections,
@@ -467,12 +469,12 @@ class Mentioned:
     def take(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Take rows of `COLUMNS`, of which none is wrong."""
         for row in rows:
-            run_id, known = row[10], row[8]
+            run_id, metadata_json = row[10], row[8]
             if run_id in self._runs and row[11] is not None:
                 event = MentionedEvent(row[0], datetime.fromisoformat(row[4]).replace(tzinfo=UTC))
                 self._events.setdefault(run_id, {})[row[11]] = event
-            if '"viewFiles"' in known or '"runFiles"' in known:
-                self._take_files(row, msgspec.json.decode(known, type=AuditMetadata))
+            if '"viewFiles"' in metadata_json or '"runFiles"' in metadata_json:
+                self._take_files(row, msgspec.json.decode(metadata_json, type=AuditMetadata))
 
     def facts(self, last: int) -> MentionedFacts:
         """Return what they name; last: the place of the last entry."""
@@ -586,9 +588,9 @@ class ChainWalk:
         if not beyond:
             return None
         entries, anchors = max(beyond, key=lambda found: found[0])
-        said = f"{_named_head(anchors[0])} says {entries:,}"
-        said = f"The audit has {self.position:,} entries, and {said}: the last ones were removed."
-        return AuditFault("cut_off", self.position + 1, said)
+        message = f"{_named_head(anchors[0])} says {entries:,}"
+        message = f"The audit has {self.position:,} entries, and {message}: the last ones were removed."
+        return AuditFault("cut_off", self.position + 1, message)
 
     def result(self, fault: AuditFault | None) -> AuditVerification:
         """Return the result of the walk so far."""
@@ -600,32 +602,32 @@ class ChainWalk:
         """Say what is wrong with a row, the cause before what follows from it; None for nothing."""
         kind: FaultKind
         if row[0] < position:
-            kind, said = "reordered", "the chain begins with entry 1"
+            kind, problem = "reordered", "the chain begins with entry 1"
         elif row[0] > position:
             many = (
                 f"entry {position:,} is"
                 if row[0] == position + 1
                 else f"entries {position:,} to {row[0] - 1:,} are"
             )
-            kind, said = "missing", f"{many} missing before it"
+            kind, problem = "missing", f"{many} missing before it"
         elif not _fits(row):
-            kind, said = "changed", "it does not fit its hash: it was changed"
+            kind, problem = "changed", "it does not fit its hash: it was changed"
         elif row[12] != previous:
-            kind, said = (
+            kind, problem = (
                 "reordered",
                 "it does not follow the entry before it: that one was changed, removed or moved",
             )
         elif row[3] != seq:
-            kind, said = "missing", f"it has number {row[3]!r} of its execution, and {seq} is next"
+            kind, problem = "missing", f"it has number {row[3]!r} of its execution, and {seq} is next"
         elif (
             wrong := next((a for a in self._anchors.get(position, ()) if a.head.hash != row[13]), None)
         ) is not None:
-            kind, said = "rewritten", f"{_named_head(wrong)} has another hash for it"
+            kind, problem = "rewritten", f"{_named_head(wrong)} has another hash for it"
         elif row[1] in self._foreign:
-            kind, said = "rewritten", f"the manifest of run {row[1]!r} names another chain"
+            kind, problem = "rewritten", f"the manifest of run {row[1]!r} names another chain"
         else:
             return None
-        return AuditFault(kind, position, f"{_named(row)}: {said}.", str(row[1]), _number(row[3]))
+        return AuditFault(kind, position, f"{_named(row)}: {problem}.", str(row[1]), _number(row[3]))
 
 
 def _fits(row: tuple[Any, ...]) -> bool:

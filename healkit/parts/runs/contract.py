@@ -169,8 +169,8 @@ def condition(kind: str, *, severity: Severity = "error", **args: object) -> Con
 
 def details_of(error: HealkitError) -> dict[str, Any]:
     """Return what one of healkit's own errors tells beside its message: its type, its line, the next step."""
-    known = {"ename": type(error).__name__, "line": getattr(error, "lineno", None), "hint": error.hint}
-    return {name: value for name, value in known.items() if value}
+    details = {"ename": type(error).__name__, "line": getattr(error, "lineno", None), "hint": error.hint}
+    return {name: value for name, value in details.items() if value}
 
 
 def error_object(
@@ -234,16 +234,16 @@ def sign(
     """Sign a state given by its parts: JSON values, and a failure's fingerprint or None."""
     tool = digest("tool", [tool_name, persona, code_hash])
     failure = None if fingerprint is None else digest("failure", fingerprint)
-    given = digest("arguments", arguments)
+    arguments_digest = digest("arguments", arguments)
     return StateSignature(
         SIGNATURE_VERSION,
         ALGORITHM,
         tool=tool,
         failure=failure,
-        arguments=given,
+        arguments=arguments_digest,
         outputs=None if outputs is None else digest("outputs", outputs),
         worker=None if worker is None else digest("worker", worker),
-        state_key=state_key(tool, failure, given),
+        state_key=state_key(tool, failure, arguments_digest),
     )
 
 
@@ -428,9 +428,9 @@ class Run:
             raise
         except OSError as error:
             raise self._changed(name, error.strerror or str(error)) from None
-        found = hashlib.sha256(content).hexdigest()
-        if found != sha256:
-            raise self._changed(name, f"its SHA-256 is {found[:12]}…, and the run says {sha256[:12]}…")
+        actual_hash = hashlib.sha256(content).hexdigest()
+        if actual_hash != sha256:
+            raise self._changed(name, f"its SHA-256 is {actual_hash[:12]}…, and the run says {sha256[:12]}…")
         return content
 
     def _changed(self, name: str, why: str) -> EvidenceChanged:

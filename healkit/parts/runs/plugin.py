@@ -71,13 +71,13 @@ def _audit(services: Services) -> Audit:
     from healkit.parts.runs.run_folders import anchored_heads
 
     runs_dir = services.runs.runs_dir
-    kept = run_audit.KeptFiles(runs_dir, lambda: services.audit, audit_steps, services.contents.fault)
+    files = run_audit.KeptFiles(runs_dir, lambda: services.audit, audit_steps, services.contents.fault)
     return Audit(
-        services.database, lambda: services.cleaner.sanitizer, lambda: anchored_heads(runs_dir), kept.fault
+        services.database, lambda: services.cleaner.sanitizer, lambda: anchored_heads(runs_dir), files.fault
     )
 
 
 def audit_steps(manifest: RunManifest) -> run_audit.StepOf | None:
     """Return what makes the audit's entries of a run; None for a run that is not audited."""
-    made: run_audit.StepOf | None = hooks.ask().audit_steps(manifest=manifest)
-    return made
+    step_maker: run_audit.StepOf | None = hooks.ask().audit_steps(manifest=manifest)
+    return step_maker

@@ -111,10 +111,10 @@ def _event(
         if is_being_written(folder):
             problems.append(Problem("in_progress", TRACE, number, "is being written.", fault=False))
         else:
-            said = (
+            message = (
                 f"ends after {len(line):,} bytes without a line end: its writer died, or the disk was full."
             )
-            problems.append(Problem("torn_line", TRACE, number, said))
+            problems.append(Problem("torn_line", TRACE, number, message))
         return None
     try:
         return _decode_event(line)
@@ -144,8 +144,10 @@ def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list
         problems.append(Problem("manifest_damaged", name, None, f"it cannot be understood: {error}."))
         return None
     if manifest.schema_version != SCHEMA_VERSION:
-        said = f"it has schema version {manifest.schema_version!r}, and this healkit reads {SCHEMA_VERSION}."
-        problems.append(Problem("unknown_version", name, None, said))
+        message = (
+            f"it has schema version {manifest.schema_version!r}, and this healkit reads {SCHEMA_VERSION}."
+        )
+        problems.append(Problem("unknown_version", name, None, message))
     return manifest
 
 
@@ -172,8 +174,8 @@ def validate_run(run: Run | str | Path, views: Path | None = None) -> Run:
     """
     read = run if isinstance(run, Run) else read_run(run)
     rules: tuple[Rule, ...] = RULES if views is None else (*RULES, functools.partial(_views, views))
-    found = [problem for rule in rules for problem in _spared(rule, read)]
-    return dataclasses.replace(read, problems=[*read.problems, *found])
+    problems = [problem for rule in rules for problem in _spared(rule, read)]
+    return dataclasses.replace(read, problems=[*read.problems, *problems])
 
 
 def in_order(run: Run) -> bool:
@@ -187,15 +189,15 @@ def _spared(rule: Rule, run: Run) -> Iterator[Problem]:
         yield from rule(run)
     except Exception as error:  # noqa: BLE001 - a folder may hold anything
         name = getattr(rule, "__name__", "views").strip("_")
-        said = f"{name} could not be checked to the end: {error or type(error).__name__}."
-        yield Problem("unchecked", TRACE, None, said)
+        message = f"{name} could not be checked to the end: {error or type(error).__name__}."
+        yield Problem("unchecked", TRACE, None, message)
 
 
 def _numbers(run: Run) -> Iterator[Problem]:
-    expected, seen = 1, set()
+    expected, sequence_numbers = 1, set()
     damaged = {problem.line for problem in run.problems if problem.kind == "damaged_line"}
     for line, event in _numbered(run):
-        if event.seq in seen:
+        if event.seq in sequence_numbers:
             yield Problem("seq_repeated", TRACE, line, f"repeats seq {event.seq}.")
         elif event.seq > expected:
             missing = f"{expected}" if event.seq == expected + 1 else f"{expected} to {event.seq - 1}"
@@ -203,14 +205,16 @@ def _numbers(run: Run) -> Iterator[Problem]:
             yield Problem("seq_gap", TRACE, line, f"has seq {event.seq}, and {missing} is missing{because}.")
         elif event.seq < expected:
             yield Problem("seq_gap", TRACE, line, f"has seq {event.seq} after {expected - 1}.")
-        seen.add(event.seq)
+        sequence_numbers.add(event.seq)
         expected = max(expected, event.seq + 1)
 
 
 def _identity(run: Run) -> Iterator[Problem]:
     if run.manifest is not None and run.manifest.run_id != run.path.resolve().name:
-        said = f"it is of run {run.manifest.run_id!r}, and the folder is {run.path.resolve().name!r}."
-        yield Problem("wrong_run_id", RUN_MANIFEST, None, said, fault=False)  # a copy may have another name
+        message = f"it is of run {run.manifest.run_id!r}, and the folder is {run.path.resolve().name!r}."
+        yield Problem(
+            "wrong_run_id", RUN_MANIFEST, None, message, fault=False
+        )  # a copy may have another name
     for line, event in _numbered(run):
         if event.run_id != run.run_id:
             yield Problem("wrong_run_id", TRACE, line, f"is of run {event.run_id!r}, not of {run.run_id!r}.")
@@ -220,8 +224,8 @@ def _order(run: Run) -> Iterator[Problem]:
     ended = False
     for position, (line, event) in enumerate(_numbered(run)):
         if (event.event_type == "run_started") != (position == 0):
-            said = "is no run_started, and it is first." if position == 0 else "is a second run_started."
-            yield Problem("wrong_order", TRACE, line, said)
+            message = "is no run_started, and it is first." if position == 0 else "is a second run_started."
+            yield Problem("wrong_order", TRACE, line, message)
         if ended:
             yield Problem("wrong_order", TRACE, line, f"is {event.event_type}, after run_finished.")
         ended = ended or event.event_type == "run_finished"
@@ -230,8 +234,8 @@ def _order(run: Run) -> Iterator[Problem]:
             yield Problem("in_progress", TRACE, None, "the run is still going on.", fault=False)
         else:
             last = f" Its last event is {run.events[-1].event_type}." if run.events else ""
-            said = f"the run has no run_finished: its process died before it ended.{last}"
-            yield Problem("unfinished", TRACE, None, said, fault=False)
+            message = f"the run has no run_finished: its process died before it ended.{last}"
+            yield Problem("unfinished", TRACE, None, message, fault=False)
 
 
 def _codes(run: Run) -> Iterator[Problem]:
@@ -239,11 +243,11 @@ def _codes(run: Run) -> Iterator[Problem]:
         if event.error is None:
             continue
         if event.error.error_code not in catalogue():
-            said = f"has the error code {event.error.error_code!r}, which is not in the catalogue."
-            yield Problem("unknown_code", TRACE, line, said)
+            message = f"has the error code {event.error.error_code!r}, which is not in the catalogue."
+            yield Problem("unknown_code", TRACE, line, message)
         if event.error.schema_version != SCHEMA_VERSION:
-            said = f"has an error of schema version {event.error.schema_version}."
-            yield Problem("unknown_version", TRACE, line, said)
+            message = f"has an error of schema version {event.error.schema_version}."
+            yield Problem("unknown_version", TRACE, line, message)
 
 
 def _signatures(run: Run) -> Iterator[Problem]:
@@ -252,8 +256,8 @@ def _signatures(run: Run) -> Iterator[Problem]:
             ("state_signature_before", event.state_signature_before),
             ("state_signature_after", event.state_signature_after),
         ):
-            if signature is not None and (said := _signature_fault(signature)):
-                yield Problem("wrong_signature", TRACE, line, f"has a {name} {said}.")
+            if signature is not None and (fault := _signature_fault(signature)):
+                yield Problem("wrong_signature", TRACE, line, f"has a {name} {fault}.")
 
 
 def _signature_fault(signature: StateSignature) -> str:
@@ -269,14 +273,14 @@ def _references(run: Run) -> Iterator[Problem]:
     for line, event in _numbered(run):
         for ref in event.evidence_refs:
             if (ref.kind, ref.uri, ref.sha256) not in listed:
-                said = f"refers to {ref.uri} ({ref.kind}), which the evidence manifest does not list."
-                yield Problem("unlisted_reference", TRACE, line, said)
+                message = f"refers to {ref.uri} ({ref.kind}), which the evidence manifest does not list."
+                yield Problem("unlisted_reference", TRACE, line, message)
 
 
 def _evidence(run: Run) -> Iterator[Problem]:
     for path, item in {item.path: item for item in run.evidence}.items():
-        if said := _evidence_fault(run, item):
-            kind, sentence = said
+        if fault := _evidence_fault(run, item):
+            kind, sentence = fault
             yield Problem("evidence_missing" if kind else "evidence_changed", path, None, sentence)
 
 
@@ -306,8 +310,10 @@ def _run_files(run: Run) -> Iterator[Problem]:
             except EvidenceChanged as error:
                 yield Problem("evidence_changed", name, None, error.message)
             except OSError as error:
-                said = f"line {line} of {TRACE} names it, and it cannot be read: {error.strerror or error}."
-                yield Problem("evidence_missing", name, None, said)
+                message = (
+                    f"line {line} of {TRACE} names it, and it cannot be read: {error.strerror or error}."
+                )
+                yield Problem("evidence_missing", name, None, message)
 
 
 def _views(folder: Path, run: Run) -> Iterator[Problem]:
@@ -317,8 +323,8 @@ def _views(folder: Path, run: Run) -> Iterator[Problem]:
         try:
             view_files.check(folder, file)
         except FileNotFoundError:
-            said = f"the file of view {name!r} is not in {str(folder)!r}: removed, evicted, or on another machine."
-            yield Problem("evidence_missing", file, None, said, fault=False)
+            message = f"the file of view {name!r} is not in {str(folder)!r}: removed, evicted, or on another machine."
+            yield Problem("evidence_missing", file, None, message, fault=False)
         except (OSError, BadValue) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
             yield Problem(
@@ -329,8 +335,8 @@ def _views(folder: Path, run: Run) -> Iterator[Problem]:
 def _named_files(event: TraceEvent, key: str) -> list[tuple[str, str]]:
     """Return the files that an event names, with what stands beside each; what is no text is left out."""
     pairs = [*event.metadata.items(), *(event.result or {}).items()]
-    found = [files for name, files in pairs if name == key and isinstance(files, dict)]
-    return [(name, text) for files in found for name, text in files.items() if isinstance(text, str)]
+    file_maps = [files for name, files in pairs if name == key and isinstance(files, dict)]
+    return [(name, text) for files in file_maps for name, text in files.items() if isinstance(text, str)]
 
 
 def _extra(run: Run) -> Iterator[Problem]:
@@ -346,11 +352,13 @@ def _extra(run: Run) -> Iterator[Problem]:
             yield Problem("leftover", path, None, "its writer died while it wrote it.", fault=False)
         elif path not in listed and not live:
             # A file named by its hash is from a writer that died before it could list it.
-            own = _is_own_content(run.path, path)
-            said = (
-                "its writer died before it was listed." if own else f"{EVIDENCE_MANIFEST} does not list it."
+            has_hash_name = _is_own_content(run.path, path)
+            message = (
+                "its writer died before it was listed."
+                if has_hash_name
+                else f"{EVIDENCE_MANIFEST} does not list it."
             )
-            yield Problem("evidence_extra", path, None, said, fault=not own)
+            yield Problem("evidence_extra", path, None, message, fault=not has_hash_name)
 
 
 def _hash_of(folder: Path, name: str) -> tuple[str, int]:
@@ -382,14 +390,18 @@ RULES: tuple[Rule, ...] = (
 
 def schemas() -> dict[str, dict[str, Any]]:
     """Return name → schema (draft 2020-12) of one line of trace.jsonl and of each manifest."""
-    found = {name: {"$schema": _DIALECT, **msgspec.json.schema(kind)} for name, kind in FILES.items()}
+    schemas_by_name = {
+        name: {"$schema": _DIALECT, **msgspec.json.schema(kind)} for name, kind in FILES.items()
+    }
     # The codes come from the error classes, which a type annotation cannot name.
-    found["trace_event"]["$defs"]["ErrorObject"]["properties"]["error_code"] = {"enum": list(catalogue())}
-    for schema in found.values():
+    schemas_by_name["trace_event"]["$defs"]["ErrorObject"]["properties"]["error_code"] = {
+        "enum": list(catalogue())
+    }
+    for schema in schemas_by_name.values():
         for part in schema["$defs"].values():
             if "description" in part:  # a docstring, which Python before 3.13 keeps indented
                 part["description"] = cleandoc(part["description"])
-    return found
+    return schemas_by_name
 
 
 # Differences between two runs, event by event. Times, durations, ids and numbers that differ between any two runs of

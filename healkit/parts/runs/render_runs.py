@@ -76,10 +76,12 @@ def diff(found: RunDiff) -> Card:
 def outcome(run: Run) -> str:
     """Say in a few words how a run ended."""
     if run.finished:
-        came = run.events[-1].result or {}
-        known = came.get("steps", 0)
-        steps = plain.count(known, "step") if isinstance(known, int) else f"{_value(known)} steps"
-        return f"{_value(came.get('outcome', '–'))}, {steps}, {_value(came.get('failures', 0))} failed"
+        result = run.events[-1].result or {}
+        step_count = result.get("steps", 0)
+        steps = (
+            plain.count(step_count, "step") if isinstance(step_count, int) else f"{_value(step_count)} steps"
+        )
+        return f"{_value(result.get('outcome', '–'))}, {steps}, {_value(result.get('failures', 0))} failed"
     if any(problem.kind == "in_progress" for problem in run.problems):
         return "going on"
     return "never ended: its process died, or still writes it"
@@ -119,8 +121,8 @@ def _what(event: TraceEvent) -> str:
         spec = event.action_spec
         revision = "" if spec.revision is None else f" v{spec.revision}"
         return f"{spec.kind} {spec.tool_name}{revision} {_value(spec.arguments)}"
-    known = {} if event.event_type == "run_finished" else event.metadata  # it repeats the result
-    parts = [_field(key, value) for key, value in {**(event.result or {}), **known}.items()]
+    metadata = {} if event.event_type == "run_finished" else event.metadata  # it repeats the result
+    parts = [_field(key, value) for key, value in {**(event.result or {}), **metadata}.items()]
     if event.evidence_refs:
         parts.append(", ".join(f"{ref.kind} {ref.sha256[:8]}" for ref in event.evidence_refs))
     return ", ".join(part for part in parts if part)
@@ -150,12 +152,12 @@ def _difference(difference: Difference) -> Iterator[str]:
         event = difference.left or difference.right
         assert event is not None  # one side has it
         sign = "+" if difference.left is None else "−"
-        said = plain.spared(_what, event)
-        yield f"{sign} {event.seq} {event.step_id or ''} {event.event_type}  {said}".replace("  ", " ")
+        description = plain.spared(_what, event)
+        yield f"{sign} {event.seq} {event.step_id or ''} {event.event_type}  {description}".replace("  ", " ")
         return
-    left, right = difference.left, difference.right
-    numbers = str(left.seq) if left.seq == right.seq else f"{left.seq}/{right.seq}"
-    yield f"≠ {numbers} {left.step_id or ''} {left.event_type}".replace("  ", " ")
+    first_event, right = difference.left, difference.right
+    numbers = str(first_event.seq) if first_event.seq == right.seq else f"{first_event.seq}/{right.seq}"
+    yield f"≠ {numbers} {first_event.step_id or ''} {first_event.event_type}".replace("  ", " ")
     for name, prefix in _GROUPED.items():
         parts = [path.removeprefix(prefix) for path in difference.fields if path.startswith(prefix)]
         if named := [part for part in parts if part not in _FOLLOWS]:

@@ -80,16 +80,16 @@ def entries_of(
     """
 
     def entry_of(event: TraceEvent) -> AuditStep | None:
-        if (told := tell(event)) is None:
+        if (facts := tell(event)) is None:
             return None
         return AuditStep(
             execution_id=event.run_id,
             execution_type=kind,
-            choice_type=told.choice_type,
-            tool_name=told.tool_name,
-            tool_params=told.params,
-            metadata=told.metadata,
-            description=told.description,
+            choice_type=facts.choice_type,
+            tool_name=facts.tool_name,
+            tool_params=facts.params,
+            metadata=facts.metadata,
+            description=facts.description,
             run_id=event.run_id,
             event_seq=event.seq,
             timestamp=event.ts_utc,
@@ -216,8 +216,8 @@ def _recovered(runs_dir: Path, run_id: str, chain: str, audit: Appends, steps_of
         steps = _steps_in(run, chain, steps_of)
         if steps is None:
             return 0
-        known = {entry.event_seq for entry in audit.get(run_id)}
-        missing = [step for step in steps if step.event_seq not in known]
+        recorded_seqs = {entry.event_seq for entry in audit.get(run_id)}
+        missing = [step for step in steps if step.event_seq not in recorded_seqs]
         audit.extend(missing)
         unmark(runs_dir, run_id)
         return len(missing)
@@ -231,8 +231,8 @@ def _steps_in(run: Run, chain: str, steps_of: StepsOf) -> list[AuditStep] | None
     step_of = steps_of(run.manifest)
     if step_of is None:
         return None
-    made = _Steps(step_of)
-    return [step for event in run.events if (step := made.of(event)) is not None]
+    step_maker = _Steps(step_of)
+    return [step for event in run.events if (step := step_maker.of(event)) is not None]
 
 
 @contextlib.contextmanager
@@ -272,11 +272,11 @@ class KeptFiles:
         """Return the first run folder, file or view that is not as the entries say."""
         chain = self._audit().head().chain
         for run_id in sorted(mentioned.runs):
-            if (found := self._run_fault(run_id, chain, mentioned)) is not None:
-                return found
+            if (run_fault := self._run_fault(run_id, chain, mentioned)) is not None:
+                return run_fault
         for view in mentioned.views:
-            if said := self._view_fault(view):
-                return AuditFault("file", view.position, said, view.execution_id)
+            if message := self._view_fault(view):
+                return AuditFault("file", view.position, message, view.execution_id)
         return None
 
     def _run_fault(self, run_id: str, chain: str, mentioned: MentionedFacts) -> AuditFault | None:
@@ -294,27 +294,30 @@ class KeptFiles:
         entries, last = mentioned.events.get(run_id, {}), mentioned.last
         missing = [step for step in steps if step.event_seq not in entries]
         if missing and not goes_on:  # it may have ended since the entries were read
-            known = {entry.event_seq for entry in self._audit().get(run_id)}
+            recorded_seqs = {entry.event_seq for entry in self._audit().get(run_id)}
             for step in missing:
-                if step.event_seq not in known:
+                if step.event_seq not in recorded_seqs:
                     what = f"Event {step.event_seq} of run {run_id!r} ({step.choice_type})"
                     return AuditFault("cut_off", last + 1, f"{what} has no entry: it was cut off.", run_id)
         times = {event.seq: event.ts_utc for event in run.events}
         for seq, entry in sorted(entries.items()):
             if not goes_on and seq not in times:
-                said = f"Entry {entry.position} names event {seq} of run {run_id!r}, which its {TRACE} does not have."
-                return AuditFault("file", entry.position, said, run_id)
+                named_event = f"Entry {entry.position} names event {seq} of run {run_id!r}"
+                message = f"{named_event}, which its {TRACE} does not have."
+                return AuditFault("file", entry.position, message, run_id)
             if seq in times and times[seq] != entry.timestamp:
-                said = (
+                message = (
                     f"Event {seq} of run {run_id!r} is not the one that entry {entry.position} was made of."
                 )
-                return AuditFault("file", entry.position, said, run_id)
+                return AuditFault("file", entry.position, message, run_id)
         for name, (sha256, position) in sorted(mentioned.files.get(run_id, {}).items()):
             try:
                 run.read_file(name, sha256)
             except EvidenceChanged as error:
                 return AuditFault("file", position, error.message, run_id)
             except OSError as error:
-                said = f"The file {name!r} of run {run_id!r}, which entry {position} names, cannot be read: "
-                return AuditFault("file", position, f"{said}{error.strerror or error}.", run_id)
+                message = (
+                    f"The file {name!r} of run {run_id!r}, which entry {position} names, cannot be read: "
+                )
+                return AuditFault("file", position, f"{message}{error.strerror or error}.", run_id)
         return None

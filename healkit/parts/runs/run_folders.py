@@ -168,13 +168,15 @@ def is_being_written(folder: Path) -> bool:
 
 def run_folders(runs_dir: Path) -> list[Path]:
     """List the runs of a folder, the oldest beginning first."""
-    found = []
+    dated_folders = []
     with contextlib.suppress(OSError):
         for entry in os.scandir(runs_dir):
             if entry.is_dir() and not entry.name.startswith("."):
                 with contextlib.suppress(OSError):
-                    found.append((os.stat(Path(entry.path) / RUN_MANIFEST).st_mtime_ns, Path(entry.path)))
-    return [path for _, path in sorted(found)]
+                    dated_folders.append(
+                        (os.stat(Path(entry.path) / RUN_MANIFEST).st_mtime_ns, Path(entry.path))
+                    )
+    return [path for _, path in sorted(dated_folders)]
 
 
 def find_run(runs_dir: Path, name: str, is_own: Callable[[str], bool] | None = None) -> Path:
@@ -192,8 +194,8 @@ def find_run(runs_dir: Path, name: str, is_own: Callable[[str], bool] | None = N
         raise RunNotFound(f"There is no folder {name!r}.")
     folders = run_folders(runs_dir)
     if name == LAST:
-        own = (path for path in reversed(folders) if is_own is None or is_own(path.name))
-        if (last := next(own, None)) is not None:
+        candidates = (path for path in reversed(folders) if is_own is None or is_own(path.name))
+        if (last := next(candidates, None)) is not None:
             return last
     exact = runs_dir / name
     if name and not name.startswith(".") and exact.is_dir():
@@ -302,11 +304,11 @@ def anchored_heads(runs_dir: Path) -> Iterator[AnchoredHead]:
     """Yield the heads of the audit's chain that the manifests of runs name; damaged manifests are passed over."""
     for folder in run_folders(runs_dir):
         try:
-            found = msgspec.json.decode(plain_files.read(folder, RUN_MANIFEST), type=_Anchor)
+            manifest = msgspec.json.decode(plain_files.read(folder, RUN_MANIFEST), type=_Anchor)
         except (OSError, msgspec.MsgspecError, ValueError):
             continue
-        if found.audit is not None:
-            yield AnchoredHead(found.run_id, found.audit)
+        if manifest.audit is not None:
+            yield AnchoredHead(manifest.run_id, manifest.audit)
 
 
 @functools.cache

@@ -196,8 +196,8 @@ class OpenRun:
             verdict = self._policy.observe(observation)
             self._failures += observation.failed
             self._last_state = after
-            known = {"phase": "after", "policy": self._facts(verdict.same_state_count)}
-        self.append("observation_captured", step_id=step_id, before=before, after=after, metadata=known)
+            metadata = {"phase": "after", "policy": self._facts(verdict.same_state_count)}
+        self.append("observation_captured", step_id=step_id, before=before, after=after, metadata=metadata)
         if verdict.halt is not None:
             self.halt(verdict.halt, step_id, before, after)
 
@@ -209,9 +209,9 @@ class OpenRun:
         after: the state at the end, where it is not the last that was observed.
         """
         outcome = "halted" if self._halted else outcome
-        came: dict[str, Any] = {"outcome": outcome, "steps": self._steps, "failures": self._failures}
+        result: dict[str, Any] = {"outcome": outcome, "steps": self._steps, "failures": self._failures}
         ended = self._writer.finish(
-            {**came, "reason": reason} if reason else came, after or self._last_state, hold=True
+            {**result, "reason": reason} if reason else result, after or self._last_state, hold=True
         )
         try:
             head = None if self._audit is None or ended is None else self._audit.finish()
@@ -234,7 +234,7 @@ class OpenRun:
             if self._halted is not None:
                 return
             self._halted = halt
-        known = {
+        facts = {
             "reason": halt.rule,
             "state_key": halt.state_key,
             "count": halt.count,
@@ -250,7 +250,7 @@ class OpenRun:
             before=before,
             after=after,
             error=error,
-            metadata={"policy": known},
+            metadata={"policy": facts},
         )
 
     def __enter__(self) -> OpenRun:
@@ -586,8 +586,8 @@ class RunStep(Sink):
 
     def _proposed(self, event: Proposed) -> None:
         base = event.base
-        known = {"author": "person", "base_revision": base.revision, "base_code_hash": base.code_hash}
-        self._write("proposal_received", metadata=known | self.run.proposal("person"))
+        metadata = {"author": "person", "base_revision": base.revision, "base_code_hash": base.code_hash}
+        self._write("proposal_received", metadata=metadata | self.run.proposal("person"))
         self._keep([("code", base.code), ("proposal", event.code)])
 
     def _judged(self, fault: HealkitError | None) -> None:
@@ -603,8 +603,8 @@ class RunStep(Sink):
         self._critical = self._critical or entry.acts
         earlier = self._earlier.fingerprint if self._earlier else None
         self._before = self._sign(started, earlier)
-        known = {"phase": "before", "policy": self.run.policy_facts(self._before.state_key)}
-        self._write("observation_captured", metadata=known)
+        metadata = {"phase": "before", "policy": self.run.policy_facts(self._before.state_key)}
+        self._write("observation_captured", metadata=metadata)
         self._keep([("state_before", self._state(started, self._before, earlier))])
 
     def _compiled(self, started: Started, event: Prepared) -> None:
@@ -654,14 +654,14 @@ class RunStep(Sink):
     def _executed(self, started: Started, finished: Finished, event: Ended) -> None:
         encoded = event.encoded or "null"
         after = self._sign(started, finished.fingerprint, outputs=[encoded, event.outputs])
-        came = {
+        result = {
             "status": finished.status,
             "value": None if finished.failure else finished.result_summary,
             "code": finished.failure.code if finished.failure else None,
             "duration_ms": round(finished.duration_ms, 3),
             "calls": len(event.calls),
         }
-        self._write("action_executed", after, result=came)
+        self._write("action_executed", after, result=result)
         if finished.failure is None:
             fits = len(encoded) <= self.run.result_max_bytes
             checks = dict(zip(_AFTERWARDS, (True, True, fits), strict=True))
@@ -682,8 +682,8 @@ class RunStep(Sink):
         if cause != failure.code or ename != failure.ename:  # that of a call
             details["cause"] = {"code": cause, "ename": ename}
         again = is_retryable(cause, ename)
-        said = failure.summary
-        error = error_object(failure.code, stage, said, utc_now(), details=details, retryable=again)
+        summary = failure.summary
+        error = error_object(failure.code, stage, summary, utc_now(), details=details, retryable=again)
         self._write("error_raised", after, error=error)
 
     def _conclude(self, started: Started, event: Ended, after: StateSignature) -> None:
@@ -707,8 +707,8 @@ class RunStep(Sink):
         verdict = self.run.retry(self._before.state_key, code, ename)
         if verdict.granted:
             tried = len(self.attempts) + 1
-            known = {"code": code, "ename": ename, "count": tried, "wait_ms": verdict.wait_ms}
-            self._write("retry_scheduled", metadata=known)
+            metadata = {"code": code, "ename": ename, "count": tried, "wait_ms": verdict.wait_ms}
+            self._write("retry_scheduled", metadata=metadata)
             self.retry_in_s = verdict.wait_ms / 1000
 
     def _given(self, started: Started) -> list[Any]:
@@ -764,10 +764,10 @@ def fault_of(failure: Failure, calls: Sequence[CallRecord]) -> tuple[str, str]:
     """Return code and exception of what went wrong: of the last call, where the tool let its error through."""
     last = calls[-1] if calls and failure.ename == "ToolCallError" else None
     if last is None or last.success is not False:
-        own = not failure.frames or failure.frames[-1].in_tool
-        return failure.code, failure.ename if own else ""
-    said = last.error.strip().rpartition("\n")[2]
-    return last.error_code or "", said.partition(":")[0]
+        is_in_tool = not failure.frames or failure.frames[-1].in_tool
+        return failure.code, failure.ename if is_in_tool else ""
+    last_line = last.error.strip().rpartition("\n")[2]
+    return last.error_code or "", last_line.partition(":")[0]
 
 
 def evidence_of(event: Ended) -> list[Any]:
@@ -793,7 +793,7 @@ def evidence_of(event: Ended) -> list[Any]:
 
 def compared(earlier: Finished, finished: Finished) -> dict[str, Any]:
     """Compare both endings: the same failure, or success with the same value, as far as the log has it."""
-    expected, found = earlier.fingerprint or earlier.status, finished.fingerprint or finished.status
+    expected, actual = earlier.fingerprint or earlier.status, finished.fingerprint or finished.status
     same_value = bool(finished.failure) or earlier.result_summary == finished.result_summary
-    same = expected == found and same_value
-    return {"expected": expected, "found": found, "same": same}
+    same = expected == actual and same_value
+    return {"expected": expected, "found": actual, "same": same}

@@ -66,8 +66,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _cleaned(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
-    shown = values.without_secret_frames(value, partial(secret_columns, cleaner))
-    return clean_bounded(cleaner, shown, max_bytes)
+    redacted = values.without_secret_frames(value, partial(secret_columns, cleaner))
+    return clean_bounded(cleaner, redacted, max_bytes)
 
 
 class EventRedactor:
@@ -141,13 +141,13 @@ class RunWriter:
         self._durable = durable
         self.folder, self._descriptor = begin_folder(runs_dir, manifest)
         try:
-            known = {
+            metadata = {
                 "manifest_uri": RUN_MANIFEST,
                 "execution_mode": manifest.execution_mode,
                 "execution_profile": msgspec.to_builtins(manifest.execution_profile),
                 "policy": msgspec.to_builtins(manifest.policy_defaults),
             }
-            self.append("run_started", metadata=known)
+            self.append("run_started", metadata=metadata)
             if self._trouble:
                 discard(self.folder)
                 raise RunFolderError(f"No run can be recorded in {str(runs_dir)!r}: {self._trouble}.")
@@ -204,9 +204,9 @@ class RunWriter:
         """
         redactor = EventRedactor(self._cleaner, self._payload_max_bytes)
         spec, fault = redactor.action(action_spec), redactor.error(error)
-        came, known = redactor.open_field(result), redactor.open_field(metadata) or {}
+        cleaned_result, cleaned_metadata = redactor.open_field(result), redactor.open_field(metadata) or {}
         if redactor.hidden:
-            known["hidden"] = redactor.hidden
+            cleaned_metadata["hidden"] = redactor.hidden
         with self._lock:
             if self._descriptor < 0 or os.getpid() != self._owner:
                 return None  # the run has ended, or belongs to the parent process
@@ -219,10 +219,10 @@ class RunWriter:
                 state_signature_before=before,
                 state_signature_after=after,
                 action_spec=spec,
-                result=came,
+                result=cleaned_result,
                 error=fault,
                 evidence_refs=list(evidence),
-                metadata=known,
+                metadata=cleaned_metadata,
             )
             self._put(_line(event))
             if event_type in _SYNCED:
@@ -247,14 +247,14 @@ class RunWriter:
                 return []
             refs, lost = self._evidence.keep(pieces, step_id, datetime.now(UTC))
             if refs or lost:
-                known = {"manifest_uri": EVIDENCE_MANIFEST, **({"not_kept": lost} if lost else {})}
+                metadata = {"manifest_uri": EVIDENCE_MANIFEST, **({"not_kept": lost} if lost else {})}
                 self.append(
                     "evidence_captured",
                     step_id=step_id,
                     before=before,
                     after=after,
                     evidence=refs,
-                    metadata=known,
+                    metadata=metadata,
                 )
             return refs
 
@@ -268,8 +268,8 @@ class RunWriter:
         with self._lock:
             if self._descriptor < 0:
                 return None
-            known = {"status": result.get("outcome", "completed")}
-            event = self.append("run_finished", after=after, result=result, metadata=known)
+            metadata = {"status": result.get("outcome", "completed")}
+            event = self.append("run_finished", after=after, result=result, metadata=metadata)
             self._held, self._descriptor = self._descriptor, -1
             if not hold:
                 self.release()

@@ -45,11 +45,11 @@ class SeedReport:
 
     def __str__(self) -> str:
         """Return one line for a terminal: `41 tools added, 0 kept, 0 reset; 2 tables created`."""
-        added, made = (
+        added, created = (
             plain.count(len(self.tools_added), "tool"),
             plain.count(len(self.tables_created), "table"),
         )
-        return f"{added} added, {len(self.tools_kept)} kept, {len(self.tools_reset)} reset; {made} created"
+        return f"{added} added, {len(self.tools_kept)} kept, {len(self.tools_reset)} reset; {created} created"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -154,8 +154,8 @@ def _seed_tool(vault: Vault, wanted: _Seed, there: VaultEntry | None, reset: boo
         vault.patch(wanted.name, wanted.code, persona=PERSONA, author="seed")
         return "reset"
     if not reset:
-        known = {revision.code_hash for revision in vault.history(wanted.name, PERSONA)}
-        if not wanted.is_ours or digest in known:
+        past_hashes = {revision.code_hash for revision in vault.history(wanted.name, PERSONA)}
+        if not wanted.is_ours or digest in past_hashes:
             return "kept"
     reason = RESET_REASON if reset else UPDATE_REASON
     vault.patch(wanted.name, wanted.code, persona=PERSONA, reason=reason, author="seed")
@@ -182,8 +182,8 @@ def _create_tables(database: Database, reset: bool) -> tuple[str, ...]:
         return ()  # nothing to do, so no write lock to wait for
     with database.write() as session:
         connection = session.connection()
-        made = [table for table in SAMPLE_TABLES if _make_table(connection, table, reset)]
-    return tuple(table.name for table in made)
+        created_tables = [table for table in SAMPLE_TABLES if _make_table(connection, table, reset)]
+    return tuple(table.name for table in created_tables)
 
 
 def _missing(tables: Iterable[SampleTable], database: Database) -> list[str]:

@@ -23,9 +23,9 @@ def cleaned_trace(
     cleaner = of_record(cleaner)
 
     def clean(value: object, limit: int = limit_bytes) -> Any:
-        found = cleaner.clean(value, limit_bytes=limit)
-        hidden.update(found.hidden)
-        return found.value
+        result = cleaner.clean(value, limit_bytes=limit)
+        hidden.update(result.hidden)
+        return result.value
 
     def text(value: str) -> str:
         return str(clean(value)) if value else value
@@ -37,8 +37,8 @@ def cleaned_trace(
         for task in trace.task_results
     ]
     decisions = [
-        msgspec.structs.replace(each, outcome=text(each.outcome), condition=text(each.condition))
-        for each in trace.decisions
+        msgspec.structs.replace(decision, outcome=text(decision.outcome), condition=text(decision.condition))
+        for decision in trace.decisions
     ]
     error = None if trace.error is None else text(trace.error)
     cleaned = msgspec.structs.replace(
@@ -57,9 +57,9 @@ def trace_again(trace: ExecutionTrace, cleaner: Cleaner) -> ExecutionTrace:
     ]
     decisions = [
         msgspec.structs.replace(
-            each, outcome=again(cleaner, each.outcome), condition=again(cleaner, each.condition)
+            decision, outcome=again(cleaner, decision.outcome), condition=again(cleaner, decision.condition)
         )
-        for each in trace.decisions
+        for decision in trace.decisions
     ]
     error, metadata = again(cleaner, trace.error), again(cleaner, trace.metadata)
     return msgspec.structs.replace(

@@ -126,12 +126,12 @@ def read_batch(body: bytes, limit: int) -> list[ExecutionTrace | TraceFault]:
     Raises `TraceInvalid` where the body as a whole is not readable, `BatchTooLarge` where it holds more than `limit`.
     """
     try:
-        found = _batch.decode(body)
+        batch = _batch.decode(body)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise TraceInvalid(f"This is no list of traces: {error}.", hint=_HINT) from None
     except RecursionError:
         raise TraceInvalid("This is no list of traces: it is nested too deep.", hint=_HINT) from None
-    items = found.traces if isinstance(found, _Batch) else found
+    items = batch.traces if isinstance(batch, _Batch) else batch
     if len(items) > limit:
         raise BatchTooLarge(
             f"There are {len(items):,} traces in this request, and {limit:,} are taken at once.",
@@ -154,12 +154,12 @@ def _read_item(index: int, item: bytes) -> ExecutionTrace | TraceFault:
         trace = msgspec.convert(_completed(plain), ExecutionTrace)
         return trace if "id" in plain else msgspec.structs.replace(trace, id=NO_ID)
     except (msgspec.MsgspecError, UnicodeError, TraceInvalid) as error:
-        said = error.message if isinstance(error, TraceInvalid) else f"This is no trace: {error}."
+        message = error.message if isinstance(error, TraceInvalid) else f"This is no trace: {error}."
     except RecursionError:
-        said = "This is no trace: it is nested too deep."
+        message = "This is no trace: it is nested too deep."
     claimed = plain.get("id")
-    known = claimed if isinstance(claimed, str) and re.fullmatch(_UUID, claimed) else None
-    return TraceFault(index, known, TraceInvalid.code, said)
+    trace_id = claimed if isinstance(claimed, str) and re.fullmatch(_UUID, claimed) else None
+    return TraceFault(index, trace_id, TraceInvalid.code, message)
 
 
 #: Id of a trace that came without one, until it is given one; and what stands for it while the rest is checked.
@@ -179,12 +179,12 @@ _FIRST_MS, _LAST_MS = 946_684_800_000, 4_102_444_800_000  # the years 2000 to 21
 
 def _named(plain: dict[str, Any], names: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     """Return an object without its nulls, each field under its own name; that name wins over the others."""
-    found = {name: value for name, value in plain.items() if value is not None}
-    for name, others in names.items():
-        given = [found.pop(other) for other in others if other in found]
-        if given:
-            found.setdefault(name, given[0])
-    return found
+    fields = {name: value for name, value in plain.items() if value is not None}
+    for name, aliases in names.items():
+        alias_values = [fields.pop(alias) for alias in aliases if alias in fields]
+        if alias_values:
+            fields.setdefault(name, alias_values[0])
+    return fields
 
 
 def _completed(plain: dict[str, Any]) -> dict[str, Any]:

@@ -411,29 +411,29 @@ def _judge_items(batch: Sequence[Waiting], answer: CollectorAnswer, policy: Retr
         policy.refused(batch[place], f"{error.code}: {error.message}", for_good=not error.retryable)
         for place, error in refused.items()
     ]
-    others = [trace for place, trace in enumerate(batch) if place not in refused]
-    if answer.stored >= len(others):
-        return Judgement([*verdicts, *(DeliveryVerdict(trace.trace_id, "sent") for trace in others)])
+    remaining = [trace for place, trace in enumerate(batch) if place not in refused]
+    if answer.stored >= len(remaining):
+        return Judgement([*verdicts, *(DeliveryVerdict(trace.trace_id, "sent") for trace in remaining)])
     if len(batch) == 1:
         reason = "the collector received it, did not store it, and did not say why"
         return Judgement([policy.refused(batch[0], reason)])
     # Some are stored, but which is unknown: each is sent again alone, and none is stored twice.
     return Judgement(
-        [*verdicts, *(DeliveryVerdict(trace.trace_id, "pending") for trace in others)], smaller=True
+        [*verdicts, *(DeliveryVerdict(trace.trace_id, "pending") for trace in remaining)], smaller=True
     )
 
 
 def _refused_places(batch: Sequence[Waiting], errors: Sequence[ItemError]) -> dict[int, ItemError]:
     """Map places in the batch to their errors; an error that names no trace of it is left out."""
     by_id = {trace.trace_id: place for place, trace in enumerate(batch)}
-    found: dict[int, ItemError] = {}
+    errors_by_place: dict[int, ItemError] = {}
     for error in errors:
         place = by_id.get(error.id or "")
         if place is None and error.index is not None and 0 <= error.index < len(batch):
             place = error.index
         if place is not None:
-            found[place] = error
-    return found
+            errors_by_place[place] = error
+    return errors_by_place
 
 
 def _trouble(batch: Sequence[Waiting], problem: str) -> Judgement:
@@ -502,9 +502,9 @@ class CollectorClient:
             ValueError,
             ImportError,
         ) as error:  # also for bad proxy settings
-            said = str(error) or "the connection was lost"
+            reason = str(error) or "the connection was lost"
             return CollectorResponse(
-                0, problem=f"the collector cannot be reached: {type(error).__name__}: {said}"
+                0, problem=f"the collector cannot be reached: {type(error).__name__}: {reason}"
             )
 
     async def close(self) -> None:

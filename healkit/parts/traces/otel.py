@@ -142,34 +142,34 @@ class OtelExporter:
             "result": task.result if task.success else None,
             "error": None if task.success else _call_error(task),
         }
-        own = {"healkit.namespace": namespace, "healkit.task_id": task.task_id}
+        attributes = {"healkit.namespace": namespace, "healkit.task_id": task.task_id}
         return self._span(
             action,
             _context(root, _call_span_id(trace.id, task.task_id)),
             parent,
             (start, max(start, end) if task.duration_ms is None else start + _duration(task.duration_ms)),
-            self._named(facts) | own,
+            self._named(facts) | attributes,
             failed=not task.success,
             said=str(task.result) if not task.success and task.result is not None else None,
         )
 
     def _facts(self, trace: ExecutionTrace, action: str) -> dict[str, Any]:
-        known = trace.metadata
+        metadata = trace.metadata
         facts = {
             "operation": "execute_tool",
             "name": action,
             "type": "function",
             "call_id": trace.id,
-            "arguments": known.get("arguments"),
-            "result": known.get("result"),
-            "error": None if trace.success else _error_type(known),
+            "arguments": metadata.get("arguments"),
+            "result": metadata.get("result"),
+            "error": None if trace.success else _error_type(metadata),
         }
-        own = {
-            f"healkit.{name}": known[name]
+        attributes = {
+            f"healkit.{name}": metadata[name]
             for name in ("persona", "revision", "origin", "isolation")
-            if isinstance(known.get(name), str | int)
+            if isinstance(metadata.get(name), str | int)
         }
-        return self._named(facts) | own | {"healkit.capability_id": trace.capability_id}
+        return self._named(facts) | attributes | {"healkit.capability_id": trace.capability_id}
 
     def _named(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """Name the facts as the conventions do; content only by opt-in, as JSON."""
@@ -263,8 +263,8 @@ def _call_error(task: TaskResult) -> str:
     """Return the code that a failed call's answer begins with."""
     if task.duration_ms is None:
         return "unanswered"
-    found = _ERROR_CODE.match(task.result) if isinstance(task.result, str) else None
-    return found[0] if found else OTHER_ERROR
+    match = _ERROR_CODE.match(task.result) if isinstance(task.result, str) else None
+    return match[0] if match else OTHER_ERROR
 
 
 def _json(value: object) -> str:

@@ -133,8 +133,8 @@ class Outbox:
         with self._database.write() as session:
             session.execute(update(TRACES).where(TRACES.c.state == "pending").values(next_attempt_at=None))
             again = {"state": "pending", "attempts": 0, "reason": "", "next_attempt_at": None}
-            came: Any = session.execute(update(TRACES).where(TRACES.c.state.in_(states)).values(again))
-            return int(came.rowcount)
+            result: Any = session.execute(update(TRACES).where(TRACES.c.state.in_(states)).values(again))
+            return int(result.rowcount)
 
     def state(self) -> OutboxState:
         """Count the traces by state, with reasons."""
@@ -162,22 +162,24 @@ class Outbox:
     def wire(self, trace_id: str) -> str | None:
         """Return a trace as it was stored; None where there is none of that id."""
         with self._database.read() as session:
-            found: str | None = session.scalar(select(TRACES.c.wire).where(TRACES.c.trace_id == trace_id))
-            return found
+            stored_wire: str | None = session.scalar(
+                select(TRACES.c.wire).where(TRACES.c.trace_id == trace_id)
+            )
+            return stored_wire
 
 
 def _choose(session: Session, now: datetime, limit: int, max_bytes: int) -> list[str]:
     """Choose the ids of due traces without a parent to wait for, then of those that waited only for these."""
     chosen: list[str] = []
-    found = session.execute(_due(now).limit(limit)).all()
-    while found and len(chosen) < limit:
-        for trace_id, size in found[: limit - len(chosen)]:
+    rows = session.execute(_due(now).limit(limit)).all()
+    while rows and len(chosen) < limit:
+        for trace_id, size in rows[: limit - len(chosen)]:
             max_bytes -= size
             if chosen and max_bytes < 0:
                 return chosen
             chosen.append(trace_id)
-        children = _is_due(now), TRACES.c.parent_trace_id.in_([trace_id for trace_id, _ in found])
-        found = session.execute(_SIZES.where(*children).limit(limit)).all()
+        children = _is_due(now), TRACES.c.parent_trace_id.in_([trace_id for trace_id, _ in rows])
+        rows = session.execute(_SIZES.where(*children).limit(limit)).all()
     return chosen
 
 
@@ -282,7 +284,7 @@ class CollectedTraces:
     def store(self, arrivals: Sequence[Arrival]) -> list[Stored]:
         """Store traces in their order, in one transaction; return the result of each. Raises with nothing stored."""
         with self._database.write() as session:
-            known = {
+            stored_traces = {
                 row.trace_id: (row.detail, row.digest)
                 for row in session.execute(
                     select(COLLECTED.c.trace_id, COLLECTED.c.detail, COLLECTED.c.digest).where(
@@ -291,7 +293,7 @@ class CollectedTraces:
                 )
             }
             tools = _tool_ids(session, {arrival.capability for arrival in arrivals})
-            results = [_decide(arrival, known) for arrival in arrivals]
+            results = [_decide(arrival, stored_traces) for arrival in arrivals]
             refused = _write(session, arrivals, results, tools)
             _link_earlier(session, tools)
         lost = {arrivals[n].trace_id for n in refused}
@@ -344,9 +346,9 @@ class CollectedTraces:
         newest_first = newest_first.order_by(COLLECTED.c.timestamp.desc(), COLLECTED.c.id.desc())
         with self._database.read() as session:
             rows = list(session.scalars(newest_first.limit(limit + 1)))
-            shown = _linked(session, rows[:limit])
-        last = shown[-1] if len(rows) > limit else None
-        return TracePage(shown, None if last is None else (last.timestamp, last.id or 0))
+            traces = _linked(session, rows[:limit])
+        last = traces[-1] if len(rows) > limit else None
+        return TracePage(traces, None if last is None else (last.timestamp, last.id or 0))
 
     def answers(self) -> bool:
         """Return True when the database can be read; raise a `DatabaseError` otherwise."""
@@ -395,8 +397,8 @@ def _write(
 
 
 def _replacing(session: Session) -> Executable:
-    found: Executable = upsert(session.get_bind().dialect.name, COLLECTED, ["trace_id"])
-    return found
+    statement: Executable = upsert(session.get_bind().dialect.name, COLLECTED, ["trace_id"])
+    return statement
 
 
 def _attempt(session: Session, statement: Executable, values: list[dict[str, Any]] | dict[str, Any]) -> bool:
@@ -461,14 +463,16 @@ def _tool_ids(session: Session, capabilities: Iterable[Capability]) -> dict[Capa
         .where(TOOLS.c.tool_name.in_(set(now.values())))
     )
     rows = session.execute(statement).all()
-    found: dict[Capability, int] = {}
+    tool_ids: dict[Capability, int] = {}
     for capability in wanted:
         tool = now[capability.action], capability.namespace
         of_tool = [row for row in rows if (row.tool_name, row.target_persona) == tool]
-        meant = {row.code_hash: row.id for row in of_tool if row.code_hash.startswith(capability.code_hash)}
-        if len(meant) == 1:  # of few digits that begin two hashes, it is unknown which was run
-            found[capability] = next(iter(meant.values()))
-    return found
+        matching_ids = {
+            row.code_hash: row.id for row in of_tool if row.code_hash.startswith(capability.code_hash)
+        }
+        if len(matching_ids) == 1:  # of few digits that begin two hashes, it is unknown which was run
+            tool_ids[capability] = next(iter(matching_ids.values()))
+    return tool_ids
 
 
 def _link_earlier(session: Session, tools: dict[Capability, int]) -> None:

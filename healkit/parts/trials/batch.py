@@ -114,17 +114,17 @@ class BatchServer:
     def share(self, share: Share) -> None:
         """Run a share to its end, in as many children as it takes, and tell the outcomes as they come."""
         buffer = ResultBuffer(len(share.candidates), len(self._batch.checks))
-        told, children, setup_us = 0, 0, 0
+        reported_count, children, setup_us = 0, 0, 0
         place = (0, 0)
         try:
             while place[0] < len(share.candidates):
                 children += 1
                 before = place
-                place, told = self._child(share, buffer, place, told)
+                place, reported_count = self._child(share, buffer, place, reported_count)
                 setup_us += buffer.ready_us
                 if place == before:  # no progress: skip that check
                     place = self._after(buffer, *place, DIED)
-            self._tell(buffer, told, len(share.candidates))
+            self._tell(buffer, reported_count, len(share.candidates))
             self._send(ShareDone(setup_us / 1e6, children))
         finally:
             buffer.close()

@@ -105,7 +105,14 @@ class LiveCalls:
             if name not in self._looks:
                 if only_looks:
                     return False
-                pattern = next((one for one in self.left if self.left[one] and allows([one], name)), None)
+                pattern = next(
+                    (
+                        candidate
+                        for candidate in self.left
+                        if self.left[candidate] and allows([candidate], name)
+                    ),
+                    None,
+                )
                 if pattern is None:
                     self.refused[name] = None
                     return False
@@ -126,10 +133,10 @@ class LiveCalls:
 
 def _call_text(name: str, arguments: bytes) -> str:
     try:
-        given = values.kept(values.decode(arguments, limit_bytes=values.EXPANDED_MAX_BYTES))
+        decoded = values.kept(values.decode(arguments, limit_bytes=values.EXPANDED_MAX_BYTES))
     except values.BadValue:
         return f"{name}(…)"
-    return values.call_text(name, given if isinstance(given, dict) else {})
+    return values.call_text(name, decoded if isinstance(decoded, dict) else {})
 
 
 @dataclasses.dataclass
@@ -163,8 +170,8 @@ class Replay:
         name = f"{server}.{tool}"
         if call.server == rpc.UNKNOWN_SERVER and server in self.cassette.listed:
             return None  # it is refused, and told why
-        found = self.playback.look_up(server, tool, call.args)
-        if (found is None or found.displaced) and self.may_make(name):
+        lookup = self.playback.look_up(server, tool, call.args)
+        if (lookup is None or lookup.displaced) and self.may_make(name):
             if self.calls is None:
                 self.made += 1
                 return None
@@ -172,9 +179,9 @@ class Replay:
             if self.calls.begin(key, only_looks=self.only_looks):
                 self.made += 1
                 return None
-            if (made := self.calls.answered(key)) is not None:
-                return msgspec.structs.replace(made, id=call.id)
-        recorded = self.playback.take(name, found)
+            if (live_answer := self.calls.answered(key)) is not None:
+                return msgspec.structs.replace(live_answer, id=call.id)
+        recorded = self.playback.take(name, lookup)
         if recorded is None:
             return rpc.RpcResult(
                 call.id, success=False, error=rpc.RpcError(self.failure.code, "", self.failure.evalue)
@@ -201,9 +208,9 @@ class Replay:
     @property
     def failure(self) -> Failure:
         """Failure of a tool that made a call that is not on record."""
-        said = not_on_record(self.playback.missing)
+        message = not_on_record(self.playback.missing)
         return Failure(
-            "CALL_NOT_ON_RECORD", "NotOnRecord", said, f"NotOnRecord: {said}", hint=NOT_ON_RECORD_HINT
+            "CALL_NOT_ON_RECORD", "NotOnRecord", message, f"NotOnRecord: {message}", hint=NOT_ON_RECORD_HINT
         )
 
     @property
@@ -235,21 +242,21 @@ def cassette_of(
     runs: dict[str, list[int]] = {}
     size = 0
     for row in rows:
-        own = [recorded(call_of(call)) for call in log.calls(row.trace_id)]
-        size += sum(len(call.arguments) + len(call.result) for call in own)
+        row_calls = [recorded(call_of(call)) for call in log.calls(row.trace_id)]
+        size += sum(len(call.arguments) + len(call.result) for call in row_calls)
         if size > _MAX_BYTES:
             break
-        runs[str(row.id)] = list(range(len(calls), len(calls) + len(own)))
-        calls += own
+        runs[str(row.id)] = list(range(len(calls), len(calls) + len(row_calls)))
+        calls += row_calls
     definitions, listed = _definitions(entry, providers)
-    known = {(one.server, one.name) for one in definitions}
+    tool_keys = {(definition.server, definition.name) for definition in definitions}
     for call in calls:
         # One that was answered was there; of a server that is not here now, a refused one may be too.
         was_there = call.success or call.error_code != "CALL_REFUSED"
-        if (was_there or call.server not in listed) and (call.server, call.tool) not in known:
-            known.add((call.server, call.tool))
+        if (was_there or call.server not in listed) and (call.server, call.tool) not in tool_keys:
+            tool_keys.add((call.server, call.tool))
             definitions.append(_definition_from(call))
-    named = [(f"{one.server}.{one.name}", one.read_only) for one in definitions]
+    named = [(f"{definition.server}.{definition.name}", definition.read_only) for definition in definitions]
     # What a server of others calls read-only is its own word, and a grant of the tool's: a person has to name it.
     names = [name for name, looks in named if allows(live, name) or (looks and allows(DEFAULT_CALLS, name))]
     return Cassette(definitions, listed, calls, runs, names)
@@ -304,17 +311,17 @@ def _told(call: CallRecord) -> tuple[str, str]:
         return "", text.partition(" Cause: ")[0]
     if text.startswith("Traceback"):
         text = text.rstrip("\n").rpartition("\n  ")[2].partition("\n")[2] or text
-    found = _ERROR.match(text.strip())
-    if found is None:
+    match = _ERROR.match(text.strip())
+    if match is None:
         return "", text
-    return found["ename"].rpartition(".")[2], found["message"] or ""
+    return match["ename"].rpartition(".")[2], match["message"] or ""
 
 
 def _definitions(
     entry: VaultEntry, providers: Mapping[str, Provider]
 ) -> tuple[list[ToolDefinition], list[str]]:
     """Return the tools that may be called, of the servers that can say what they have, and those servers' names."""
-    found: list[ToolDefinition] = []
+    definitions: list[ToolDefinition] = []
     listed = []
     patterns = entry.grants.call_patterns
     for server, provider in list(providers.items()):
@@ -328,8 +335,8 @@ def _definitions(
             continue
         if tools:  # a server that has not begun, or functions that another process provided, are not known
             listed.append(server)
-            found += [one for one in tools if allows(patterns, f"{one.server}.{one.name}")]
-    return found, listed
+            definitions += [tool for tool in tools if allows(patterns, f"{tool.server}.{tool.name}")]
+    return definitions, listed
 
 
 def _definition_from(call: RecordedCall) -> ToolDefinition:
@@ -416,12 +423,12 @@ def write_reproduction(
 def read_reproduction(path: str | Path) -> Reproduction:
     """Read such a file; raises `LogFileError` for what is none."""
     try:
-        found = msgspec.json.decode(Path(path).read_bytes(), type=Reproduction)
-        places = range(len(found.cassette.calls))
-        if any(place not in places for run in found.cassette.runs.values() for place in run):
+        reproduction = msgspec.json.decode(Path(path).read_bytes(), type=Reproduction)
+        places = range(len(reproduction.cassette.calls))
+        if any(place not in places for run in reproduction.cassette.runs.values() for place in run):
             raise msgspec.ValidationError("a run names a call that is not there")
-        values.remade(found.arguments)
-        return found
+        values.remade(reproduction.arguments)
+        return reproduction
     except OSError as error:
         raise LogFileError(f"Cannot read {str(path)!r}: {error.strerror or error}.") from None
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, values.BadValue) as error:

@@ -18,11 +18,11 @@ _NUMPY_TAG = re.compile(rb'"@":\["(?:numpy|dtype|ndarray|objects|texts)"')
 def preloading(config: Config, work: Sequence[Init | Batch]) -> Config:
     """Return the settings with the library that the work needs among those to be imported ahead."""
     wanted = ""
-    for one in work:
-        if _PANDAS_CODE.search(_source(one)) or any(PANDAS_TAG.search(text) for text in _texts(one)):
+    for task in work:
+        if _PANDAS_CODE.search(_source(task)) or any(PANDAS_TAG.search(text) for text in _texts(task)):
             wanted = "pandas"
             break
-        if _NUMPY_CODE.search(_source(one)) or any(_NUMPY_TAG.search(text) for text in _texts(one)):
+        if _NUMPY_CODE.search(_source(task)) or any(_NUMPY_TAG.search(text) for text in _texts(task)):
             wanted = "numpy"
     if not wanted or wanted in config.preload:
         return config
@@ -40,5 +40,5 @@ def _texts(work: Init | Batch) -> list[bytes]:
     if isinstance(work, Init):
         return [bytes(work.cassette), *([bytes(work.arguments)] if work.exact else [])]
     exact = [check for check in work.checks if check.exact]
-    given = [bytes(text) for check in exact for text in (check.arguments, check.expected)]
-    return [*given, *(bytes(call.result) for call in work.cassette.calls)]
+    encoded_values = [bytes(text) for check in exact for text in (check.arguments, check.expected)]
+    return [*encoded_values, *(bytes(call.result) for call in work.cassette.calls)]

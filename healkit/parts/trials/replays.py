@@ -55,31 +55,40 @@ class Replays:
             check_whole("what", what)
         row = services.log.get(what) if isinstance(what, int) else None
         if isinstance(what, int):
-            found = reproduction_of(services.log, vault, what, providers)
+            reproduction = reproduction_of(services.log, vault, what, providers)
         else:
-            found = read_reproduction(what)
+            reproduction = read_reproduction(what)
         foreign = None
         if row is None and not active:
-            check_names(found.tool_name, found.persona)
-            named = found.tool_name, found.persona, NO_REVISION, found.code, code_hash(found.code), found.type
+            check_names(reproduction.tool_name, reproduction.persona)
+            named = (
+                reproduction.tool_name,
+                reproduction.persona,
+                NO_REVISION,
+                reproduction.code,
+                code_hash(reproduction.code),
+                reproduction.type,
+            )
             foreign = VaultEntry(*named, flags={"derived": ["input_schema"]})
-        entry = foreign or vault.lookup(found.tool_name, found.persona)
+        entry = foreign or vault.lookup(reproduction.tool_name, reproduction.persona)
         # What a revision did was somebody's to accept; what was only tried was not.
-        tried = row is not None and row.revision is None and entry.code != found.code
+        tried = row is not None and row.revision is None and entry.code != reproduction.code
         # A replay makes no call but those that `live` allows here: neither a file nor a provider's word adds any.
-        cassette = msgspec.structs.replace(found.cassette, live=[])
+        cassette = msgspec.structs.replace(reproduction.cassette, live=[])
         return services.runner.perform(
             ExecutionRequest(
-                found.tool_name,
-                found.persona,
-                values.remade(found.arguments),
+                reproduction.tool_name,
+                reproduction.persona,
+                values.remade(reproduction.arguments),
                 timeout_s=timeout,
                 origin="trial",
                 on_output=on_output,
-                code=None if active or (entry.code == found.code and foreign is None) else found.code,
+                code=None
+                if active or (entry.code == reproduction.code and foreign is None)
+                else reproduction.code,
                 within=None if row is None else nested_grants(row),
                 kind="rerun",
-                replay=Replay.of(Tape(cassette), found.run, live),
+                replay=Replay.of(Tape(cassette), reproduction.run, live),
                 files=() if tried and not active else None,
                 foreign=foreign,
             )
@@ -93,5 +102,5 @@ class Replays:
         whole, and `LogFileError` where the file cannot be written.
         """
         services = self._services
-        found = reproduction_of(services.log, services.vault, log_id, services.executor.providers)
-        return write_reproduction(found, path, services.cleaner.sanitizer, overwrite=overwrite)
+        reproduction = reproduction_of(services.log, services.vault, log_id, services.executor.providers)
+        return write_reproduction(reproduction, path, services.cleaner.sanitizer, overwrite=overwrite)

@@ -189,7 +189,7 @@ def run_share(payload: bytes) -> bytes:
 
 async def _tried(share: Share, config: Config, tier: Tier) -> Reply:
     """Run trials one after the other, until none is left or the time of the share is up."""
-    found: list[bytes] = []
+    encoded_results: list[bytes] = []
     size, until = 0, math.inf
 
     def more() -> bool:
@@ -206,11 +206,11 @@ async def _tried(share: Share, config: Config, tier: Tier) -> Reply:
                 result = await result_of("", outcome, init, duration_ms)
                 if init.exact:
                     result = msgspec.structs.replace(result, value=values.kept(result.value))
-                found.append(msgspec.json.encode(result))
-                size += len(found[-1])
+                encoded_results.append(msgspec.json.encode(result))
+                size += len(encoded_results[-1])
     except HealkitError as error:
-        return Reply(found, refusal=_refusal(error))
-    return Reply(found)
+        return Reply(encoded_results, refusal=_refusal(error))
+    return Reply(encoded_results)
 
 
 async def _scored(share: Share, config: Config, tier: Tier) -> Reply:
@@ -355,11 +355,11 @@ async def slots_of(executor: Executor, parallel: int | None = None) -> int:
     """
     client = getattr(executor, "_client", None)
     if client is None or not type(executor).__module__.startswith("distributed."):
-        known: int | None = getattr(executor, "_max_workers", None)
-        return parallel or known or os.cpu_count() or 1
+        worker_count: int | None = getattr(executor, "_max_workers", None)
+        return parallel or worker_count or os.cpu_count() or 1
     try:
-        asked = asyncio.to_thread(client.run_on_scheduler, _scheduler_question())
-        allowed_failures, threads = map(int, await asyncio.wait_for(asked, _ASK_S))
+        query = asyncio.to_thread(client.run_on_scheduler, _scheduler_question())
+        allowed_failures, threads = map(int, await asyncio.wait_for(query, _ASK_S))
     except Exception as error:
         raise ConfigError(
             f"The Dask scheduler could not be asked for its settings: {_said(error)}"

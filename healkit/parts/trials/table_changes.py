@@ -41,8 +41,8 @@ class Seen:
     def operand(self, number: int, value: Any) -> Any:
         """Record a value that the edit works on, the first time that it is worked on, and return it."""
         if number not in self._operands and (columns := _columns_of(value)) is not None:
-            kept = {name: _as_now(column) for name, column in columns.items()}
-            self._operands[number] = (_kind(value), kept, _length(columns))
+            snapshot = {name: _as_now(column) for name, column in columns.items()}
+            self._operands[number] = (_kind(value), snapshot, _length(columns))
         return value
 
     def result(self, value: Any, call: str) -> Any:
@@ -65,7 +65,7 @@ class Seen:
         Rows may have another order there, so a column is compared as a whole. known: the result is right, so a column
         of one value is told of as one, however short.
         """
-        tables, after = [one for one in map(_columns_of, given) if one is not None], _columns_of(result)
+        tables, after = [table for table in map(_columns_of, given) if table is not None], _columns_of(result)
         if after is None or not tables:
             return {}
         before = max(tables, key=_length)
@@ -74,8 +74,8 @@ class Seen:
         if length and not rows:
             self._lost["No row is left."] = ("empty", "", "")
         elif is_alike and rows not in (length, sums):
-            said = f"The result has {_count(rows, 'row')}, and the table {length:,}."
-            self._lost[said] = ("fewer" if rows < length else "more", "", "")
+            message = f"The result has {_count(rows, 'row')}, and the table {length:,}."
+            self._lost[message] = ("fewer" if rows < length else "more", "", "")
         if not is_alike and "" in after and getattr(result, "name", None) is not None:
             after = {str(result.name): after[""]}
         gaps = max(int(column.isna().sum()) for columns in tables for column in columns.values())
@@ -109,10 +109,10 @@ class Seen:
             if rows < length and kind != "array":
                 verb = "is" if length - rows == 1 else "are"
                 self._rows[f"{_count(length - rows, 'row')} of {length:,} {verb} left out."] = None
-            for name, one, other in [(n, before[n], after[n]) for n in before if n in after]:
+            for name, old_column, new_column in [(n, before[n], after[n]) for n in before if n in after]:
                 if rows == length:
-                    self._compare_columns(f" of {name!r}" if name else "", one, other)
-                if rows and name and other.isna().all() and not one.isna().all():
+                    self._compare_columns(f" of {name!r}" if name else "", old_column, new_column)
+                if rows and name and new_column.isna().all() and not old_column.isna().all():
                     self._lost[f"Column {name!r} has no value in any row."] = ("missing", f" of {name!r}", "")
 
     def _compare_columns(self, where: str, one: Any, other: Any) -> None:
@@ -122,8 +122,8 @@ class Seen:
             self._lost[f"{missing:,} of {total:,} values{where} become missing."] = ("missing", where, "")
         filled = int((one.isna().to_numpy() & ~other.isna()).sum())
         if filled:
-            said = f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
-            self._lost[said] = ("filled", where, "")
+            message = f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
+            self._lost[message] = ("filled", where, "")
         present = other.dropna()
         if total > 1 and not len(present) and missing < total:
             self._lost[f"All {total:,} values{where} are missing then."] = ("missing", where, "")
@@ -135,15 +135,15 @@ class Seen:
             changed = int(((was != now) & (was == was) & (now == now)).sum())  # NaN equals nothing
             whole = "int" in str(other.dtype).lower() and "float" in str(one.dtype).lower()
             if changed and whole:
-                said = f"{changed:,} of {total:,} numbers{where} lose their decimals."
-                self._lost[said] = ("decimals", where, "")
+                message = f"{changed:,} of {total:,} numbers{where} lose their decimals."
+                self._lost[message] = ("decimals", where, "")
         if "datetime" in str(other.dtype) and not _is_number(one) and "datetime" not in str(one.dtype):
             texts = [t for t in one.dropna().tolist() if isinstance(t, str)]
             parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
             either = [m for m in parts if int(m[1]) <= 12 and int(m[2]) <= 12]
             if len(either) == len(texts) and any(m[1] != m[2] for m in either):
-                said = f"{_shown(texts[0])} may be a day of either month: no date says which comes first."
-                self._unsure[said] = None
+                message = f"{_shown(texts[0])} may be a day of either month: no date says which comes first."
+                self._unsure[message] = None
 
 
 def _columns_of(value: Any) -> _Columns | None:

@@ -197,7 +197,8 @@ class Trials:
         longest_s = sum(trial.timeout_s or self._config.timeout_s for trial in chosen)
         packed = [_packed(trial) for trial in chosen]
         tapes = {
-            id(one): raw(one) for one in {id(trial.cassette): trial.cassette for trial in chosen}.values()
+            id(cassette): raw(cassette)
+            for cassette in {id(trial.cassette): trial.cassette for trial in chosen}.values()
         }
         records = [
             _started(trial, logged, self._config, tier, longest_s)
@@ -274,8 +275,8 @@ class Trials:
             )
 
         def read(positions: Sequence[int], reply: Reply, took_s: float) -> list[TrialResult]:
-            asked = [(records[position].trace_id, inits[position]) for position in positions]
-            return _read_trials(asked, reply, took_s)
+            requests = [(records[position].trace_id, inits[position]) for position in positions]
+            return _read_trials(requests, reply, took_s)
 
         coming = spread(executor, draw, share_of, read, slots, settings.isolation)
         async with contextlib.aclosing(coming) as answers:
@@ -306,8 +307,8 @@ def _give_up(recording: Recording, raised: BaseException | None) -> None:
     if isinstance(raised, HealkitError):
         recording.refuse(refusal_of(recording.started, raised, recording.elapsed_ms))
         return
-    said = "the trials were stopped"
-    failure = Failure("TOOL_KILLED", "Stopped", said, f"Stopped: {said}")
+    reason = "the trials were stopped"
+    failure = Failure("TOOL_KILLED", "Stopped", reason, f"Stopped: {reason}")
     trace_id, duration_ms = recording.started.trace_id, recording.elapsed_ms
     recording.refuse(Finished(trace_id, utc_now(), duration_ms, None, failure))
 
@@ -316,25 +317,29 @@ def _read_trials(asked: Sequence[tuple[str, Init]], reply: Reply, took_s: float)
     """Return the results of these trials, within the bounds of what was sent; raises `BadClaim`."""
     if reply.letters or len(reply.trials) > len(asked):
         raise BadClaim("it is about trials that were not sent")
-    return [_bounded(*one, result, took_s) for one, result in zip(asked, reply.trials, strict=False)]
+    return [_bounded(*request, result, took_s) for request, result in zip(asked, reply.trials, strict=False)]
 
 
 def _bounded(trace_id: str, init: Init, claim: bytes, took_s: float) -> TrialResult:
-    said = decode_trial(claim, init)
+    decoded = decode_trial(claim, init)
     possible = {CallNotOnRecord.code} if is_played(init) else set()
-    if said.failure is not None and is_refused(said.failure.code) and said.failure.code not in possible:
-        raise BadClaim(f"no failure is of the kind {said.failure.code[:50]!r}")
-    duration_ms = min(max(said.duration_ms, 0.0), took_s * 1000)
-    failure = None if said.failure is None else with_own_secrets(capped(said.failure))
-    value = None if failure is not None else said.value
+    if (
+        decoded.failure is not None
+        and is_refused(decoded.failure.code)
+        and decoded.failure.code not in possible
+    ):
+        raise BadClaim(f"no failure is of the kind {decoded.failure.code[:50]!r}")
+    duration_ms = min(max(decoded.duration_ms, 0.0), took_s * 1000)
+    failure = None if decoded.failure is None else with_own_secrets(capped(decoded.failure))
+    value = None if failure is not None else decoded.value
     if init.exact:
         try:
             value = values.restore(value, limit_bytes=init.data_max_bytes)
         except values.BadValue as error:
             raise BadClaim(f"its value cannot be read: {error}") from None
-    printed, own_s = said.printed[-LAST_CHARS:], min(max(said.took_s, 0.0), duration_ms / 1000)
-    outline = said.outline[:OUTLINE_MAX_CHARS]
-    answered, displaced = (min(max(number, 0), CALLS_MAX) for number in (said.answered, said.displaced))
+    printed, own_s = decoded.printed[-LAST_CHARS:], min(max(decoded.took_s, 0.0), duration_ms / 1000)
+    outline = decoded.outline[:OUTLINE_MAX_CHARS]
+    answered, displaced = (min(max(number, 0), CALLS_MAX) for number in (decoded.answered, decoded.displaced))
     return TrialResult(trace_id, duration_ms, value, failure, printed, own_s, outline, answered, displaced)
 
 
@@ -538,7 +543,7 @@ class Searches:
             )
             for check, limit_s in held.limited()
         ]
-        found: dict[int, Observed] = {}
+        observations: dict[int, Observed] = {}
         servers = background.pool_for(config).companion(TrialServers)
         parallel = min(os.cpu_count() or 1, max(len(inits), 1))
         what = {"observed" if watch else "timed": len(inits)}
@@ -552,14 +557,17 @@ class Searches:
                     took_s = _took_s(0.0 if claim is None else claim.took_s, duration_ms)
                     outline = outline_of(value, claim, inits[position])
                     result = judged(held.checks[position], value, failure, took_s, outline=outline)
-                    seen = _seen(claim.watched if claim is not None else msgspec.Raw(b"null"))
-                    failed_lines: Sequence[int] = seen.failed_lines
+                    watched = _seen(claim.watched if claim is not None else msgspec.Raw(b"null"))
+                    failed_lines: Sequence[int] = watched.failed_lines
                     if not failed_lines and failure is not None:  # killed before it could tell
                         failed_lines = [frame.lineno for frame in failure.frames if frame.in_tool]
-                    found[position] = Observed(
-                        result=result, lines=seen.lines, failed_lines=list(failed_lines), types=seen.types
+                    observations[position] = Observed(
+                        result=result,
+                        lines=watched.lines,
+                        failed_lines=list(failed_lines),
+                        types=watched.types,
                     )
-        return [found[position] for position in range(len(inits))]
+        return [observations[position] for position in range(len(inits))]
 
     async def run(
         self,
@@ -591,7 +599,7 @@ class Searches:
             for check, limit_s in zip(checks, limits_s, strict=True)
         ]
         results = await self._trials.run(trials, parallel, executor, off_record=off_record, read=fixture.read)
-        found = [
+        check_results = [
             msgspec.structs.replace(
                 judged(
                     checks[i % len(checks)],
@@ -606,7 +614,7 @@ class Searches:
             )
             for i, r in enumerate(results)
         ]
-        return [found[i * len(checks) : (i + 1) * len(checks)] for i in range(len(codes))]
+        return [check_results[i * len(checks) : (i + 1) * len(checks)] for i in range(len(codes))]
 
     @contextlib.asynccontextmanager
     async def _recorded(

@@ -110,7 +110,7 @@ class TrialServer:
             await server.close()
             raise
         except (TimeoutError, WorkerError) as error:
-            said = _WARNINGS.sub("", sandbox.folder.last_words(2000)).strip()
+            last_words = _WARNINGS.sub("", sandbox.folder.last_words(2000)).strip()
             await server.close()
             slow = (
                 f"it was not ready within {config.start_timeout_s:g} s"
@@ -118,7 +118,7 @@ class TrialServer:
                 else ""
             )
             raise WorkerStartFailed(
-                f"No server for trials could be started: {slow or error}. {said}".rstrip(),
+                f"No server for trials could be started: {slow or error}. {last_words}".rstrip(),
                 hint="Run `healkit doctor`.",
             ) from error
         except asyncio.CancelledError:
@@ -210,9 +210,9 @@ class TrialServer:
 
     def serves(self, tier: Tier, config: Config, read: tuple[str, ...]) -> bool:
         """Return whether it is what these settings ask for."""
-        own = (self.sandbox.tier, self.sandbox.scratch_mb, self.preload, self.sandbox.grants.read)
+        settings = (self.sandbox.tier, self.sandbox.scratch_mb, self.preload, self.sandbox.grants.read)
         # A file that was replaced is another one, which it does not see.
-        return own == (tier, config.scratch_mb, config.preload, read) and self._files == _inodes(read)
+        return settings == (tier, config.scratch_mb, config.preload, read) and self._files == _inodes(read)
 
     async def close(self) -> None:
         """Kill it and remove its folder; safe to call twice."""
@@ -279,7 +279,7 @@ class TrialServers:
                 self._idle.pop(server).cancel()
                 return server
         starting = next(
-            (task for task, asked in self._unwanted.items() if asked == (tier, config, read)), None
+            (task for task, settings in self._unwanted.items() if settings == (tier, config, read)), None
         )
         if starting is None:
             sandbox = Sandbox(tier, self._folders.next(), Grants(read=read), config.scratch_mb)
@@ -377,24 +377,24 @@ class Crew(Generic[R]):
         Raises `WorkerStartFailed`.
         """
         members = [asyncio.create_task(member().run()) for _ in range(self.parallel)]
-        told, left = 0, self.parallel
+        result_count, running_count = 0, self.parallel
         try:
-            while left and not is_complete(told):
+            while running_count and not is_complete(result_count):
                 results = await self.results.get()
                 if isinstance(results, BaseException):
                     raise results
                 if results is None:
-                    left -= 1
+                    running_count -= 1
                 else:
-                    told += len(results)
+                    result_count += len(results)
                     yield results
             for member_starting in filter(None, list(self.starting)):
                 member_starting.cancel()
             # Results are complete; let the trial servers finish rather than start others.
             await asyncio.wait(members, timeout=_LAST_WORD_S)
         finally:
-            for one in members:
-                one.cancel()
+            for task in members:
+                task.cancel()
             await asyncio.gather(*members, return_exceptions=True)
 
 
@@ -633,21 +633,21 @@ class _CandidateMember(_Member[str]):
 
     async def _run(self, server: TrialServer, candidates: Sequence[Candidate]) -> AsyncIterator[list[str]]:
         """Yield a share's letters as they come; raises `WorkerError` for letters that cannot be."""
-        began, told = time.perf_counter(), 0
+        began, reported_count = time.perf_counter(), 0
         async for message in server.share(Share([list(edits) for edits in candidates]), self._patience_s):
             if isinstance(message, ShareDone):
                 self._learn(len(candidates), time.perf_counter() - began, message.setup_s)
                 continue
-            left, checks = len(candidates) - told, len(self._batch.checks)
+            remaining, checks = len(candidates) - reported_count, len(self._batch.checks)
             if (
-                message.first != told
-                or len(message.letters) > left
+                message.first != reported_count
+                or len(message.letters) > remaining
                 or not are_letters(message.letters, checks)
             ):
                 raise WorkerError("the server told of candidates that it was not given")
-            told += len(message.letters)
+            reported_count += len(message.letters)
             yield message.letters
-        if told != len(candidates):
+        if reported_count != len(candidates):
             raise WorkerError("the server left candidates out")
 
     def _learn(self, count: int, took_s: float, setup_s: float) -> None:

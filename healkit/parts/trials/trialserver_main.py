@@ -166,12 +166,12 @@ class TrialLoop:
         The first of them compiles it within its own time, so no code can hold this process up. What cannot be compiled,
         or not without a warning, is left to each child, which says so.
         """
-        asked = (init.entry, init.code, init.setup, init.call)
-        if asked != self.last:
-            self.last, self.work, self.untried = asked, None, True
+        key = (init.entry, init.code, init.setup, init.call)
+        if key != self.last:
+            self.last, self.work, self.untried = key, None, True
         elif self.untried:
             self.untried = False
-            if sum(map(len, asked[1:])) <= _COMPILED_MAX_CHARS:
+            if sum(map(len, key[1:])) <= _COMPILED_MAX_CHARS:
                 with warnings.catch_warnings(), contextlib.suppress(Exception):
                     warnings.simplefilter("error")
                     self.work = Compiled.of(init)

@@ -135,10 +135,10 @@ class DataViews:
         mine = USES.c.trace_id == trace_id, USES.c.side == side
         with self._database.read() as session:
             uses = session.execute(select(USES.c.number, USES.c.sha256).where(*mine)).all()
-            found = {
+            views_by_digest = {
                 view.sha256: view for view in self._select(session, VIEWS.c.sha256.in_([d for _, d in uses]))
             }
-        return {number: found[digest] for number, digest in uses if digest in found}
+        return {number: views_by_digest[digest] for number, digest in uses if digest in views_by_digest}
 
     def is_open_to(self, view: DataView, persona: str) -> bool:
         """Return whether an execution for that persona was given the view or returned it, or a user named it.
@@ -154,7 +154,7 @@ class DataViews:
         named = select(VIEWS.c.sha256).where(*users)
         tools = select(col(ToolRegistry.id)).where(col(ToolRegistry.tool_name) == _BY_USER)
         with self._database.read() as session:
-            is_mine, is_named, is_tools = (session.execute(one).first() for one in (mine, named, tools))
+            is_mine, is_named, is_tools = (session.execute(query).first() for query in (mine, named, tools))
         return is_mine is not None or (is_named is not None and is_tools is None)
 
     def get(self, name: str) -> DataView:
@@ -163,10 +163,10 @@ class DataViews:
             for view in self._select(session, VIEWS.c.view_name == name) if isinstance(name, str) else ():
                 return view
             names = builtins.list(session.scalars(select(VIEWS.c.view_name)))
-        known = f"There are: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. " if names else ""
+        examples = f"There are: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. " if names else ""
         raise ViewNotFound(
             f"There is no data view {named(name)}.",
-            hint=did_you_mean(name, names).strip() or f"{known}hk.views.list() lists them all.",
+            hint=did_you_mean(name, names).strip() or f"{examples}hk.views.list() lists them all.",
         )
 
     def list(self, limit: int = 100, kind: str | None = None) -> builtins.list[DataView]:
@@ -210,12 +210,12 @@ class DataViews:
             named = session.execute(select(VIEWS).where(VIEWS.c.view_name == name)).first()
             here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
             row = session.execute(select(VIEWS).where(*here).limit(1)).first()
-        said = f"Entry {mentioned.position} names the view {name!r}"
+        subject = f"Entry {mentioned.position} names the view {name!r}"
         written_once = named is not None and (
             named.created_at <= mentioned.timestamp or name.startswith(f"{mentioned.execution_id}/")
         )
         if named is not None and written_once and named.sha256 != digest:
-            return f"{said} with SHA-256 {str(digest)[:12]}…, and its row says {named.sha256[:12]}…."
+            return f"{subject} with SHA-256 {str(digest)[:12]}…, and its row says {named.sha256[:12]}…."
         if row is None:
             return ""
         try:
@@ -225,19 +225,19 @@ class DataViews:
                 view_files.identity(view_files.encoded(view_files.read(self.folder, _file_name(row))))
                 != digest
             ):
-                return f"{said}; its file {_file_name(row)!r} holds other data than was kept."
+                return f"{subject}; its file {_file_name(row)!r} holds other data than was kept."
         except FileNotFoundError:
-            return f"{said}; its file is not there." if self._database.path is not None else ""
+            return f"{subject}; its file is not there." if self._database.path is not None else ""
         except (BadValue, OSError) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
-            return f"{said}; its file {_file_name(row)!r} is not what was kept: {why}."
+            return f"{subject}; its file {_file_name(row)!r} is not what was kept: {why}."
         return ""
 
     def remove(self, name: str) -> None:
         """Remove a name, and its data where no other name stands for it; raise `ViewNotFound`."""
-        known = select(VIEWS.c.sha256, VIEWS.c.file_name).where(VIEWS.c.view_name == name)
+        statement = select(VIEWS.c.sha256, VIEWS.c.file_name).where(VIEWS.c.view_name == name)
         with self._database.write() as session:
-            if (row := session.execute(known).first()) is not None:
+            if (row := session.execute(statement).first()) is not None:
                 session.execute(delete(VIEWS).where(VIEWS.c.view_name == name))
                 if not session.scalar(select(func.count()).where(VIEWS.c.sha256 == row.sha256)):
                     plain_files.remove(self.folder, _file_name(row))
@@ -250,11 +250,11 @@ class DataViews:
             unused = VIEWS.c.named.is_(False), VIEWS.c.sha256.not_in(select(USES.c.sha256))
             rows = session.execute(select(VIEWS.c.id, VIEWS.c.sha256, VIEWS.c.file_name).where(*unused)).all()
             session.execute(delete(VIEWS).where(VIEWS.c.id.in_([row.id for row in rows])))
-            left = set(
+            remaining_digests = set(
                 session.scalars(select(VIEWS.c.sha256).where(VIEWS.c.sha256.in_([r.sha256 for r in rows])))
             )
             for row in rows:
-                if row.sha256 not in left:
+                if row.sha256 not in remaining_digests:
                     plain_files.remove(self.folder, _file_name(row))
         return len(rows)
 
@@ -263,8 +263,8 @@ class DataViews:
         if name is not None:
             if not name or len(name) > _NAME_MAX_CHARS:
                 raise ViewError(f"A view's name has 1 to {_NAME_MAX_CHARS} characters.")
-            taken = session.scalar(select(VIEWS.c.sha256).where(VIEWS.c.view_name == name))
-            if taken not in {None, digest}:
+            stored_digest = session.scalar(select(VIEWS.c.sha256).where(VIEWS.c.view_name == name))
+            if stored_digest not in {None, digest}:
                 raise ViewError(
                     f"The data view {name!r} holds other data, and is written once.",
                     hint=f"Take another name, or hk.views.remove({name!r}) first.",
@@ -273,16 +273,16 @@ class DataViews:
         row = session.execute(select(VIEWS).where(*here).limit(1)).first()
         if row is None or not self._is_there(row):
             return False
-        if name is not None and taken is None:
-            own = {
+        if name is not None and stored_digest is None:
+            new_row = {
                 **row._mapping,
                 "view_name": name,
                 "created_by": created_by,
                 "created_at": utc_now(),
                 "named": True,
             }
-            del own["id"]
-            session.execute(insert(VIEWS).values(own))
+            del new_row["id"]
+            session.execute(insert(VIEWS).values(new_row))
         return True
 
     def _select(
@@ -350,8 +350,8 @@ class DataViews:
     def _remove_unless_known(self, name: str) -> None:
         """Remove a file that was written for a row that could not be; where even that is not known, it stays."""
         with suppress(DatabaseError, OSError), self._database.write() as session:
-            known = VIEWS.c.file_name == name, VIEWS.c.evicted_at.is_(None)
-            if session.scalar(select(func.count()).where(*known)) == 0:
+            conditions = VIEWS.c.file_name == name, VIEWS.c.evicted_at.is_(None)
+            if session.scalar(select(func.count()).where(*conditions)) == 0:
                 plain_files.remove(self.folder, name)
 
     def _make_folder(self) -> None:
@@ -389,12 +389,12 @@ class DataViews:
     def _remove_left_behind(self) -> None:
         """Remove files of writers that were killed before the file had its row."""
         with self._database.read() as session:
-            known = set(session.scalars(select(VIEWS.c.file_name).where(VIEWS.c.evicted_at.is_(None))))
+            file_names = set(session.scalars(select(VIEWS.c.file_name).where(VIEWS.c.evicted_at.is_(None))))
         oldest = time.time() - _LEFT_BEHIND_S
         with suppress(OSError), os.scandir(self.folder) as files:
             for file in files:
-                own = view_files.is_own(file.name) and file.name not in known
-                if own and file.stat(follow_symlinks=False).st_mtime < oldest:
+                is_orphan = view_files.is_own(file.name) and file.name not in file_names
+                if is_orphan and file.stat(follow_symlinks=False).st_mtime < oldest:
                     plain_files.remove(self.folder, file.name)
 
 
@@ -407,8 +407,8 @@ def _refer(session: Session, use: Use | None, digest: str) -> None:
 
 def _file_name(row: Row[*tuple[Any, ...]]) -> str:
     """Return the name of a view's file, made of its digest, whatever a row that was changed says."""
-    own = f"{row.sha256}.parquet"
-    for name in (row.file_name, own):
+    digest_name = f"{row.sha256}.parquet"
+    for name in (row.file_name, digest_name):
         if view_files.digest_in(name) == row.sha256:
             return str(name)
     return "no-file"
@@ -417,10 +417,10 @@ def _file_name(row: Row[*tuple[Any, ...]]) -> str:
 def _stamp(file: Path) -> tuple[int, ...] | None:
     """Return what changes with a file's content."""
     try:
-        found = file.lstat()
+        status = file.lstat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _described(value: Any) -> dict[str, Any]:

@@ -52,15 +52,15 @@ def view(view: DataView, preview: Mapping[str, Any] | None = None) -> Card:
             ("sha256", Span(view.sha256, "code")),
         ]
     )
-    shown: list[Part] = [facts]
+    parts: list[Part] = [facts]
     if view.columns:
         rows = [(Span(column.name, "code"), column.dtype, f"{column.nulls:,}") for column in view.columns]
-        shown.append(Section((Table(_VIEW_COLUMNS, rows),)))
+        parts.append(Section((Table(_VIEW_COLUMNS, rows),)))
     if preview and preview.get("columns"):
         names = [str(name) for name in preview["columns"][:_COLUMNS_MAX]]
         first = [[plain.value_text(cell, 60) for cell in row[:_COLUMNS_MAX]] for row in preview["first"]]
-        shown.append(Section((Table(names, first),), is_last=True))
-    return Card(f"View {view.name}", tone="info", parts=shown)
+        parts.append(Section((Table(names, first),), is_last=True))
+    return Card(f"View {view.name}", tone="info", parts=parts)
 
 
 def shape_text(view: DataView) -> str:

@@ -42,7 +42,7 @@ class Encoded(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of it all."""
-        return len(self.data) + sum(memoryview(one).nbytes for one in self.contents)
+        return len(self.data) + sum(memoryview(content).nbytes for content in self.contents)
 
 
 def encoded(value: object) -> Encoded:
@@ -54,8 +54,8 @@ def encoded(value: object) -> Encoded:
 def identity(value: Encoded) -> str:
     """Return the SHA-256 of an encoding, in hexadecimal."""
     digest = hashlib.sha256(value.data)
-    for one in value.contents:
-        data = memoryview(one).cast("B")
+    for content in value.contents:
+        data = memoryview(content).cast("B")
         digest.update(data.nbytes.to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
@@ -63,8 +63,8 @@ def identity(value: Encoded) -> str:
 
 def digest_in(name: str) -> str | None:
     """Return the digest of the value that a file of that name has to hold; None for a name of another form."""
-    found = _NAME.fullmatch(name)
-    return None if found is None else found["value"]
+    match = _NAME.fullmatch(name)
+    return None if match is None else match["value"]
 
 
 def is_own(name: str) -> bool:
@@ -128,8 +128,8 @@ _OTHER = "it holds other data than was kept"
 
 
 def _has_hash(name: str) -> bool:
-    found = _NAME.fullmatch(name)
-    return found is not None and found["bytes"] is not None
+    match = _NAME.fullmatch(name)
+    return match is not None and match["bytes"] is not None
 
 
 def _check_bytes(raw: memoryview, name: str) -> None:
@@ -308,9 +308,9 @@ def _write_contents(whole: Encoded, file: BinaryIO) -> None:
     head = json.dumps([whole.data.decode(), places]).encode()
     file.write(len(head).to_bytes(_HEAD_BYTES, "little") + head)
     begin = _contents_begin(len(head))
-    for (place, _), one in zip(places, whole.contents, strict=True):
+    for (place, _), content in zip(places, whole.contents, strict=True):
         file.seek(begin + place)
-        file.write(memoryview(one).cast("B"))
+        file.write(memoryview(content).cast("B"))
     file.truncate(begin + regions.size_of(places))
 
 

@@ -67,7 +67,7 @@ class _Job(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def size(self) -> int:
-        return len(self.encoded) + sum(len(one) for one in self.contents)
+        return len(self.encoded) + sum(len(content) for content in self.contents)
 
 
 #: Gets the views that are loaded while something is on, by name; None outside of `noting`.
@@ -383,10 +383,10 @@ class Views:
         from healkit.parts.views import render
 
         view = self.get(name)
-        shown = (
+        preview = (
             None if view.file is None else values.preview(self._keeper.views.load(view), self._secret_columns)
         )
-        return render.view(view, shown)
+        return render.view(view, preview)
 
 
 def _converted(table: pa.Table | pa.RecordBatch | pl.DataFrame) -> Any:

@@ -167,12 +167,12 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
         failure = msgspec.structs.replace(failure, ename="TimeoutError", evalue=message, traceback=text)
     give_up = time.monotonic() + _LINKED_S
     linked = [
-        msgspec.structs.replace(_told(one, entry.filename), traceback="", link=link)
-        for link, one in _linked_to(error)
+        msgspec.structs.replace(_told(linked_error, entry.filename), traceback="", link=link)
+        for link, linked_error in _linked_to(error)
         if time.monotonic() < give_up
     ]
     failure = msgspec.structs.replace(failure, code=code, hint=hint, linked=linked)
-    secrets = _secrets([error, *(one for _, one in _linked_to(error))])
+    secrets = _secrets([error, *(linked_error for _, linked_error in _linked_to(error))])
     return msgspec.structs.replace(failure, secrets=secrets) if secrets else failure
 
 
@@ -182,9 +182,11 @@ def _secrets(errors: Sequence[BaseException]) -> list[tuple[str, str]]:
 
     try:
         entries = (frame for error in errors for frame, _ in traceback.walk_tb(traceback_of(error)))
-        own = [frame for frame in entries if not is_own(frame.f_code.co_filename)]
-        spaces = [frame.f_locals for frame in own[-_SECRET_FRAMES:]]
-        spaces += [frame.f_globals for frame in own if frame.f_globals.get("__name__") == TOOL_MODULE][:1]
+        tool_frames = [frame for frame in entries if not is_own(frame.f_code.co_filename)]
+        spaces = [frame.f_locals for frame in tool_frames[-_SECRET_FRAMES:]]
+        spaces += [
+            frame.f_globals for frame in tool_frames if frame.f_globals.get("__name__") == TOOL_MODULE
+        ][:1]
         return list(itertools.islice(named_secrets(spaces), SECRETS_MAX))
     except Exception:  # noqa: BLE001 - a namespace that another thread changes; what has failed is still told
         return []
@@ -199,16 +201,16 @@ def _told(error: BaseException, tool_filename: str) -> Failure:
         message = f"<no message: {type(trouble).__name__} while it was read>"
     try:
         with deadline(_TEXT_S):
-            told = read_traceback(error)
-            _cut_own_frames(told, set())
-            text = text_of(told, message).replace(f"{TOOL_MODULE}.", "")
-            frames = [_frame(summary, tool_filename) for summary in told.stack]
+            trace = read_traceback(error)
+            _cut_own_frames(trace, set())
+            text = text_of(trace, message).replace(f"{TOOL_MODULE}.", "")
+            frames = [_frame(summary, tool_filename) for summary in trace.stack]
     except BaseException:  # noqa: BLE001 - a hostile exception, or no memory is left: the places are still known
         frames = list(_places(error, tool_filename))
         text = format_frames(frames, f"{_type_name(error)}: {message}")
     if isinstance(error, SyntaxError) and error.filename == tool_filename:
         frames.append(Frame(tool_filename, error.lineno or 1, "<module>", error.text or "", in_tool=True))
-    near, known, facts = _observed(error, tool_filename)
+    near, existing_names, facts = _observed(error, tool_filename)
     if isinstance(error, OSError) and _starts_process(error, tool_filename):
         facts = {"about": "no_processes"}
     return Failure(
@@ -218,7 +220,7 @@ def _told(error: BaseException, tool_filename: str) -> Failure:
         traceback=safe(text.rstrip(), _TRACEBACK_MAX_CHARS),
         frames=_thin(frames),
         near=near,
-        known=known,
+        known=existing_names,
         facts=facts,
     )
 
@@ -232,19 +234,21 @@ def _linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
 
 def _places(error: BaseException, tool_filename: str) -> Iterator[Frame]:
     """Yield the stack's frames without reading anything of the exception but its traceback."""
-    one, left = traceback_of(error), FRAMES_MAX
-    while one is not None and left:
-        code = one.tb_frame.f_code
+    entry, remaining = traceback_of(error), FRAMES_MAX
+    while entry is not None and remaining:
+        code = entry.tb_frame.f_code
         if not is_own(code.co_filename):
-            left -= 1
+            remaining -= 1
             line = (
-                linecache.getline(code.co_filename, one.tb_lineno)
+                linecache.getline(code.co_filename, entry.tb_lineno)
                 if code.co_filename == tool_filename
                 else ""
             )
-            summary = traceback.FrameSummary(code.co_filename, one.tb_lineno, code.co_name, line=line.strip())
+            summary = traceback.FrameSummary(
+                code.co_filename, entry.tb_lineno, code.co_name, line=line.strip()
+            )
             yield _frame(summary, tool_filename)
-        one = one.tb_next
+        entry = entry.tb_next
 
 
 def _classify(error: BaseException, timeout_s: float, facts: dict[str, str]) -> tuple[str, str]:
@@ -287,20 +291,20 @@ def _observed(error: BaseException, tool_filename: str) -> tuple[list[str], list
         modules = [importlib.import_module(name) for name in observers]
     except Exception:  # noqa: BLE001 - the tool may have left no memory or no file to import with
         return [], [], {}
-    innermost, told = None, traceback_of(error)
-    while told is not None:
-        innermost = told if told.tb_frame.f_code.co_filename == tool_filename else innermost
-        told = told.tb_next
+    innermost, entry = None, traceback_of(error)
+    while entry is not None:
+        innermost = entry if entry.tb_frame.f_code.co_filename == tool_filename else innermost
+        entry = entry.tb_next
     try:
         with deadline(_DESCRIBE_S):
             suggested = [module.suggestions(error, innermost) for module in modules]
-            near, known = next(filter(any, suggested), ([], []))
+            near, existing_names = next(filter(any, suggested), ([], []))
             facts = {
                 name: fact for module in modules for name, fact in module.observe(error, innermost).items()
             }
             return (
                 [safe(name, 100) for name in near],
-                [safe(name, 100) for name in known],
+                [safe(name, 100) for name in existing_names],
                 {name: safe(fact, FACT_MAX_CHARS) for name, fact in facts.items()},
             )
     except BaseException:  # noqa: BLE001 - it took too long, or the exception's own code tried to end the process
@@ -326,13 +330,13 @@ def _starts_process(error: OSError, tool_filename: str) -> bool:
     """Return whether the code was about to start a process, which no worker may."""
     if error.errno not in {errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOSYS}:
         return False
-    one, line = traceback_of(error), ""
-    while one is not None:
-        name = one.tb_frame.f_code.co_filename
+    entry, line = traceback_of(error), ""
+    while entry is not None:
+        name = entry.tb_frame.f_code.co_filename
         if any(part in name for part in _PROCESS_FILES):
             return True
-        line = linecache.getline(name, one.tb_lineno) if name == tool_filename else line
-        one = one.tb_next
+        line = linecache.getline(name, entry.tb_lineno) if name == tool_filename else line
+        entry = entry.tb_next
     return any(call in line for call in _PROCESS_CALLS)
 
 

@@ -53,9 +53,9 @@ def _empty(top: int) -> None:
         with contextlib.suppress(OSError):
             here = _opened(name, top)
             try:
-                for found in _folders_left(here):
+                for child in _folders_left(here):
                     with contextlib.suppress(OSError):
-                        waiting.append(_moved(found, here, next(fresh), top))
+                        waiting.append(_moved(child, here, next(fresh), top))
             finally:
                 os.close(here)
             os.rmdir(name, dir_fd=top)
@@ -111,15 +111,15 @@ def _make_own(name: str, parent: int | None) -> None:
 
 def children_of(process: int | Literal["self"]) -> list[int]:
     """Return the processes that it has started or adopted; none where the kernel does not tell."""
-    found: list[int] = []
+    children: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{process}/task"):
             with (
                 contextlib.suppress(OSError),
                 open(f"/proc/{process}/task/{thread}/children") as file,
             ):
-                found += map(int, file.read().split())
-    return found
+                children += map(int, file.read().split())
+    return children
 
 
 def end_children() -> None:

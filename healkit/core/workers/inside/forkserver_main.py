@@ -224,10 +224,10 @@ def _rehearse(performance: Callable[[], None]) -> list[str]:
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        told = pipe.read()
+        encoded = pipe.read()
     os.waitpid(pid, 0)
     try:
-        return msgspec.json.decode(told, type=list[str])
+        return msgspec.json.decode(encoded, type=list[str])
     except msgspec.DecodeError:
         return []
 

@@ -153,10 +153,10 @@ class WorkerApp(IPKernelApp):
 
     def _bound(self, kind: int, port: str) -> zmq.Socket[Any]:
         """Bind a socket to the address that has this name in the connection file."""
-        made: zmq.Socket[Any] = self.context.socket(kind)
-        made.linger = 1000
-        setattr(self, port, self._bind_socket(made, getattr(self, port)))
-        return made
+        bound_socket: zmq.Socket[Any] = self.context.socket(kind)
+        bound_socket.linger = 1000
+        setattr(self, port, self._bind_socket(bound_socket, getattr(self, port)))
+        return bound_socket
 
     def init_signal(self) -> None:
         """Leave signals alone: interrupts arrive as messages, time limits as alarms. Called by ipykernel."""

@@ -63,11 +63,11 @@ class Observer:
         self._looked[code] += 1
         if self._looked[code] > _LOOKS:
             return
-        found = {} if code.co_name == "<module>" else dict(frame.f_locals)
+        variables = {} if code.co_name == "<module>" else dict(frame.f_locals)
         for name in code.co_names:
             if name in frame.f_globals:
-                found.setdefault(name, frame.f_globals[name])
-        for name, value in found.items():
+                variables.setdefault(name, frame.f_globals[name])
+        for name, value in variables.items():
             key = f"{code.co_name}.{name}"
             if key in self._types or len(self._types) < _NAMES_MAX:
                 self._types.setdefault(key, set()).add(type(value).__name__)
@@ -116,9 +116,9 @@ _TOOL_ID = 4
 
 def _nested(code: CodeType) -> dict[int, CodeType]:
     """Return the code object and all nested in it, by identity: two equal lambdas are two."""
-    found, waiting = dict[int, CodeType](), [code]
+    codes, waiting = dict[int, CodeType](), [code]
     while waiting:
-        one = waiting.pop()
-        found[id(one)] = one
-        waiting += [constant for constant in one.co_consts if isinstance(constant, CodeType)]
-    return found
+        current = waiting.pop()
+        codes[id(current)] = current
+        waiting += [constant for constant in current.co_consts if isinstance(constant, CodeType)]
+    return codes

@@ -161,9 +161,9 @@ class Server(_Connected):
             raise AttributeError(name)
         if _called(sys._getframe(1)) is not None:
             _report(self._endpoint, f"{self._name}.{name}")
-        known = ", ".join(sorted(self._proxies)) or "none"
+        tools = ", ".join(sorted(self._proxies)) or "none"
         raise AttributeError(
-            f"mcp.{self._name} has no tool {name!r} that this tool may call; it may call: {known}"
+            f"mcp.{self._name} has no tool {name!r} that this tool may call; it may call: {tools}"
         )
 
     def __dir__(self) -> list[str]:
@@ -186,8 +186,8 @@ class Servers(_Connected):
             raise AttributeError(name)
         if (called := _called(sys._getframe(1))) is not None:
             _report(self._endpoint, f"{name}.{called or '*'}")
-        known = ", ".join(sorted(self._servers)) or "none"
-        raise AttributeError(f"mcp has no server {name!r} that this tool may call; it may call: {known}")
+        servers = ", ".join(sorted(self._servers)) or "none"
+        raise AttributeError(f"mcp has no server {name!r} that this tool may call; it may call: {servers}")
 
     def __dir__(self) -> list[str]:
         return sorted(self._servers)
@@ -222,7 +222,10 @@ def _called(frame: FrameType) -> str | None:
     expression that begins where the attribute's begins: `a.b(*more)` has no instruction of its own for `b`.
     """
     instructions = list(dis.get_instructions(frame.f_code))
-    at = next((n for n, one in enumerate(instructions) if one.offset == frame.f_lasti), len(instructions))
+    at = next(
+        (n for n, instruction in enumerate(instructions) if instruction.offset == frame.f_lasti),
+        len(instructions),
+    )
     rest = instructions[at:]
     gets = list(itertools.takewhile(lambda one: one.opname in _GETS, rest))
     if not gets:
@@ -230,7 +233,8 @@ def _called(frame: FrameType) -> str | None:
     name = str(gets[1].argval) if len(gets) > 1 else ""
     begin = _begin(gets[0])
     if any(map(_is_method, gets)) or any(
-        one.opname.startswith("CALL") and None not in begin and _begin(one) == begin for one in rest
+        instruction.opname.startswith("CALL") and None not in begin and _begin(instruction) == begin
+        for instruction in rest
     ):
         return name
     return None
@@ -281,9 +285,9 @@ class Trace:
 
     def decision(self, node: object, outcome: object, condition: object = "") -> None:
         """Put on record that at `node` the tool chose `outcome`, because of `condition`; each is kept as text."""
-        said = rpc.Decision(*(_text(value) for value in (node, outcome, condition)))
+        decision = rpc.Decision(*(_text(value) for value in (node, outcome, condition)))
         with suppress(OSError):
-            self._endpoint.call(rpc.DECISIONS_SERVER, "decision", rpc.raw(said))
+            self._endpoint.call(rpc.DECISIONS_SERVER, "decision", rpc.raw(decision))
 
     def __repr__(self) -> str:
         return "<trace: trace.decision(node, outcome, condition) says which way the tool went>"
@@ -327,10 +331,10 @@ class RecordedEndpoint:
             server, _, tool = tool.partition(".")
             if server in self._tape.cassette.listed:
                 return _NOT_THERE
-        found = self.playback.answer(server, tool, args)
-        if found is None:
+        recorded = self.playback.answer(server, tool, args)
+        if recorded is None:
             raise NotOnRecord(not_on_record(self.playback.missing))
-        return found.answer()
+        return recorded.answer()
 
 
 #: Audit events whose first argument is a path that is read (https://docs.python.org/3/library/audit_events.html).
@@ -448,9 +452,9 @@ class Endpoint:
         finally:
             self._receive_lock.release()
             # Wake one of the open calls to go on reading.
-            for other in list(self._waiting.values()):
-                if other.wake is not None and other.result is None:
-                    other.wake.set()
+            for waiting_slot in list(self._waiting.values()):
+                if waiting_slot.wake is not None and waiting_slot.result is None:
+                    waiting_slot.wake.set()
                     break
 
     def _deliver(self) -> None:

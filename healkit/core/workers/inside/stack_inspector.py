@@ -65,20 +65,20 @@ class StackInspector:
 
     def __init__(self, error: BaseException, tool_filename: str) -> None:
         self.tool_filename = tool_filename
-        told = traceback_of(error)
-        while told is not None and capture.is_own(told.tb_frame.f_code.co_filename):
-            told = told.tb_next
-        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, told
+        traceback = traceback_of(error)
+        while traceback is not None and capture.is_own(traceback.tb_frame.f_code.co_filename):
+            traceback = traceback.tb_next
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, traceback
         sys.last_exc = error  # type: ignore[attr-defined]  # from Python 3.12 on; harmless before
         frames: list[tuple[FrameType, int]] = []
-        while told is not None:
-            if not capture.is_own(told.tb_frame.f_code.co_filename):
-                frames.append((told.tb_frame, told.tb_lineno or told.tb_frame.f_lineno or 0))
-            told = told.tb_next
+        while traceback is not None:
+            if not capture.is_own(traceback.tb_frame.f_code.co_filename):
+                frames.append((traceback.tb_frame, traceback.tb_lineno or traceback.tb_frame.f_lineno or 0))
+            traceback = traceback.tb_next
         half = FRAMES_MAX // 2
         numbers = range(len(frames))
-        kept = numbers if len(frames) <= FRAMES_MAX else [*numbers[:half], *numbers[-half:]]
-        self.frames = {number: frames[number] for number in kept}
+        selected = numbers if len(frames) <= FRAMES_MAX else [*numbers[:half], *numbers[-half:]]
+        self.frames = {number: frames[number] for number in selected}
 
     def answer(self, text: str, to_prompt: Callable[[dict[str, Any]], None]) -> str:
         """Answer one question, both as JSON; never raises. `to_prompt` gets the names for a console."""
@@ -126,8 +126,8 @@ def _named(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def _names(frame: FrameType) -> dict[str, Any]:
     names = dict(_named(frame.f_locals))
     if frame.f_locals is frame.f_globals:
-        for given in _GIVEN:
-            names.pop(given, None)
+        for name in _GIVEN:
+            names.pop(name, None)
     return names
 
 
@@ -161,8 +161,8 @@ def _source(frame: FrameType, lineno: int) -> FrameSource:
 
 
 def _last_line(code: CodeType) -> int:
-    own = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
-    return max(own, *(_last_line(c) for c in code.co_consts if isinstance(c, CodeType)), own)
+    last_line = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
+    return max(last_line, *(_last_line(c) for c in code.co_consts if isinstance(c, CodeType)), last_line)
 
 
 def _evaluate(expression: str, frame: FrameType, timeout_s: float) -> EvalResult:

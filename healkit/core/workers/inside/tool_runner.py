@@ -121,16 +121,16 @@ class ToolRunner:
         with contextlib.suppress(Exception):  # a failing display must not lose the report
             self.finish()
         watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
-        seen: dict[str, Any] = {"shown": capture.Output.shown, "watched": watched, "took_s": took_s}
-        seen["programs"] = list(self.programs)
+        fields: dict[str, Any] = {"shown": capture.Output.shown, "watched": watched, "took_s": took_s}
+        fields["programs"] = list(self.programs)
         if self.recorded is not None:
             played = self.recorded.playback
-            seen |= {"answered": played.answered, "displaced": played.displaced}
+            fields |= {"answered": played.answered, "displaced": played.displaced}
             if played.missing and not isinstance(self.ended_by, capture.NotOnRecord):
-                seen["failure"] = _not_on_record(not_on_record(played.missing), NOT_ON_RECORD_HINT)
+                fields["failure"] = _not_on_record(not_on_record(played.missing), NOT_ON_RECORD_HINT)
         if self.files is not None and self.files.missing:  # whatever the code made of it
-            seen["failure"] = _not_on_record(not_read(self.files.missing), NAME_IT_HINT)
-        return _as_the_host_counts(msgspec.structs.replace(complete, **seen))
+            fields["failure"] = _not_on_record(not_read(self.files.missing), NAME_IT_HINT)
+        return _as_the_host_counts(msgspec.structs.replace(complete, **fields))
 
     def _execute(self, init: rpc.Init) -> rpc.ExecutionComplete:
         capture.show_source(init.entry, init.code)
@@ -195,7 +195,7 @@ class ToolRunner:
         Without a region for them, as in a trial, its contents are a part of the message.
         """
         contents: values.Buffers = []
-        value, shown = _shown(value)
+        value, display_notes = _shown(value)
         # Before it is encoded: an encoder that runs out of memory may end the process.
         if values.outweighs(value, init.result_max_bytes):
             return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
@@ -212,7 +212,7 @@ class ToolRunner:
                 capture.describe(value), None
             )  # as a notebook shows a cell's value
             notes = [f"$: {type(value).__qualname__} shown as text"]
-        notes = [*shown, *notes]
+        notes = [*display_notes, *notes]
         lockdown.lift_for_report()
         if len(encoded) > init.result_max_bytes:
             return rpc.ExecutionComplete(failure=_too_large(f"{len(encoded):,}", init))
@@ -233,9 +233,9 @@ class ToolRunner:
         """Map the contents of frames and arrays in the arguments."""
         if not init.contents:
             return []
-        found = regions.mapped(self.endpoint.regions[0], init.contents)
+        contents = regions.mapped(self.endpoint.regions[0], init.contents)
         os.close(self.endpoint.regions.pop(0))
-        return found
+        return contents
 
     def _call(self, init: rpc.Init, arguments: dict[str, Any]) -> Any:
         work = self.compiled or Compiled.of(init)
@@ -283,16 +283,16 @@ def _threads() -> set[Any]:
     threading = sys.modules.get("threading")
     if threading is None:
         return set()
-    return {one for one in threading.enumerate() if not one.daemon} - {threading.current_thread()}
+    return {thread for thread in threading.enumerate() if not thread.daemon} - {threading.current_thread()}
 
 
 def _wait_for(threads: set[Any]) -> list[str]:
     """Wait a moment, within the tool's time, for the threads it left running; the names of those that run on."""
     left_s = signal.getitimer(signal.ITIMER_REAL)[0] - _TIME_LEFT_S if threads else 0.0
     give_up = time.monotonic() + min(_THREADS_S, left_s)
-    for one in threads:
-        one.join(max(0.0, give_up - time.monotonic()))
-    names = sorted(str(one.name) for one in threads if one.is_alive())
+    for thread in threads:
+        thread.join(max(0.0, give_up - time.monotonic()))
+    names = sorted(str(thread.name) for thread in threads if thread.is_alive())
     return [capture.safe(name, rpc.NAME_MAX_CHARS // 2) for name in names[: rpc.THREADS_MAX]]
 
 
@@ -504,13 +504,13 @@ def with_awaited_calls(tree: ast.Module) -> ast.Module:
     A proxy returns its value, of the value's own type, which for a text or a number cannot be awaited too. So it is the
     spelling that counts. Code that gives the name `mcp` another meaning stays as it is.
     """
-    taken = any(
+    is_rebound = any(
         (isinstance(node, ast.Name) and node.id == "mcp" and not isinstance(node.ctx, ast.Load))
         or (isinstance(node, ast.arg) and node.arg == "mcp")
         or (isinstance(node, ast.alias) and "mcp" in (node.name, node.asname))
         for node in ast.walk(tree)
     )
-    return tree if taken else ast.fix_missing_locations(_AwaitedCalls().visit(tree))
+    return tree if is_rebound else ast.fix_missing_locations(_AwaitedCalls().visit(tree))
 
 
 class _AwaitedCalls(ast.NodeTransformer):

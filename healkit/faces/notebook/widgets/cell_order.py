@@ -62,9 +62,11 @@ class CellOrder(Panel):
             {"label": step.label, "why": step.why, "source": _cut(step.source), "cell_id": step.cell_id}
             for step in self._advice.steps
         ]
-        told: dict[str, Any] = self.recorded.clean({"sentence": self._advice.sentence, "steps": steps}).value
+        advice: dict[str, Any] = self.recorded.clean(
+            {"sentence": self._advice.sentence, "steps": steps}
+        ).value
         move = [place for place, step in enumerate(self._advice.steps) if step in self._advice.moves]
-        return {**told, "move": move}
+        return {**advice, "move": move}
 
     def _run(self, step: int) -> dict[str, Any]:
         """Run one of the cells in the user's kernel; raises `UsageInvalid` for one that there is not."""
@@ -107,8 +109,8 @@ class CellFix(Panel):
         with self._looking:
             if self._found is None or not join:
                 stop = threading.Event()
-                if (asked := heard_stop()) is not None:
-                    asked.tell(stop.set)
+                if (stop_request := heard_stop()) is not None:
+                    stop_request.tell(stop.set)
                 more: dict[str, Any] = {}
                 if ask:
                     more = {"advisors": ["model"], "budget_s": self.recorded.config.heal_model_timeout_s}
@@ -118,7 +120,7 @@ class CellFix(Panel):
                 self._found = {"label": report.label, "html": html, "notes": report.notes}
                 self._found["refutes"] = report.refutes
                 self._found["fixes"] = [_told(fix) for fix in fixes]
-                self._found["not_fixes"] = [_told(one) for one in report.not_fixes]
+                self._found["not_fixes"] = [_told(rejected) for rejected in report.not_fixes]
                 cell = notebook_cells.find(self._number)
                 parses = cell is not None and cell.failure.ename not in (
                     "SyntaxError",
@@ -132,9 +134,9 @@ class CellFix(Panel):
 def _told(fix: Fix) -> dict[str, Any]:
     """Return what the page shows of an edit; sure: it keeps what the cell means, and ran."""
     sure = fix.ran and fix.kind not in ("assumes", "invents", "discards")
-    told = {"cell": fix.cell, "reason": fix.reason, "said": fix.said, "ran": fix.ran, "sure": sure}
-    unknown = [one for one in fix.unknown if one != fix.rerun]
-    return {**told, "lost": fix.lost, "unknown": unknown, "edit": _edit(fix)}
+    details = {"cell": fix.cell, "reason": fix.reason, "said": fix.said, "ran": fix.ran, "sure": sure}
+    unknown = [name for name in fix.unknown if name != fix.rerun]
+    return {**details, "lost": fix.lost, "unknown": unknown, "edit": _edit(fix)}
 
 
 def _edit(fix: Fix) -> dict[str, Any]:
@@ -144,8 +146,8 @@ def _edit(fix: Fix) -> dict[str, Any]:
         **dataclasses.asdict(place),
         "code": fix.code,
         "hunks": fix.hunks,
-        "first": [dataclasses.asdict(one) for one in fix.first],
-        "then": [dataclasses.asdict(one) for one in fix.then],
+        "first": [dataclasses.asdict(cell) for cell in fix.first],
+        "then": [dataclasses.asdict(cell) for cell in fix.then],
     }
 
 
@@ -196,12 +198,12 @@ class _Stream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Keep what is printed; called by `print`."""
-        kept, self._left = text[: self._left], max(self._left - len(text), 0)
+        chunk, self._left = text[: self._left], max(self._left - len(text), 0)
         last = self._kept[-1] if self._kept else {}
         if last.get("name") == self._name:
-            last["text"] += kept
-        elif kept:
-            self._kept.append({"output_type": "stream", "name": self._name, "text": kept})
+            last["text"] += chunk
+        elif chunk:
+            self._kept.append({"output_type": "stream", "name": self._name, "text": chunk})
         return len(text)
 
 
@@ -259,12 +261,12 @@ async def _on_main(
 
 
 def _run(shell: InteractiveShell, source: str, cell_id: str) -> Rerun:
-    kept: list[dict[str, Any]] = []
-    with _kept_in(shell, kept):
+    outputs: list[dict[str, Any]] = []
+    with _kept_in(shell, outputs):
         result = shell.run_cell(source, store_history=True, cell_id=cell_id or None)
     error = result.error_in_exec or result.error_before_exec
     failure = "" if error is None else "".join(traceback.format_exception_only(error)).strip()
-    return Rerun(result.execution_count, error is None, failure, kept)
+    return Rerun(result.execution_count, error is None, failure, outputs)
 
 
 @contextlib.contextmanager

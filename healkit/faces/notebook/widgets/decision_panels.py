@@ -49,8 +49,8 @@ class DecidePanel(CardedPanel):
     told_in_full = True
 
     def __init__(self, healkit: Healkit, question: str, data: Mapping[str, Any], **more: Any) -> None:
-        if taken := sorted({"chooser", "ask", "stop"} & more.keys()):
-            raise UsageInvalid(f"{taken[0]!r} is the panel's own.", hint=f"Leave {taken[0]} out.")
+        if reserved := sorted({"chooser", "ask", "stop"} & more.keys()):
+            raise UsageInvalid(f"{reserved[0]!r} is the panel's own.", hint=f"Leave {reserved[0]} out.")
         super().__init__(healkit, {"question": str(question)[:200]})
         self.decision: Decision | None = None
         self._given = (question, data, more)
@@ -119,15 +119,15 @@ class DecidePanel(CardedPanel):
     def _decide(self) -> None:
         question, data, more = self._given
         try:
-            found = self.healkit.decide(question, data, chooser=self, stop=self._stop, **more)
+            decision = self.healkit.decide(question, data, chooser=self, stop=self._stop, **more)
         except Exception as error:  # noqa: BLE001 - the page is told; an exception in a thread would be lost
             with self._changed:
                 self._problem, self._phase = self.recorded.shown(described(error)).value, "failed"
                 self._tell()
             return
         with self._changed:
-            self.operations |= AuditOperations(self.healkit, self.recorded, found.panes()).operations
-            self.decision, self._phase = found, "done"
+            self.operations |= AuditOperations(self.healkit, self.recorded, decision.panes()).operations
+            self.decision, self._phase = decision, "done"
             self._redraw_card()
             self._tell()
 
@@ -185,13 +185,13 @@ class AuditPanel(Panel):
 
     def __init__(self, healkit: Healkit, of: object) -> None:
         execution_id: object = getattr(of, "run_id", of)
-        found = of.panes() if isinstance(of, Decision) else panes_of(healkit.services, execution_id)
-        if found is None:
+        panes = of.panes() if isinstance(of, Decision) else panes_of(healkit.services, execution_id)
+        if panes is None:
             raise UsageInvalid(
                 f"No execution {named(execution_id)} is on the audit.",
                 hint="Give what hk.decide or hk.heal returned, or an id that healkit trace list shows.",
             )
-        self._panes = found
+        self._panes = panes
         super().__init__(healkit, {"execution_id": self._panes.execution_id})
         self.operations |= AuditOperations(healkit, self.recorded, self._panes).operations
 

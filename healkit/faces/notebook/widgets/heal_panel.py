@@ -89,7 +89,7 @@ class Healings(Operations):
         super().__init__(healkit, recorded)
         self._send, self._allowed = send, allowed or {}
         chosen = healkit.config.heal_advisors if advisors is None else advisors
-        self._chosen = {one if isinstance(one, str) else one.name: one for one in chosen}
+        self._chosen = {advisor if isinstance(advisor, str) else advisor.name: advisor for advisor in chosen}
         self._named = advisors is not None
         self._budget_s = HEAL_BUDGET_S if budget_s is None else budget_s
         self._lock = threading.Lock()
@@ -128,8 +128,8 @@ class Healings(Operations):
             raise UsageInvalid("No advisor is chosen.", hint="Choose at least one advisor.")
         if not isinstance(budget_s, int | float) or not 0 < budget_s <= 86_400:
             raise UsageInvalid("The budget is a number of seconds, greater than 0 and up to a day.")
-        asked = [self._chosen.get(name, name) for name in advisors]
-        return self.session(tool, persona).start(asked, float(budget_s), log_id, self._allowed)
+        selected = [self._chosen.get(name, name) for name in advisors]
+        return self.session(tool, persona).start(selected, float(budget_s), log_id, self._allowed)
 
     def stop(self, tool: str, persona: str) -> None:
         """End it, with what was found."""
@@ -187,7 +187,7 @@ class Healings(Operations):
     def session(self, tool: str, persona: str) -> HealSession:
         """Return the healing of that tool; the page is told of its changes from now on."""
         session = session_of(self._healkit, tool, persona)
-        left = None
+        previous = None
         with self._lock:
             joined = self._joined.get((tool, persona))
             if joined is None or joined[0] is not session:
@@ -196,10 +196,10 @@ class Healings(Operations):
                     about = {"tool": tool, "persona": persona, "state": session.state()}
                     self._send({"event": "heal", **about})
 
-                left, self._joined[tool, persona] = joined, (session, changed)
+                previous, self._joined[tool, persona] = joined, (session, changed)
                 session.join(changed)
-        if left is not None:
-            left[0].leave(left[1])
+        if previous is not None:
+            previous[0].leave(previous[1])
         return session
 
     def close(self) -> None:
@@ -212,15 +212,15 @@ class Healings(Operations):
     def _advisors(self) -> list[dict[str, Any]]:
         """List the advisors that can be asked, the chosen ones first, in their order."""
         names = [*self._chosen, *(name for name in advisor_names() if name not in self._chosen)]
-        found = []
+        advisors = []
         for name in names:
             why_not = ""
             if name in advisor_names():
                 _, notes = advisors_for([self._chosen.get(name, name)], self._healkit.config)
                 why_not = " ".join(notes).removeprefix(f"{name}: ")
             chosen = name in self._chosen and (self._named or not why_not)
-            found.append({"name": name, "chosen": chosen, "why_not": why_not})
-        return found
+            advisors.append({"name": name, "chosen": chosen, "why_not": why_not})
+        return advisors
 
 
 class HealPanel(CardedPanel):
@@ -281,9 +281,9 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
         card = healing.card(report)
         return CellOutput.of((card, Card(tone="warn", parts=(since,))) if since else card)
     if (problem := state["problem"]) is not None:
-        said = f"{entry.label} could not be healed: {problem['message']}"
-        return CellOutput.of(Card(said, "✗", "bad", parts=(problem["hint"],)))
-    said, phase, asked = f"Healing of {entry.label}", state["phase"], state["asked"]
+        headline = f"{entry.label} could not be healed: {problem['message']}"
+        return CellOutput.of(Card(headline, "✗", "bad", parts=(problem["hint"],)))
+    headline, phase, prompt = f"Healing of {entry.label}", state["phase"], state["asked"]
     tone: Tone = "warn" if phase in ("question", "consent") else "info"
     flag = "" if entry.persona == "default" else f" --persona {entry.persona}"
     words = (
@@ -291,18 +291,18 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
     )
     if phase == "question":
         words = (
-            f"It has a question. What is right for `{asked['call']}`? "
+            f"It has a question. What is right for `{prompt['call']}`? "
             "The panel takes the answer; without one the healing goes by what it knows."
         )
     elif phase == "consent":
         words = (
-            f"A patch is waiting for your approval: {asked['words']}. The panel shows it; when the kernel ends, "
+            f"A patch is waiting for your approval: {prompt['words']}. The panel shows it; when the kernel ends, "
             "it waits as a request: `%healkit requests`"
         )
     elif phase in ("working", "keeping"):
         words = _KEEPING if phase == "keeping" else _GOES_ON
     line = Only("html", Line(Span(words, "ticked")))
-    return CellOutput.of(Card(said, tone=tone, parts=(line,), line=untick(f"{said}. {words}")))
+    return CellOutput.of(Card(headline, tone=tone, parts=(line,), line=untick(f"{headline}. {words}")))
 
 
 #: `working`: it looks, tries and validates. `keeping`: the patch was accepted, and is run once more. `failed`: the
@@ -519,14 +519,14 @@ class HealSession:
             self._tell()
 
     def _ask(self, question: Question) -> Answer | None:
-        said = self._wait("question", question, question_view(question, self._recorded))
-        answer: Answer | None = None if said is None else said[0]
+        reply = self._wait("question", question, question_view(question, self._recorded))
+        answer: Answer | None = None if reply is None else reply[0]
         return answer
 
     def _confirm(self, best: Attempt) -> bool | None:
         base = self.healkit.vault.get(self.tool, self.persona)
-        said = self._wait("consent", best, consent_view(best, base, self._recorded))
-        decided: bool | None = None if said is None else said[0]
+        reply = self._wait("consent", best, consent_view(best, base, self._recorded))
+        decided: bool | None = None if reply is None else reply[0]
         return decided
 
     def _wait(self, phase: Phase, about: Question | Attempt, shown: dict[str, Any]) -> tuple[Any] | None:
@@ -537,13 +537,13 @@ class HealSession:
         self._tell()
         with self._changed:
             self._changed.wait_for(lambda: self._said is not None or self._stop.is_set())
-            said, self._said = self._said, None
+            reply, self._said = self._said, None
             self._waited_s += time.monotonic() - self._waits_since
             # In one step: closing the panel just then must not stop what was accepted.
-            self.phase = "keeping" if phase == "consent" and said == (True,) else "working"
+            self.phase = "keeping" if phase == "consent" and reply == (True,) else "working"
             self._open, self._asked, self._waits_since = None, None, 0.0
         self._tell()
-        return said
+        return reply
 
     def _reply(self, phase: Phase, number: int, said: tuple[Any]) -> None:
         with self._changed:
@@ -557,9 +557,9 @@ class HealSession:
             self._changed.notify_all()
 
     def _heard(self, sentence: str) -> None:
-        told = text_of(sentence, self._recorded)
+        text = text_of(sentence, self._recorded)
         with self._changed:
-            self._sentences.append(told)
+            self._sentences.append(text)
         self._tell()
 
     def _counted(self, advisor: str, tried: int) -> None:
@@ -589,10 +589,10 @@ def session_of(healkit: Healkit, tool: str, persona: str) -> HealSession:
     """
     key = (healkit.url, tool, persona)
     with _lock:
-        found = _sessions.get(key)
-        if found is None or (found.healkit.closed and not found.running):
-            found = _sessions[key] = HealSession(healkit, tool, persona)
-        return found
+        session = _sessions.get(key)
+        if session is None or (session.healkit.closed and not session.running):
+            session = _sessions[key] = HealSession(healkit, tool, persona)
+        return session
 
 
 @atexit.register
@@ -617,8 +617,8 @@ _CALL_MAX_CHARS = 400
 
 def text_of(text: str, recorded: PageData, limit: int = _TEXT_MAX_CHARS) -> str:
     """Return a text without secrets and control characters, cut at `limit`."""
-    shown = visible(text)
-    cut = shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+    visible_text = visible(text)
+    cut = visible_text if len(visible_text) <= limit else f"{visible_text[: limit - 1]}…"
     return str(recorded.clean(cut).value)
 
 
@@ -675,8 +675,10 @@ def cleaned(report: HealReport, recorded: PageData) -> HealReport:
         for attempt in report.attempts
     }
     questions = (
-        Answered(text(one.call), tuple(map(text, one.choices)), one.answer and text(one.answer))
-        for one in report.questions
+        Answered(
+            text(question.call), tuple(map(text, question.choices)), question.answer and text(question.answer)
+        )
+        for question in report.questions
     )
     return dataclasses.replace(
         report,
@@ -744,8 +746,8 @@ class HealTimeline(Panel):
             return CellOutput.of(timeline.card(self.story))
         steps = self.story["steps"]
         before = list(itertools.takewhile(lambda step: step["kind"] != "proposed", steps))
-        shown = {**self.story, "attempts": [], "steps": before, "total": len(steps)}
-        return CellOutput.of(timeline.card(shown))
+        opening = {**self.story, "attempts": [], "steps": before, "total": len(steps)}
+        return CellOutput.of(timeline.card(opening))
 
     def _try_mine(self, code: str) -> dict[str, Any]:
         """Run a student's edit with the arguments that failed, in a restricted worker; nothing is saved."""
@@ -755,8 +757,10 @@ class HealTimeline(Panel):
             arguments = arguments_of(row)
         else:
             arguments = values.remade(self.story["arguments"])
-        known = isinstance(arguments, dict) and values.is_whole(arguments) and not values.has_tags(arguments)
-        if not self.story["tool"] or not known:
+        is_complete = (
+            isinstance(arguments, dict) and values.is_whole(arguments) and not values.has_tags(arguments)
+        )
+        if not self.story["tool"] or not is_complete:
             raise UsageInvalid(
                 "This run has no arguments on record to try an edit with.",
                 hint=f"Run {self.story['tool'] or 'the tool'} with the arguments that you mean.",
@@ -764,7 +768,7 @@ class HealTimeline(Panel):
         tried = self.healkit.try_code(
             self.story["tool"], code, arguments, persona=self.story["persona"], on_output=no_output
         )
-        shown = {**self.recorded.execution(tried), "label": "Your edit"}
-        if (failure := shown.get("failure")) and failure["place"]:
+        run_view = {**self.recorded.execution(tried), "label": "Your edit"}
+        if (failure := run_view.get("failure")) and failure["place"]:
             failure["place"] = f"line {failure['lineno']} of your edit"  # which has no revision
-        return {"run": shown, "delta": None}
+        return {"run": run_view, "delta": None}

@@ -43,11 +43,11 @@ class LogBrowser(Panel):
         for name in filters:
             if name not in FILTERS:
                 raise UsageInvalid(f"There is no filter {name!r}.", hint=f"Filters are {', '.join(FILTERS)}.")
-        given = {
+        filter_texts = {
             name: str(value) for name, value in filters.items() if value is not None and value is not False
         }
-        self._filters = read_filters(given, whole_days=True)
-        super().__init__(healkit, {"filters": given})
+        self._filters = read_filters(filter_texts, whole_days=True)
+        super().__init__(healkit, {"filters": filter_texts})
         operations = ExecutionOperations(healkit, self.recorded, self._reply)
         self.operations |= operations.operations
         self.endings = (operations.close,)
@@ -79,10 +79,10 @@ class ExecutionOperations(ExecutionReading):
     @property
     def operations(self) -> dict[str, Operation]:
         """Operations that a page may ask for."""
-        found = super().operations
-        for other in self._others:
-            found |= other.operations
-        return found
+        merged = super().operations
+        for source in self._others:
+            merged |= source.operations
+        return merged
 
     def export(self, log_id: int) -> str:
         """Write that failure as a notebook into the kernel's folder; its name, which no file had. Raises likewise."""
@@ -130,8 +130,8 @@ class PostMortems(Operations):
 
     def frames(self, log_id: int) -> list[dict[str, Any]]:
         """List the frames, outermost first, and which are the tool's own."""
-        found = self._of(log_id, anew=True).frames(libraries=True)
-        lines = self._recorded.shown([frame.line.strip() for frame in found]).value
+        frames = self._of(log_id, anew=True).frames(libraries=True)
+        lines = self._recorded.shown([frame.line.strip() for frame in frames]).value
         return [
             {
                 "number": frame.number,
@@ -139,18 +139,22 @@ class PostMortems(Operations):
                 "line": line,
                 "own": frame.in_tool,
             }
-            for frame, line in zip(found, lines, strict=True)
+            for frame, line in zip(frames, lines, strict=True)
         ]
 
     def locals(self, log_id: int, frame: int) -> dict[str, Any]:
         """List a frame's locals; what looks like a secret, by its name or its value, is hidden and counted."""
-        found = self._of(log_id).locals(frame)
+        variables = self._of(log_id).locals(frame)
         # Beside its name, so that a rule for names applies; one at a time, so that each is counted.
-        cleaned = [self._recorded.shown({one.name: one.repr}) for one in found]
+        cleaned = [self._recorded.shown({variable.name: variable.repr}) for variable in variables]
         return {
             "locals": [
-                {"name": one.name, "type": _kind(one), "repr": str(clean.value.get(one.name, ""))}
-                for one, clean in zip(found, cleaned, strict=True)
+                {
+                    "name": variable.name,
+                    "type": _kind(variable),
+                    "repr": str(clean.value.get(variable.name, "")),
+                }
+                for variable, clean in zip(variables, cleaned, strict=True)
             ],
             "hidden": sum(1 for clean in cleaned if clean.hidden or HIDDEN_MARK in str(clean.value)),
         }
@@ -167,15 +171,15 @@ class PostMortems(Operations):
 
     def _of(self, log_id: int, *, anew: bool = False) -> PostMortem:
         with self._lock:
-            found = None if anew else self._open.get(log_id)
-        if found is None:
+            post_mortem = None if anew else self._open.get(log_id)
+        if post_mortem is None:
             execution = self._healkit.execution(log_id)
             if execution is None:
                 raise PostMortemError(f"There is no log row {log_id!r} to look into.")
-            found = execution.post_mortem()
+            post_mortem = execution.post_mortem()
             with self._lock:
-                self._open[log_id] = found
-        return found
+                self._open[log_id] = post_mortem
+        return post_mortem
 
 
 def _kind(one: Local) -> str:

@@ -121,13 +121,13 @@ class Panel(anywidget.AnyWidget):
     def show(self, *, card: bool = True) -> None:
         """Display the static card, unless the caller has, and the panel; first what says more."""
         live = live_page() and self.recorded.config.panels
-        shown = self.static_card() if card else None
-        if shown is not None and not (live and self.SAME_AS_CARD):
-            shown.show()
+        output = self.static_card() if card else None
+        if output is not None and not (live and self.SAME_AS_CARD):
+            output.show()
         if live:
             display(self._view(), raw=True)
-        if shown is not None and live and self.SAME_AS_CARD:
-            shown.folded().show()
+        if output is not None and live and self.SAME_AS_CARD:
+            output.folded().show()
 
     def close(self) -> None:
         """Let go of the panel, in the kernel and on the page; safe to call twice."""
@@ -176,8 +176,8 @@ class Panel(anywidget.AnyWidget):
 
         On the kernel's main thread, or on a subshell's while a cell runs; so no more is done here than to pass it on.
         """
-        asked = content if isinstance(content, dict) else {}
-        op, question = str(asked.get("op", "")), str(asked.get("id", ""))
+        message = content if isinstance(content, dict) else {}
+        op, question = str(message.get("op", "")), str(message.get("id", ""))
         if op == "bundle":
             self._reply({"bundle": bundle_hash()}, [static("panels.js")])
         elif op == "stop":
@@ -186,7 +186,7 @@ class Panel(anywidget.AnyWidget):
             if running is not None:
                 running.ask()
         else:
-            arguments = asked.get("args")
+            arguments = message.get("args")
             self._begin(op, question, arguments if isinstance(arguments, dict) else {})
 
     def _begin(self, op: str, question: str, arguments: dict[str, Any]) -> None:
@@ -272,9 +272,9 @@ class CardedPanel(Panel):
 
     def show(self, *, card: bool = True) -> None:
         """Display the card, and the panel below it."""
-        if card and (shown := self.static_card()) is not None:
-            self._carded = shown.html
-            self._card = display(shown, metadata=self._mark, display_id=True)
+        if card and (output := self.static_card()) is not None:
+            self._carded = output.html
+            self._card = display(output, metadata=self._mark, display_id=True)
         super().show(card=False)
 
     @property
@@ -284,15 +284,15 @@ class CardedPanel(Panel):
 
     def _card_data(self) -> dict[str, object] | None:
         """Return the card for a page to put in its place; None where there is none to be replaced."""
-        shown = None if self._card is None else self.static_card()
-        return None if shown is None else shown._repr_mimebundle_()
+        output = None if self._card is None else self.static_card()
+        return None if output is None else output._repr_mimebundle_()
 
     def _redraw_card(self) -> None:
         """Update the card where it says something else by now."""
-        shown = None if self._card is None else self.static_card()
-        if shown is not None and shown.html != self._carded:
-            self._carded = shown.html
-            self._card.update(shown, metadata=self._mark)  # type: ignore[union-attr]  # it is there: see above
+        output = None if self._card is None else self.static_card()
+        if output is not None and output.html != self._carded:
+            self._carded = output.html
+            self._card.update(output, metadata=self._mark)  # type: ignore[union-attr]  # it is there: see above
 
 
 #: Panels that can be asked, oldest first; ipywidgets itself would keep every one for as long as the kernel lives.

@@ -62,10 +62,10 @@ class Patching(ToolReading):
             message = self._outcome(run)[:200]
             failing = {"revision": run.revision, "lineno": frame.lineno, "message": message}
         arguments, source = _arguments(run, entry)
-        typed, kept = _split(arguments)
+        typed, uneditable = _split(arguments)
         text, hidden = self._shown_arguments(typed)
-        shown = self._recorded.shown(
-            {name: plain.value_text(value, _TYPED_MAX_CHARS) for name, value in kept.items()}
+        cleaned = self._recorded.shown(
+            {name: plain.value_text(value, _TYPED_MAX_CHARS) for name, value in uneditable.items()}
         )
         return {
             "tool": entry.tool_name,
@@ -79,10 +79,10 @@ class Patching(ToolReading):
             "failing": failing,
             "arguments": text,
             "kept": [
-                {"name": name, "text": f"{plain.one_line(said, _KEPT_MAX_CHARS)}, as in {source}"}
-                for name, said in shown.value.items()
+                {"name": name, "text": f"{plain.one_line(description, _KEPT_MAX_CHARS)}, as in {source}"}
+                for name, description in cleaned.value.items()
             ],
-            "hidden": hidden + sum(shown.hidden.values()),
+            "hidden": hidden + sum(cleaned.hidden.values()),
             "history": self._recorded.history(entry.tool_name, entry.persona),
         }
 
@@ -93,13 +93,13 @@ class Patching(ToolReading):
 
         Arguments that were not shown to be edited, such as frames, are taken from the run `log_id`, or the example.
         """
-        given = {**self._kept(tool, persona, log_id), **self._given(arguments)}
-        tried = self._healkit.try_code(tool, code, given, persona=persona, on_output=no_output)
+        call_arguments = {**self._kept(tool, persona, log_id), **self._given(arguments)}
+        tried = self._healkit.try_code(tool, code, call_arguments, persona=persona, on_output=no_output)
         before = None if log_id is None else self._healkit.execution(log_id)
-        shown = {**self._recorded.execution(tried), "label": f"{tool}, as edited"}
-        if (failure := shown.get("failure")) and failure["place"]:
+        run_view = {**self._recorded.execution(tried), "label": f"{tool}, as edited"}
+        if (failure := run_view.get("failure")) and failure["place"]:
             failure["place"] = f"line {failure['lineno']} of the edited code"  # which has no revision yet
-        return {"run": shown, "delta": self._delta(before, tried)}
+        return {"run": run_view, "delta": self._delta(before, tried)}
 
     def accept(
         self,
@@ -160,8 +160,8 @@ class Patching(ToolReading):
 
     def schema(self, tool: str, persona: str, text: str) -> dict[str, Any]:
         """Replace the input schema by a JSON text, or by what the code says where that is empty; return it."""
-        given = parse_arguments(text, "the schema") if text.strip() else None
-        entry = self._healkit.vault.set_schema(tool, given, persona)
+        new_schema = parse_arguments(text, "the schema") if text.strip() else None
+        entry = self._healkit.vault.set_schema(tool, new_schema, persona)
         return {"schema": entry.input_schema, "derived": "input_schema" in entry.flags.get("derived", [])}
 
     def _run_of(self, entry: VaultEntry, persona: str, log_id: int | None) -> Execution | None:
@@ -189,10 +189,10 @@ class Patching(ToolReading):
         entry = self._healkit.vault.get(tool, persona)
         run = None if log_id is None else self._healkit.execution(log_id)
         arguments, source = _arguments(run, entry)
-        _, kept = _split(arguments)
-        if not kept or log_id is None or source == _EXAMPLE:
-            return kept
-        return arguments_of(logged(self._healkit.log, log_id), names=kept)
+        _, uneditable = _split(arguments)
+        if not uneditable or log_id is None or source == _EXAMPLE:
+            return uneditable
+        return arguments_of(logged(self._healkit.log, log_id), names=uneditable)
 
     def _given(self, text: str) -> dict[str, Any]:
         """Read arguments from a text, with each hidden value that was left as shown put back.
@@ -200,23 +200,23 @@ class Patching(ToolReading):
         Raises `ArgumentsInvalid` for a mark whose value is not known any more.
         """
         with self._lock:
-            shown = list(self._shown)
+            displayed = list(self._shown)
         marks: set[str] = set()
-        exactly = [arguments for as_text, _, arguments in reversed(shown) if as_text == text]
+        exactly = [arguments for as_text, _, arguments in reversed(displayed) if as_text == text]
         if exactly:  # also where it was cut, and is no JSON
-            given: dict[str, Any] = exactly[0]
+            edited: dict[str, Any] = exactly[0]
         else:
-            given = parse_arguments(text or "{}", "the arguments")
-            for _, cleaned, arguments in reversed(shown):
-                given = dict(restored(given, cleaned, arguments))
+            edited = parse_arguments(text or "{}", "the arguments")
+            for _, cleaned, arguments in reversed(displayed):
+                edited = dict(restored(edited, cleaned, arguments))
                 marks |= _marks(cleaned) - _marks(arguments)
-        left = _marks(given)
-        if marks & left or any(mark.startswith(HIDDEN_MARK) for mark in left):
+        remaining_marks = _marks(edited)
+        if marks & remaining_marks or any(mark.startswith(HIDDEN_MARK) for mark in remaining_marks):
             raise ArgumentsInvalid(
                 "These arguments hold a value that was hidden when they were shown or logged.",
                 hint="Put the value itself in its place, or reset the arguments.",
             )
-        return given
+        return edited
 
     def _outcome(self, run: ExecutionData) -> str:
         text = "\n".join(_lines(self._clean(run)))
@@ -233,9 +233,9 @@ class Patching(ToolReading):
         same = was == is_now and before.ok == now.ok
         was, is_now = _lines(self._clean(before)), _lines(self._clean(now))
         diff = "" if before.ok != now.ok else "\n".join(difflib.unified_diff(was, is_now, lineterm="", n=2))
-        shown = {"before": self._outcome(before), "now": self._outcome(now)}
+        outcomes = {"before": self._outcome(before), "now": self._outcome(now)}
         return {
-            **shown,
+            **outcomes,
             "log_id": before.log_id,
             "before_ok": before.ok,
             "same": same,
@@ -278,7 +278,7 @@ def restored(edited: object, cleaned: object, original: object) -> Any:
         and isinstance(original, list)
         and len(edited) == len(cleaned) == len(original)
     ):
-        return [restored(*each) for each in zip(edited, cleaned, original, strict=True)]
+        return [restored(*triple) for triple in zip(edited, cleaned, original, strict=True)]
     return edited
 
 
@@ -294,15 +294,15 @@ def _arguments(run: Execution | None, entry: VaultEntry) -> tuple[dict[str, Any]
             return dict(values.remade(example["arguments"])), _EXAMPLE
     properties: dict[str, Any] = entry.input_schema.get("properties", {})
     required = entry.input_schema.get("required", [])
-    made = {name: _EXAMPLES.get(str(properties.get(name, {}).get("type"))) for name in required}
-    plain_made, _ = to_jsonable(made)
+    samples = {name: _EXAMPLES.get(str(properties.get(name, {}).get("type"))) for name in required}
+    plain_made, _ = to_jsonable(samples)
     return dict(plain_made), _EXAMPLE
 
 
 def _split(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments that are edited as JSON, and those that JSON cannot hold or that are too long for a box."""
-    kept = {name: value for name, value in arguments.items() if not _is_typed(value)}
-    return {name: value for name, value in arguments.items() if name not in kept}, kept
+    uneditable = {name: value for name, value in arguments.items() if not _is_typed(value)}
+    return {name: value for name, value in arguments.items() if name not in uneditable}, uneditable
 
 
 def _is_typed(value: object) -> bool:

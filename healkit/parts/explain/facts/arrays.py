@@ -52,16 +52,16 @@ def _sides(scene: Scene) -> list[tuple[str, Any]]:
 
 def broadcast(scene: Scene) -> Facts | None:
     """Show the shapes of both operands, and the first sizes that differ, from the end."""
-    found = _sides(scene)
-    if len(found) != 2 or not all(text and shape(value) for text, value in found):
+    sides = _sides(scene)
+    if len(sides) != 2 or not all(text and shape(value) for text, value in sides):
         return None
-    (left, a), (right, b) = found
+    (left_text, a), (right, b) = sides
     pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
     differing = next(((m, n) for m, n in pairs if m != n and 1 not in (m, n)), None)
     if differing is None:
         return None
     facts = {
-        "about": "shapes_differ", "left": left, "right": right, "left_shape": shape(a), "right_shape": shape(b),
+        "about": "shapes_differ", "left": left_text, "right": right, "left_shape": shape(a), "right_shape": shape(b),
         "left_size": f"{differing[0]:,}", "right_size": f"{differing[1]:,}",
     }  # fmt: skip
     if is_array(b) and b.ndim == 1 and a.ndim == 2 and len(b) == len(a):
@@ -71,14 +71,14 @@ def broadcast(scene: Scene) -> Facts | None:
 
 def product(scene: Scene) -> Facts | None:
     """Show the shapes of the two factors of a matrix product, and whether one of them must be transposed."""
-    found = _sides(scene)
-    if len(found) != 2 or not all(text and is_array(value) and value.ndim in {1, 2} for text, value in found):
+    sides = _sides(scene)
+    if len(sides) != 2 or not all(text and is_array(value) and value.ndim in {1, 2} for text, value in sides):
         return None
-    (left, a), (right, b) = found
+    (left_text, a), (right, b) = sides
     if a.shape[-1] == b.shape[0]:
         return None
     facts = {
-        "about": "product", "left": left, "right": right, "left_shape": shape(a), "right_shape": shape(b),
+        "about": "product", "left": left_text, "right": right, "left_shape": shape(a), "right_shape": shape(b),
         "left_size": count(a.shape[-1], "column"), "right_size": count(b.shape[0], "row"),
     }  # fmt: skip
     if b.ndim == 2 and a.shape[-1] == b.shape[1]:
@@ -91,12 +91,12 @@ def concatenate(scene: Scene) -> Facts | None:
     node = scene.node
     if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.List | ast.Tuple):
         return None
-    found = [(scene.text(item), scene.value(item)) for item in node.args[0].elts]
-    if not 2 <= len(found) <= 6 or not all(text and is_array(value) for text, value in found):
+    arrays = [(scene.text(item), scene.value(item)) for item in node.args[0].elts]
+    if not 2 <= len(arrays) <= 6 or not all(text and is_array(value) for text, value in arrays):
         return None
     return {
         "about": "concatenate",
-        "shapes": spoken([f"{text} has shape {shape(value)}" for text, value in found]),
+        "shapes": spoken([f"{text} has shape {shape(value)}" for text, value in arrays]),
     }
 
 
@@ -215,12 +215,12 @@ def mask(scene: Scene) -> Facts | None:
     node = scene.node
     if not isinstance(node, ast.Subscript):
         return None
-    owner, given = scene.value(node.value), scene.value(node.slice)
-    if not is_array(owner) or not is_array(given) or given.dtype.kind != "b":
+    owner, selector = scene.value(node.value), scene.value(node.slice)
+    if not is_array(owner) or not is_array(selector) or selector.dtype.kind != "b":
         return None
     facts = {"about": "mask", "owner": scene.text(node.value), "mask": scene.text(node.slice)}
-    facts |= {"owner_shape": shape(owner), "mask_shape": shape(given)}
-    return facts if all(facts.values()) and owner.shape != given.shape else None
+    facts |= {"owner_shape": shape(owner), "mask_shape": shape(selector)}
+    return facts if all(facts.values()) and owner.shape != selector.shape else None
 
 
 def reshape(scene: Scene) -> Facts | None:
@@ -273,16 +273,16 @@ def cast(scene: Scene) -> Facts | None:
     if not is_array(owner) or match is None or str(owner.dtype) != match[2]:
         return None
     named = scene.text(statement.target).strip("`")
-    made = f"`{named} = {ast.unparse(ast.BinOp(statement.target, statement.op, statement.value))}`"
+    replacement = f"`{named} = {ast.unparse(ast.BinOp(statement.target, statement.op, statement.value))}`"
     facts = {
         "about": "cast",
         "owner": f"`{named}`",
         "dtype": f"`{match[2]}`",
         "result": f"`{match[1]}`",
         "part": scene.text(statement),
-        "instead": made,
+        "instead": replacement,
     }
-    return facts if named and len(made) < 80 else None
+    return facts if named and len(replacement) < 80 else None
 
 
 def singular(scene: Scene) -> Facts | None:
@@ -354,10 +354,10 @@ _VALUES_MAX = 1_000_000
 
 def _given(scene: Scene, *names: str) -> Any:
     """Return what was passed to scikit-learn under one of these names, as the user passed it."""
-    for found in reversed(list(scene.library_locals("sklearn"))):
+    for variables in reversed(list(scene.library_locals("sklearn"))):
         for name in names:
-            if found.get(name) is not None:
-                return found[name]
+            if variables.get(name) is not None:
+                return variables[name]
     return UNREAD
 
 
@@ -365,10 +365,10 @@ def _named(scene: Scene, value: object, spare: str) -> str:
     """Return what the user calls a value: by its name, or by its place in the failing call if it has the same size."""
     named = scene.name_of(value)
     if not named and isinstance(scene.node, ast.Call):
-        for given in scene.node.args:
-            found = scene.value(given)
-            if _size(found) and _size(found) == _size(value):
-                return scene.text(given) or spare
+        for argument in scene.node.args:
+            argument_value = scene.value(argument)
+            if _size(argument_value) and _size(argument_value) == _size(value):
+                return scene.text(argument) or spare
     return named or spare
 
 
@@ -396,10 +396,10 @@ def gaps(scene: Scene) -> Facts | None:
     model = f"`{refusing[1]}`" if refusing else "The model"
     if is_frame(value):
         counts = value.isna().sum()
-        found = [(name, int(count)) for name, count in counts.items() if count]
-        if not found or not all(shown(name) for name, _ in found[:6]):
+        column_gaps = [(name, int(count)) for name, count in counts.items() if count]
+        if not column_gaps or not all(shown(name) for name, _ in column_gaps[:6]):
             return None
-        places = spoken([f"{shown(name)} ({count:,} of {len(value):,})" for name, count in found[:6]])
+        places = spoken([f"{shown(name)} ({count:,} of {len(value):,})" for name, count in column_gaps[:6]])
         return {"about": "features_gaps", "owner": named, "places": places, "model": model}
     if getattr(value.dtype, "kind", "") != "f":
         return None
@@ -436,9 +436,13 @@ def one_dimension(scene: Scene) -> Facts | None:
     column, row = f"`{bare}.reshape(-1, 1)`", f"`{bare}.reshape(1, -1)`"
     model = scene.local("sklearn", "self", accept=lambda one: "n_features_in_" in own_dict(one))
     features = own_dict(model).get("n_features_in_") if model is not UNREAD else None
-    given = scene.node.args if isinstance(scene.node, ast.Call) else []
-    others = [one for one in map(scene.value, given) if one is not value and one is not UNREAD]
-    if any(has_shape(one) and one.shape[:1] == value.shape for one in others):
+    arguments = scene.node.args if isinstance(scene.node, ast.Call) else []
+    candidates = [
+        candidate
+        for candidate in map(scene.value, arguments)
+        if candidate is not value and candidate is not UNREAD
+    ]
+    if any(has_shape(candidate) and candidate.shape[:1] == value.shape for candidate in candidates):
         return {**facts, "instead": column}  # a value of the target for each
     if features == value.size != 1:
         return {**facts, "about": "one_row", "instead": row}
@@ -517,28 +521,28 @@ def unseen_label(scene: Scene) -> Facts | None:
     if match is None or not is_array(classes):
         return None
     new = re.findall(r"'([^']*)'", match["labels"])[:6]
-    known = listed(classes.tolist(), len(classes))
-    if not new or not known or not all(map(shown, new)):
+    labels = listed(classes.tolist(), len(classes))
+    if not new or not labels or not all(map(shown, new)):
         return None
-    return {"about": "unseen_label", "wanted": spoken([shown(one) for one in new]), "known": known}
+    return {"about": "unseen_label", "wanted": spoken([shown(label) for label in new]), "known": labels}
 
 
 def unknown_category(scene: Scene) -> Facts | None:
     """Name the column with a category that an encoder has not seen, and list those that it knows."""
     match = re.search(r"Found unknown categories (?P<labels>\[.+\]) in column (?P<at>\d+)", str(scene.error))
-    made = own_dict(_given(scene, "self"))
-    categories = made.get("categories_")
+    attributes = own_dict(_given(scene, "self"))
+    categories = attributes.get("categories_")
     if match is None or type(categories) is not list or int(match["at"]) >= len(categories):
         return None
-    known = categories[int(match["at"])]
-    names = made.get("feature_names_in_")
+    column_categories = categories[int(match["at"])]
+    names = attributes.get("feature_names_in_")
     column = shown(names[int(match["at"])]) if is_array(names) else f"`{match['at']}`"
     new = re.findall(r"'([^']*)'", match["labels"])[:6]
-    if not new or not column or not all(map(shown, new)) or not is_array(known):
+    if not new or not column or not all(map(shown, new)) or not is_array(column_categories):
         return None
     return {
-        "about": "unknown_category", "wanted": spoken([shown(one) for one in new]), "column": column,
-        "known": listed(known.tolist(), len(known)),
+        "about": "unknown_category", "wanted": spoken([shown(label) for label in new]), "column": column,
+        "known": listed(column_categories.tolist(), len(column_categories)),
     }  # fmt: skip
 
 
@@ -549,18 +553,21 @@ def feature_names(scene: Scene) -> Facts | None:
     if not is_array(fitted) or not is_frame(value):
         return None
     before, now = fitted.tolist(), list(value.columns)
-    missing, new = [one for one in before if one not in now], [one for one in now if one not in before]
+    missing, new = (
+        [column for column in before if column not in now],
+        [column for column in now if column not in before],
+    )
     named = _named(scene, value, "the table")
     facts = {"owner": named, "before": listed(before, len(before)), "now": listed(now, len(now))}
     if not missing and not new:
         fixed = f"`{named.strip('`')}[model.feature_names_in_]`"
         return {**facts, "about": "feature_order", "instead": fixed} if all(facts.values()) else None
-    told = [
+    sentences = [
         f"It lacks {listed(missing, len(missing))}." if missing else "",
         f"It has {listed(new, len(new))}, which the model has not seen." if new else "",
     ]
     return (
-        {**facts, "about": "feature_names", "told": " ".join(filter(None, told))}
+        {**facts, "about": "feature_names", "told": " ".join(filter(None, sentences))}
         if all(facts.values())
         else None
     )
@@ -583,9 +590,14 @@ def continuous(scene: Scene) -> Facts | None:
     target, model = _given(scene, "y"), _model(scene)
     if not (is_array(target) or is_series(target) or type(target) is list):
         return None
-    values = [plain(one) for one in list(target[:1000])]
+    values = [plain(entry) for entry in list(target[:1000])]
     value = next(
-        (one for one in values if type(one) is float and math.isfinite(one) and one != int(one)), None
+        (
+            candidate
+            for candidate in values
+            if type(candidate) is float and math.isfinite(candidate) and candidate != int(candidate)
+        ),
+        None,
     )
     if value is None:
         return None

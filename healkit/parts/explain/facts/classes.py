@@ -19,11 +19,11 @@ _CHAIN, _TIMES_MIN = 200, 20
 
 def _own_class(scene: Scene, name: str) -> ast.ClassDef | None:
     """Return the class of that name in the code at hand."""
-    return next((one for one in scene.all(ast.ClassDef) if one.name == name), None)
+    return next((definition for definition in scene.all(ast.ClassDef) if definition.name == name), None)
 
 
 def _methods(owner: ast.ClassDef, name: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [one for one in owner.body if isinstance(one, _FUNCTIONS) and one.name == name]
+    return [method for method in owner.body if isinstance(method, _FUNCTIONS) and method.name == name]
 
 
 def _decorated(one: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, by: str) -> bool:
@@ -47,7 +47,7 @@ def called_property(scene: Scene) -> Facts | None:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     owner, name = _own_class(scene, _kind_of(scene, node.func.value)), node.func.attr
-    if owner is None or not any(_decorated(one, "property") for one in _methods(owner, name)):
+    if owner is None or not any(_decorated(method, "property") for method in _methods(owner, name)):
         return None
     facts = {"about": "called_property", "owner": scene.text(node.func), "kind": f"`{owner.name}`"}
     facts |= {"wanted": f"`{name}`", "part": scene.text(node)}
@@ -84,17 +84,17 @@ def method_arguments(scene: Scene) -> Facts | None:
     if match is None or owner is None:
         return None
     methods = _methods(owner, match["name"])
-    names = [one.arg for one in methods[0].args.args] if methods else []
+    names = [parameter.arg for parameter in methods[0].args.args] if methods else []
     if not methods and match["name"] == "__init__":
-        fields = [one.target for one in owner.body if isinstance(one, ast.AnnAssign)]
-        names = ["self", *(one.id for one in fields if isinstance(one, ast.Name))]
+        fields = [statement.target for statement in owner.body if isinstance(statement, ast.AnnAssign)]
+        names = ["self", *(field.id for field in fields if isinstance(field, ast.Name))]
     if names[:1] not in (["self"], ["cls"]) or len(names) != int(match["takes"]):
         return None
     facts = {"about": "method_arguments", "takes": str(len(names) - 1), "given": str(int(match["given"]) - 1)}
     facts["owner"] = (
         f"`{match['cls']}`" if match["name"] == "__init__" else f"`{match['cls']}.{match['name']}`"
     )
-    return {**facts, "known": ", ".join(f"`{one}`" for one in names[1:6])}
+    return {**facts, "known": ", ".join(f"`{name}`" for name in names[1:6])}
 
 
 # Operators, hashes, attributes
@@ -120,18 +120,20 @@ def own_lacks(scene: Scene) -> Facts | None:
         if owner is None:
             continue
         names = [
-            one.name for one in owner.body if isinstance(one, _FUNCTIONS) and not one.name.startswith("_")
+            definition.name
+            for definition in owner.body
+            if isinstance(definition, _FUNCTIONS) and not definition.name.startswith("_")
         ]
-        names += [one.attr for one in ast.walk(owner) if isinstance(one, ast.Attribute)
-                  and isinstance(one.ctx, ast.Store) and ast.unparse(one.value) == "self"]  # fmt: skip
-        names += [ast.unparse(one.target) for one in owner.body if isinstance(one, ast.AnnAssign)]
-        known = ", ".join(f"`{one}`" for one in list(dict.fromkeys(names))[:6])
+        names += [node.attr for node in ast.walk(owner) if isinstance(node, ast.Attribute)
+                  and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"]  # fmt: skip
+        names += [ast.unparse(field.target) for field in owner.body if isinstance(field, ast.AnnAssign)]
+        listing = ", ".join(f"`{name}`" for name in list(dict.fromkeys(names))[:6])
         return {
             "about": "own_lacks",
             "kind": f"`{owner.name}`",
             "method": method,
             "sign": sign,
-            "known": known,
+            "known": listing,
         }
     return None
 
@@ -145,9 +147,9 @@ def compared_own(scene: Scene) -> Facts | None:
         return None
     facts = {"kind": f"`{owner.name}`", "sign": f"`{match['sign']}`"}
     fields = [
-        one.target.id
-        for one in owner.body
-        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+        statement.target.id
+        for statement in owner.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
     ]
     if _decorated(owner, "dataclass") and fields:
         return {**facts, "about": "order_of_dataclass", "first": f"`{fields[0]}`"}
@@ -170,19 +172,21 @@ def slots(scene: Scene) -> Facts | None:
     """List the attributes that a class with slots has, where another one is set."""
     match = re.search(r"^'(?P<kind>\w+)' object has no attribute '(?P<name>\w+)'", str(scene.error))
     owner = _own_class(scene, match["kind"]) if match is not None else None
-    made = (
+    declarations = (
         [
-            one.value
-            for one in owner.body
-            if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__slots__"
+            statement.value
+            for statement in owner.body
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__slots__"
         ]
         if owner is not None
         else []
     )
-    if match is None or not made:
+    if match is None or not declarations:
         return None
     names = [
-        one.value for one in ast.walk(made[0]) if isinstance(one, ast.Constant) and type(one.value) is str
+        constant.value
+        for constant in ast.walk(declarations[0])
+        if isinstance(constant, ast.Constant) and type(constant.value) is str
     ]
     facts = {"about": "slots", "kind": f"`{match['kind']}`", "wanted": f"`{match['name']}`"}
     return (
@@ -198,9 +202,9 @@ def super_attribute(scene: Scene) -> Facts | None:
     if type(name) is not str or type(value) is not super:
         return None
     kind = cast("Any", super).__thisclass__.__get__(value)
-    bases = [one.__name__ for one in type.mro(kind)[1:]]
+    bases = [ancestor.__name__ for ancestor in type.mro(kind)[1:]]
     facts = {"about": "super_attribute", "wanted": f"`{name}`", "kind": f"`{kind.__name__}`"}
-    return {**facts, "known": ", ".join(f"`{one}`" for one in bases[:6])}
+    return {**facts, "known": ", ".join(f"`{base}`" for base in bases[:6])}
 
 
 def enum_name(scene: Scene) -> Facts | None:
@@ -233,12 +237,21 @@ def recursion(scene: Scene) -> Facts | None:
     if _recursive_accessor(scene, code.co_name):
         spare = f"`self._{code.co_name}`"
         return {**facts, "about": "accessor_of_itself", "part": f"`self.{code.co_name}`", "spare": spare}
-    turns = [one for one in dict.fromkeys(codes[:_CHAIN]) if codes[:_CHAIN].count(one) >= _TIMES_MIN]
+    turns = [
+        called_code
+        for called_code in dict.fromkeys(codes[:_CHAIN])
+        if codes[:_CHAIN].count(called_code) >= _TIMES_MIN
+    ]
     if len(turns) > 1:  # in the order of their definitions: where the stack ends is chance
-        first, *others = (f"`{one.co_name}`" for one in sorted(turns, key=lambda one: one.co_firstlineno))
-        return {"about": "recursion_of_several", "owner": first, "others": ", ".join(others[:3])}
-    name = next((one for one in code.co_varnames[: code.co_argcount] if one not in {"self", "cls"}), "")
-    values = [shown(plain(one.f_locals.get(name))) for one in reversed(own_frames[-3:])]
+        first, *remaining = (
+            f"`{turn.co_name}`" for turn in sorted(turns, key=lambda one: one.co_firstlineno)
+        )
+        return {"about": "recursion_of_several", "owner": first, "others": ", ".join(remaining[:3])}
+    name = next(
+        (parameter for parameter in code.co_varnames[: code.co_argcount] if parameter not in {"self", "cls"}),
+        "",
+    )
+    values = [shown(plain(call_frame.f_locals.get(name))) for call_frame in reversed(own_frames[-3:])]
     if not name or not all(values):
         return {**facts, "about": "recursion_of"}
     facts |= {"name": f"`{name}`", "values": ", then ".join(values), "start": values[0]}
@@ -254,8 +267,8 @@ def _recursive_accessor(scene: Scene, name: str) -> bool:
             and function.name == name
             and (_decorated(function, "property") or _decorated(function, "setter"))
         ):
-            return any(isinstance(one, ast.Attribute) and one.attr == name and ast.unparse(one.value) == "self"
-                       for one in ast.walk(function))  # fmt: skip
+            return any(isinstance(node, ast.Attribute) and node.attr == name and ast.unparse(node.value) == "self"
+                       for node in ast.walk(function))  # fmt: skip
     return False
 
 
@@ -289,23 +302,23 @@ def awaited(scene: Scene) -> Facts | None:
     node = scene.node if isinstance(scene.node, ast.Await) else next(iter(_awaits(scene)), None)
     if node is None:
         return None
-    given, owner = node.value, scene.text(node.value)
+    expression, owner = node.value, scene.text(node.value)
     facts = {"owner": owner, "part": scene.text(node)}
     if not all(facts.values()):
         return None
-    value = scene.value(given)
+    value = scene.value(expression)
     if type(value) is FunctionType:
         is_async = value.__code__.co_flags & inspect.CO_COROUTINE
         return {**facts, "about": "await_uncalled"} if is_async else {**facts, "about": "await_function"}
-    told = re.search(r"(?P<kind>\w+)'? (?:object )?can't be", str(scene.error))
-    facts["kind"] = f"`{told['kind']}`" if told is not None else ""
-    if told is not None and told["kind"] in _WAITED:
-        method = _WAITED[told["kind"]]
+    match = re.search(r"(?P<kind>\w+)'? (?:object )?can't be", str(scene.error))
+    facts["kind"] = f"`{match['kind']}`" if match is not None else ""
+    if match is not None and match["kind"] in _WAITED:
+        method = _WAITED[match["kind"]]
         new = f"`{facts['part'].strip('`')}.{method}()`"
         return {**facts, "about": "await_method", "method": f"`{method}`", "new": new}
-    if not isinstance(given, ast.Call):
+    if not isinstance(expression, ast.Call):
         return None
-    function = scene.value(given.func)
+    function = scene.value(expression.func)
     if type(function) is FunctionType and function.__code__.co_flags & inspect.CO_ASYNC_GENERATOR:
         return {**facts, "about": "await_generator"}
     if owner.startswith("`time.sleep("):
@@ -329,16 +342,16 @@ def not_awaited(scene: Scene) -> Facts | None:
 
 def passed_function(scene: Scene) -> Facts | None:
     """Name the function that is passed without a call, where its coroutine is needed."""
-    calls = [one for one in scene.expressions() if isinstance(one, ast.Call)]
-    for one in (given for call in calls for given in call.args):
-        value, owner = scene.value(one), scene.text(one)
+    calls = [expression for expression in scene.expressions() if isinstance(expression, ast.Call)]
+    for argument in (call_argument for call in calls for call_argument in call.args):
+        value, owner = scene.value(argument), scene.text(argument)
         if type(value) is FunctionType and value.__code__.co_flags & inspect.CO_COROUTINE and owner:
             return {"about": "function_for_coroutine", "owner": owner, "new": f"`{owner.strip('`')}()`"}
     return None
 
 
 def _awaits(scene: Scene) -> list[ast.Await]:
-    return [one for one in ast.walk(scene.statement or ast.Pass()) if isinstance(one, ast.Await)]
+    return [node for node in ast.walk(scene.statement or ast.Pass()) if isinstance(node, ast.Await)]
 
 
 def async_loop(scene: Scene) -> Facts | None:
@@ -363,15 +376,15 @@ def managed(scene: Scene) -> Facts | None:
     """Say that an object is for `async with`, or for a plain `with`."""
     line = scene.frame.f_lineno
     every: list[ast.With | ast.AsyncWith] = [*scene.all(ast.With), *scene.all(ast.AsyncWith)]
-    blocks = [one for one in every if one.lineno <= line <= one.body[0].lineno]
-    told = re.search(r"'(?P<kind>[\w.]+)' object does not support", str(scene.error))
-    if not blocks or told is None:
+    blocks = [statement for statement in every if statement.lineno <= line <= statement.body[0].lineno]
+    match = re.search(r"'(?P<kind>[\w.]+)' object does not support", str(scene.error))
+    if not blocks or match is None:
         return None
     block = max(blocks, key=lambda one: one.lineno)
     if len(block.items) != 1:  # it could be any of them
         return None
-    opened, kind = block.items[0].context_expr, told["kind"].rpartition(".")[2]
-    about, written, other, needed = (
+    opened, kind = block.items[0].context_expr, match["kind"].rpartition(".")[2]
+    about, written, replacement, needed = (
         ("async_for_with", "async with", "with", "__enter__")
         if isinstance(block, ast.AsyncWith)
         else ("with_for_async", "with", "async with", "__aenter__")
@@ -383,8 +396,8 @@ def managed(scene: Scene) -> Facts | None:
     if not has and not (needed == "__aenter__" and kind in _ASYNC_ONLY):
         return None
     text = scene.text(opened).strip("`")
-    facts = {"about": about, "owner": f"`{text}`" if text else "", "kind": f"`{told['kind']}`"}
-    return complete({**facts, "part": f"`{written} {text}`", "new": f"`{other} {text}`"})
+    facts = {"about": about, "owner": f"`{text}`" if text else "", "kind": f"`{match['kind']}`"}
+    return complete({**facts, "part": f"`{written} {text}`", "new": f"`{replacement} {text}`"})
 
 
 def gathered(scene: Scene) -> Facts | None:
@@ -392,8 +405,8 @@ def gathered(scene: Scene) -> Facts | None:
     node = scene.node
     if not isinstance(node, ast.Call) or called(node) != "gather" or len(node.args) != 1:
         return None
-    given = scene.text(node.args[0])
-    return complete({"about": "gather_list", "given": given, "new": f"`*{given.strip('`')}`"})
+    argument = scene.text(node.args[0])
+    return complete({"about": "gather_list", "given": argument, "new": f"`*{argument.strip('`')}`"})
 
 
 # Failures inside of a library
@@ -415,11 +428,11 @@ def inside_library(scene: Scene) -> Facts | None:
     module = inner.f_globals.get("__name__")
     if type(module) is not str or _OWN_FILES.search(inner.f_code.co_filename) is None:
         return None
-    told = re.search(r"'(?P<kind>\w+)'", str(scene.error))
-    named = [("", one) for one in node.args]
-    named += [(f"{one.arg}=", one.value) for one in node.keywords if one.arg]
-    values = [(name, scene.text(one), scene.value(one)) for name, one in named]
-    kind = told["kind"] if told is not None and all(value is not UNREAD for _, _, value in values) else ""
+    match = re.search(r"'(?P<kind>\w+)'", str(scene.error))
+    named = [("", argument) for argument in node.args]
+    named += [(f"{keyword.arg}=", keyword.value) for keyword in node.keywords if keyword.arg]
+    values = [(name, scene.text(expression), scene.value(expression)) for name, expression in named]
+    kind = match["kind"] if match is not None and all(value is not UNREAD for _, _, value in values) else ""
     fitting = [
         f"`{name}{text.strip('`')}`" for name, text, value in values if type(value).__name__ == kind and text
     ]
@@ -432,5 +445,7 @@ def inside_library(scene: Scene) -> Facts | None:
     facts["told"] = message if len(message) <= 120 else ""
     if not all(facts.values()):
         return None
-    given = {"owner": fitting[0], "kind": f"`{kind}`"} if len(fitting) == 1 else {"owner": "", "kind": ""}
-    return {**facts, **given}
+    argument_facts = (
+        {"owner": fitting[0], "kind": f"`{kind}`"} if len(fitting) == 1 else {"owner": "", "kind": ""}
+    )
+    return {**facts, **argument_facts}

@@ -84,9 +84,9 @@ def _gaps(scene: Scene, owner: pd.Series[Any]) -> Facts | None:
 def converted(scene: Scene) -> Any:
     """Return the table or series that pandas worked on, the outermost one."""
     owner = UNREAD
-    for found in scene.library_locals("pandas"):
-        if is_column_or_frame(found.get("self")):
-            owner = found["self"]
+    for frame_locals in scene.library_locals("pandas"):
+        if is_column_or_frame(frame_locals.get("self")):
+            owner = frame_locals["self"]
     return owner
 
 
@@ -106,17 +106,17 @@ def number_text(scene: Scene) -> Facts | None:
         and node.func.id in {"int", "float"}
         and node.args
     ):
-        given = node.args[0]
-        told = {
+        argument = node.args[0]
+        facts = {
             "about": "text_not_number",
-            "owner": scene.text(given),
+            "owner": scene.text(argument),
             "value": shown(text),
             "kind": f"`{node.func.id}`",
         }
-        told |= _why_no_number(text, node.func.id)
-        readable = not isinstance(given, ast.Constant) and scene.value(given) == text
-        beside = _cleaning(text, _looped_over(scene, given))
-        return {**told, **beside} if readable and all(told.values()) else beside or None
+        facts |= _why_no_number(text, node.func.id)
+        readable = not isinstance(argument, ast.Constant) and scene.value(argument) == text
+        beside = _cleaning(text, _looped_over(scene, argument))
+        return {**facts, **beside} if readable and all(facts.values()) else beside or None
     owner = converted(scene)
     if is_frame(owner):
         return _in_columns(scene, owner, text)
@@ -129,9 +129,9 @@ def number_text(scene: Scene) -> Facts | None:
 
 def _in_columns(scene: Scene, owner: pd.DataFrame, text: str) -> Facts | None:
     for name in owner.columns if owner.columns.is_unique else ():
-        if told := _row_of(scene, owner[name], text, "row_not_number", _why_no_number(text, "float")):
+        if facts := _row_of(scene, owner[name], text, "row_not_number", _why_no_number(text, "float")):
             column = f"{scene.name_of(owner) or 'the table'}, column {shown(name)}"
-            return {**told, "owner": column} if shown(name) else None
+            return {**facts, "owner": column} if shown(name) else None
     return None
 
 
@@ -140,15 +140,15 @@ def _in_list(scene: Scene, text: str) -> Facts | None:
     for node in scene.expressions():
         if not isinstance(node, ast.Name):
             continue
-        found = scene.value(node)
+        values = scene.value(node)
         if (
-            type(found) is list
-            and len(found) <= _SCANNED_MAX
-            and any(type(v) is str and v == text for v in found)
+            type(values) is list
+            and len(values) <= _SCANNED_MAX
+            and any(type(v) is str and v == text for v in values)
         ):
-            at = next(at for at, value in enumerate(found) if type(value) is str and value == text)
-            told = {"about": "item_not_number", "owner": f"`{node.id}[{at}]`", "value": shown(text)}
-            return {**told, **_why_no_number(text, "float")} if told["value"] else None
+            at = next(at for at, value in enumerate(values) if type(value) is str and value == text)
+            facts = {"about": "item_not_number", "owner": f"`{node.id}[{at}]`", "value": shown(text)}
+            return {**facts, **_why_no_number(text, "float")} if facts["value"] else None
     return None
 
 
@@ -182,7 +182,7 @@ def _row_of(scene: Scene, owner: pd.Series[Any], text: str, about: str, more: Fa
         return None
     row = shown(owner.index[places[0]])
     count = "" if len(places) == 1 else f" ({len(places):,} rows hold it)"
-    told = {
+    facts = {
         "about": about,
         "owner": scene.name_of(owner) or "the column",
         "row": row,
@@ -190,22 +190,22 @@ def _row_of(scene: Scene, owner: pd.Series[Any], text: str, about: str, more: Fa
         "count": count,
     }
     beside = _cleaning(text, owner.tolist()) if about == "row_not_number" else {}
-    return {**told, **more, **beside} if row else None
+    return {**facts, **more, **beside} if row else None
 
 
 def _cleaning(text: str, others: Sequence[object]) -> Facts:
     """Return which cleaning makes numbers of all texts, as a fact; empty where there are no others."""
-    found = cleaning_of(text, others) if others else ""
-    return {"cleaning": found} if found else {}
+    cleaning = cleaning_of(text, others) if others else ""
+    return {"cleaning": cleaning} if cleaning else {}
 
 
 def _looped_over(scene: Scene, node: ast.expr) -> list[Any]:
     """Return the items of the list that a comprehension or a loop gives a name from; empty where that is not known."""
-    for one in scene.all(ast.comprehension), scene.all(ast.For):
-        for loop in one:
-            found = scene.value(loop.iter)
+    for loops in scene.all(ast.comprehension), scene.all(ast.For):
+        for loop in loops:
+            values = scene.value(loop.iter)
             if isinstance(node, ast.Name) and isinstance(loop.target, ast.Name) and loop.target.id == node.id:
-                return found[:_SCANNED_MAX] if type(found) is list else []
+                return values[:_SCANNED_MAX] if type(values) is list else []
     return []
 
 
@@ -224,15 +224,15 @@ def to_numeric(scene: Scene) -> Facts | None:
 def to_datetime(scene: Scene) -> Facts | None:
     """Say which row `to_datetime` could not read, and which format it expected."""
     owner = UNREAD
-    asked = None
-    for found in scene.library_locals("pandas"):
-        if "arg" in found and "format" in found:
-            owner, asked = found["arg"], found["format"]
+    format_argument = None
+    for frame_locals in scene.library_locals("pandas"):
+        if "arg" in frame_locals and "format" in frame_locals:
+            owner, format_argument = frame_locals["arg"], frame_locals["format"]
     if not is_series(owner) or len(owner) > _SCANNED_MAX:
         return None
     message = str(scene.error)
     match = re.search(r"time data \"(?P<text>.*?)\" doesn't match format \"(?P<form>.*?)\"", message)
-    form = match["form"] if match else asked
+    form = match["form"] if match else format_argument
     if type(form) is not str or "`" in form:
         return None
     texts = [value for value in owner.tolist() if type(value) is str]
@@ -240,7 +240,7 @@ def to_datetime(scene: Scene) -> Facts | None:
     if text is None:
         return None
     day = re.search(r"is out of range for month|month must be in 1\.\.12", message)
-    about = "no_such_day" if day else "row_other_form" if asked is None else "row_not_of_form"
+    about = "no_such_day" if day else "row_other_form" if format_argument is None else "row_not_of_form"
     return _row_of(scene, owner, text, about, {"form": f"`{form}`", "first": shown(texts[0])})
 
 
@@ -257,7 +257,7 @@ def _fits(text: str, form: str) -> bool:
 
 def truth(scene: Scene) -> Facts | None:
     """Say which part of the line has many values, how many, and what needs a single one."""
-    asked = scene.local("pandas", "self", accept=is_column_or_frame)
+    tested_value = scene.local("pandas", "self", accept=is_column_or_frame)
     node = scene.node
     if node is None:
         return None
@@ -285,7 +285,7 @@ def truth(scene: Scene) -> Facts | None:
         node = scene.statement.test
     else:
         return None
-    size = _size(asked) or _size_of(scene, node)
+    size = _size(tested_value) or _size_of(scene, node)
     return {**facts, "size": size} if size and facts["part"] else None
 
 
@@ -311,10 +311,10 @@ def _size(value: object) -> str:
 
 def _size_of(scene: Scene, node: ast.expr) -> str:
     """Return the size of an expression; for a comparison, that of its larger side."""
-    found = [
+    values = [
         scene.value(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)
     ]
-    sizes = {value.shape for value in found if (is_array(value) or is_series(value)) and value.size > 1}
+    sizes = {value.shape for value in values if (is_array(value) or is_series(value)) and value.size > 1}
     return f"{math.prod(sizes.pop()):,} values" if len(sizes) == 1 else ""
 
 
@@ -352,16 +352,16 @@ def zones(scene: Scene) -> Facts | None:
         sides = [node.left, node.right]
     else:
         return None
-    found = {scene.text(side): _zone(scene.value(side)) for side in sides}
-    unread = [text for text, zone in found.items() if zone is None]
+    zone_by_text = {scene.text(side): _zone(scene.value(side)) for side in sides}
+    unread = [text for text, zone in zone_by_text.items() if zone is None]
     if len(unread) == 1:  # one that is made in the statement
-        made = scene.local("pandas", "other", "right", accept=lambda value: _zone(value) is not None)
-        found[unread[0]] = _zone(made)
-    with_zone = [text for text, zone in found.items() if text and zone]
-    without = [text for text, zone in found.items() if text and zone == ""]
+        operand = scene.local("pandas", "other", "right", accept=lambda value: _zone(value) is not None)
+        zone_by_text[unread[0]] = _zone(operand)
+    with_zone = [text for text, zone in zone_by_text.items() if text and zone]
+    without = [text for text, zone in zone_by_text.items() if text and zone == ""]
     if len(with_zone) != 1 or len(without) != 1:
         return None
-    zone = found[with_zone[0]]
+    zone = zone_by_text[with_zone[0]]
     bare = next(side for side in sides if scene.text(side) == without[0])
     how = ".dt.tz_localize" if is_series(scene.value(bare)) else ".tz_localize"
     of_pandas = is_kind(scene.value(bare), "pandas", "Timestamp", "Series")
@@ -384,25 +384,25 @@ def _zone(value: object) -> str | None:
 
 def not_numeric(scene: Scene) -> Facts | None:
     """Name the columns of text that the code sums up."""
-    for found in scene.library_locals("pandas"):
-        grouping = own_dict(found.get("self"))
-        owner = grouping.get("obj", found.get("self"))
+    for frame_locals in scene.library_locals("pandas"):
+        grouping = own_dict(frame_locals.get("self"))
+        owner = grouping.get("obj", frame_locals.get("self"))
         if is_series(owner) and _is_text(owner) and len(owner):
-            other = next(
+            bad_text = next(
                 (
-                    one
-                    for one in owner.iloc[:_SCANNED_MAX].tolist()
-                    if type(one) is str and not is_number(one)
+                    entry
+                    for entry in owner.iloc[:_SCANNED_MAX].tolist()
+                    if type(entry) is str and not is_number(entry)
                 ),
                 None,
             )
             facts = {
-                "about": "calculated_text" if other is None else "calculated_mixed",
+                "about": "calculated_text" if bad_text is None else "calculated_mixed",
                 "owner": scene.name_of(owner),
                 "dtype": f"`{owner.dtype}`",
-                "value": shown(owner.iloc[0] if other is None else other),
+                "value": shown(owner.iloc[0] if bad_text is None else bad_text),
             }
-            if not facts["owner"] and other is None and (table := _table_of(scene, owner)):
+            if not facts["owner"] and bad_text is None and (table := _table_of(scene, owner)):
                 column = f"{table.strip('`')}[{owner.name!r}]"
                 instead = f"`{table.strip('`')}.assign(**{{{owner.name!r}: pd.to_numeric({column})}})`"
                 return complete(
@@ -414,17 +414,17 @@ def not_numeric(scene: Scene) -> Facts | None:
                         "instead": instead,
                     }
                 )
-            if other is None and facts["owner"]:
+            if bad_text is None and facts["owner"]:
                 facts["columns"] = _number_columns(scene)
             if all(facts.values()):
-                return {**facts, **_cleaning(other or "", owner.tolist()[:_SCANNED_MAX])}
+                return {**facts, **_cleaning(bad_text or "", owner.tolist()[:_SCANNED_MAX])}
         if is_frame(owner) and owner.columns.is_unique and len(owner):
             keys = grouping.get("keys")
             left_out = keys if type(keys) is list else [keys]
             texts = [name for name in owner.columns if name not in left_out and _is_text(owner[name])]
             named, texts_of = (
                 scene.name_of(owner),
-                [one for name in texts for one in owner[name].head(_SCANNED_MAX)],
+                [cell for name in texts for cell in owner[name].head(_SCANNED_MAX)],
             )
             if (
                 named
@@ -470,13 +470,13 @@ def _is_text(column: pd.Series[Any]) -> bool:
 def operand_of_text(scene: Scene) -> Facts | None:
     """Say which side of an operation is a column of text."""
     node = scene.node
-    if isinstance(node, ast.Compare) and not any(isinstance(one, ast.BinOp) for one in ast.walk(node)):
+    if isinstance(node, ast.Compare) and not any(isinstance(part, ast.BinOp) for part in ast.walk(node)):
         sides = (node.left, node.comparators[0])
     elif isinstance(node, ast.BinOp):
         sides = (node.left, node.right)
     else:
         return None
-    for side, other in (sides, sides[::-1]):
+    for side, opposite in (sides, sides[::-1]):
         value = scene.value(side)
         if is_series(value) and len(value) and _is_text(value):
             facts = {
@@ -485,33 +485,35 @@ def operand_of_text(scene: Scene) -> Facts | None:
                 "dtype": f"`{value.dtype}`",
                 "value": shown(value.iloc[0]),
             }
-            times = _has_times(scene, other) and re.match(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}", value.iloc[0])
+            times = _has_times(scene, opposite) and re.match(
+                r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}", value.iloc[0]
+            )
             reader = "to_datetime" if times else "to_numeric"
             facts |= {
-                "other": scene.text(other),
+                "other": scene.text(opposite),
                 "instead": f"`pd.{reader}({scene.text(side).strip('`')})`",
             }
-            found = [one for one in value.iloc[:_SCANNED_MAX].tolist() if type(one) is str]
-            bad = next((one for one in found if not is_number(one)), None)
+            texts = [cell for cell in value.iloc[:_SCANNED_MAX].tolist() if type(cell) is str]
+            bad = next((text for text in texts if not is_number(text)), None)
             if times or bad is None:
                 more = {} if times else {"columns": _number_columns(scene)}
                 return complete({**facts, **more, "about": "operand_dates"} if times else {**facts, **more})
             del facts["instead"]
             facts |= {"about": "operand_mixed", "value": shown(bad)}
-            return complete({**facts, **_cleaning(bad, found)})
+            return complete({**facts, **_cleaning(bad, texts)})
     return None
 
 
 def _number_columns(scene: Scene) -> str:
     """Return the columns in the failing statement whose text is numbers, as the code writes them, one on a line."""
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for node in scene.expressions():
         column = scene.value(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else UNREAD
         if is_series(column) and len(column) and _is_text(column) and (text := scene.text(node)):
-            texts = [one for one in column.iloc[:_SCANNED_MAX].tolist() if type(one) is str]
+            texts = [cell for cell in column.iloc[:_SCANNED_MAX].tolist() if type(cell) is str]
             if all(map(is_number, texts)):
-                found[text.strip("`")] = None
-    return "\n".join(found)
+                columns[text.strip("`")] = None
+    return "\n".join(columns)
 
 
 def calculated(scene: Scene) -> Facts | None:
@@ -531,10 +533,17 @@ def polars_text(scene: Scene) -> Facts | None:
         value = scene.value(node)
         if not is_kind(value, "polars", "Series") or str(value.dtype) != "String":
             continue
-        texts = [one for one in value.head(_SCANNED_MAX).to_list() if one is not None]
+        texts = [entry for entry in value.head(_SCANNED_MAX).to_list() if entry is not None]
         if texts and all(map(is_number, texts)):
-            whole = all(re.fullmatch(r"\s*[-+]?\d+\s*", one) for one in texts)
-            module = next((n for n, one in scene.frame.f_globals.items() if one is sys.modules["polars"]), "")
+            whole = all(re.fullmatch(r"\s*[-+]?\d+\s*", text) for text in texts)
+            module = next(
+                (
+                    n
+                    for n, global_value in scene.frame.f_globals.items()
+                    if global_value is sys.modules["polars"]
+                ),
+                "",
+            )
             owner, kind = scene.text(node), "Int64" if whole else "Float64"
             instead = f"`{owner.strip('`')}.cast({module}.{kind})`" if module and owner else ""
             facts = {"about": "polars_text", "owner": owner, "value": shown(texts[0]), "instead": instead}
@@ -546,12 +555,14 @@ def _has_times(scene: Scene, node: ast.expr) -> bool:
     """Return whether an operand is a time, a column of times, or a call that makes one."""
     value = scene.value(node)
     written = ast.unparse(node)
-    made = (
+    has_time_name = (
         re.search(r"Timestamp|datetime|to_datetime|Timedelta|timedelta|\bdate\b|now\(\)|today\(\)", written)
         is not None
     )
     return (
-        made or (is_series(value) and str(value.dtype).startswith("datetime64")) or _zone(value) is not None
+        has_time_name
+        or (is_series(value) and str(value.dtype).startswith("datetime64"))
+        or _zone(value) is not None
     )
 
 
@@ -611,13 +622,13 @@ def chained(scene: Scene) -> Facts | None:
             if not is_frame(scene.value(owner)):
                 return None
             parts = [scene.text(part).strip("`") for part in (owner, rows, column, given)]
-            made = f"`{parts[0]}.loc[{parts[1]}, {parts[2]}] = {parts[3]}`"
+            assignment = f"`{parts[0]}.loc[{parts[1]}, {parts[2]}] = {parts[3]}`"
             return (
                 {
                     "about": "chained",
                     "owner": f"`{parts[0]}`",
                     "copy": f"`{parts[0]}[{parts[1]}]`",
-                    "instead": made,
+                    "instead": assignment,
                 }
                 if all(parts)
                 else None

@@ -24,15 +24,15 @@ _JSON_WORDS = {
 
 def json_text(scene: Scene) -> Facts | None:
     """Say what stands at the place where a text stops being JSON."""
-    own = own_dict(scene.error)
-    text, place, message = own.get("doc"), own.get("pos"), own.get("msg")
+    attributes = own_dict(scene.error)
+    text, place, message = attributes.get("doc"), attributes.get("pos"), attributes.get("msg")
     if type(text) is not str or type(place) is not int or type(message) is not str:
         return None
     if len(text) > _DOCUMENT_MAX or not 0 <= place <= len(text):
         return None
     facts = {
-        "line": str(own.get("lineno", "")),
-        "column": str(own.get("colno", "")),
+        "line": str(attributes.get("lineno", "")),
+        "column": str(attributes.get("colno", "")),
         "given": _given(scene),
         "marked": _marked(text, place),
         "found": shown(text[place : place + 1]),
@@ -157,12 +157,14 @@ def undecoded(scene: Scene) -> Facts | None:
         return {**facts, "about": "bytes_not_wide"} if _reads(data, "utf-8") else None
     for begin, what, codec in _BEGINNINGS:
         if data.startswith(begin) and (not codec or start < len(begin)):
-            facts |= {"begin": " ".join(f"{one:02x}" for one in begin[:4]), "what": what}
+            facts |= {"begin": " ".join(f"{byte:02x}" for byte in begin[:4]), "what": what}
             if codec:
                 return {**facts, "about": "bytes_encoding_known", "right": f"`'{codec}'`"}
             return {**facts, "about": "bytes_no_text", "reader": _READERS.get(what, "mode `'rb'`, as bytes")}
     rest = data[start:]
-    is_begun = rest[0] >= 0xC2 and all(0x80 <= one < 0xC0 for one in rest[1:])  # a character of UTF-8
+    is_begun = rest[0] >= 0xC2 and all(
+        0x80 <= trailing_byte < 0xC0 for trailing_byte in rest[1:]
+    )  # a character of UTF-8
     if error.reason == "unexpected end of data" and 1 < len(rest) < 4 and start and is_begun:
         return {**facts, "about": "bytes_cut"}
     if error.encoding not in {"utf-8", "latin-1"} and _reads(data, "utf-8"):
@@ -170,8 +172,8 @@ def undecoded(scene: Scene) -> Facts | None:
         return {**facts, "about": "bytes_utf8", "text": text} if text else None
     if error.encoding == "utf-8" and (text := _around(data, start, "cp1252")):
         letter = data[start : start + 1].decode("cp1252")
-        foreign = [one for one in text.strip("`") if ord(one) > 127]
-        is_plausible = all(one.isalpha() or one in "‘’“”–—…€£°§«»²³µ·•" for one in foreign)
+        foreign = [character for character in text.strip("`") if ord(character) > 127]
+        is_plausible = all(symbol.isalpha() or symbol in "‘’“”–—…€£°§«»²³µ·•" for symbol in foreign)
         if is_plausible and len(foreign) * 2 < len(text):
             return {**facts, "about": "bytes_windows", "letter": f"`{letter}`", "text": text}
     return None
@@ -236,8 +238,8 @@ def time_format(scene: Scene) -> Facts | None:
         or not all(p in _DIRECTIVES for p in parts if p.startswith("%"))
     ):
         return None
-    if found := _swapped(scene, parts, text, form):
-        return found
+    if swap_facts := _swapped(scene, parts, text, form):
+        return swap_facts
     for count in range(len(parts) - 1, -1, -1):
         rest = _rest("".join(parts[:count]), text)
         if rest is None or (rest == text and count):
@@ -275,20 +277,22 @@ _SWAPS = {
 
 def _swapped(scene: Scene, parts: list[str], text: str, form: str) -> Facts | None:
     """Say which one change of a format makes it fit: another directive, or the sign that the text has."""
-    signs = [one for one in dict.fromkeys(re.findall(r"[^\w\s]", text)) if one not in "%'\"`"]
+    signs = [sign for sign in dict.fromkeys(re.findall(r"[^\w\s]", text)) if sign not in "%'\"`"]
     for old in dict.fromkeys(parts):
-        others = [_SWAPS[old]] if old in _SWAPS else signs if re.fullmatch(r"[^\w\s%]", old) else []
-        for other in (one for one in others if one != old):
-            new = "".join(other if part == old else part for part in parts)
-            written = next((one for one in _arguments(scene) if scene.value(one) == form), None)
+        alternatives = [_SWAPS[old]] if old in _SWAPS else signs if re.fullmatch(r"[^\w\s%]", old) else []
+        for alternative in (candidate for candidate in alternatives if candidate != old):
+            new = "".join(alternative if part == old else part for part in parts)
+            written = next(
+                (argument for argument in _arguments(scene) if scene.value(argument) == form), None
+            )
             if _rest(new, text) == "" and written is not None:
                 facts = {
                     "text": f"`{text}`",
                     "form": f"`{form}`",
-                    "sign": f"`{other}`",
+                    "sign": f"`{alternative}`",
                 }
                 facts |= {
-                    "needs": _DIRECTIVES.get(other, "what the text has between its parts"),
+                    "needs": _DIRECTIVES.get(alternative, "what the text has between its parts"),
                     "new": f"`{new!r}`",
                 }
                 is_known = isinstance(written, ast.Constant)
@@ -303,15 +307,17 @@ def _swapped(scene: Scene, parts: list[str], text: str, form: str) -> Facts | No
 def time_rest(scene: Scene) -> Facts | None:
     """Say what follows the part of a date that its format reads."""
     rest = str(scene.error).partition("unconverted data remains:")[2].removeprefix(" ")
-    for found in scene.library_locals("_strptime"):
-        text, form = found.get("data_string"), found.get("format")
+    for frame_locals in scene.library_locals("_strptime"):
+        text, form = frame_locals.get("data_string"), frame_locals.get("format")
         if is_text(text) and is_text(form) and text.endswith(rest) and "`" not in form and shown(text):
             facts = {"text": f"`{text}`", "form": f"`{form}`", "rest": f"`{rest}`"}
             last = re.search(r"%.\Z", form)
             number = re.search(r"\d+\Z", text[: len(text) - len(rest)])
             if not rest.strip():
-                given = next((one for one in _arguments(scene) if scene.value(one) == text), None)
-                part = scene.text(given) if given is not None else ""
+                argument = next(
+                    (candidate for candidate in _arguments(scene) if scene.value(candidate) == text), None
+                )
+                part = scene.text(argument) if argument is not None else ""
                 return {**facts, "about": "time_rest_blank", "part": part}
             if last is not None and number is not None and rest[:1].isdigit() and last[0] in _DIRECTIVES:
                 whole = number[0] + rest[: len(rest) - len(rest.lstrip("0123456789"))]
@@ -321,7 +327,9 @@ def time_rest(scene: Scene) -> Facts | None:
             more = "%z" if zone else "T%H:%M:%S" if re.fullmatch(r"T\d\d:\d\d:\d\d", rest) else ""
             more = more or (" %H:%M:%S" if re.fullmatch(r" \d\d:\d\d:\d\d", rest) else "")
             more = more or (" %H:%M" if re.fullmatch(r" \d\d:\d\d", rest) else "")
-            written = next((one for one in _arguments(scene) if scene.value(one) == form), None)
+            written = next(
+                (expression for expression in _arguments(scene) if scene.value(expression) == form), None
+            )
             part = scene.text(written) if written is not None and isinstance(written, ast.Constant) else ""
             instead = f"`{form + more!r}`" if more else ""
             return {**facts, "about": "time_rest", "part": part if more else "", "instead": instead}
@@ -339,8 +347,8 @@ def _rest(form: str, text: str) -> str | None:
     try:
         datetime.datetime.strptime(text, form)  # noqa: DTZ007 - only tried, the time is not used
     except ValueError as error:
-        told = re.match(r"unconverted data remains: ?(?P<rest>.*)", str(error), re.DOTALL)
-        return text[len(text) - len(told["rest"]) :] if told else None
+        match = re.match(r"unconverted data remains: ?(?P<rest>.*)", str(error), re.DOTALL)
+        return text[len(text) - len(match["rest"]) :] if match else None
     return ""
 
 
@@ -348,9 +356,9 @@ def timed_out(scene: Scene) -> Facts | None:
     """Say how long the code was willing to wait."""
     for node in scene.expressions():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            given = [*node.args[1:], *(k.value for k in node.keywords if k.arg == "timeout")]
-            if node.func.attr == "wait_for" and node.args and given:
-                value = scene.value(given[0])
+            timeouts = [*node.args[1:], *(k.value for k in node.keywords if k.arg == "timeout")]
+            if node.func.attr == "wait_for" and node.args and timeouts:
+                value = scene.value(timeouts[0])
                 if type(value) in {int, float} and value is not UNREAD:
                     facts = {"about": "waited", "what": scene.text(node.args[0]), "time": f"`{value}`"}
                     return complete(facts)

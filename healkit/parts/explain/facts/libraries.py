@@ -65,8 +65,8 @@ def _tables() -> dict[str, _Table]:
 
     read = tomllib.loads(Path(__file__).with_name("removed.toml").read_text(encoding="utf-8"))
     return {
-        package: _Table(found["old"], dict.fromkeys(found["gone"].split(), "") | found["instead"])
-        for package, found in read.items()
+        package: _Table(entry["old"], dict.fromkeys(entry["gone"].split(), "") | entry["instead"])
+        for package, entry in read.items()
     }
 
 
@@ -83,7 +83,7 @@ def _class_names(value: object) -> tuple[str, list[str]]:
     """Return the package of a value's class, or of a class itself, and the names of its classes."""
     kind = cast("type[Any]", value) if issubclass(type(value), type) else type(value)
     module = type.__dict__["__module__"].__get__(kind)
-    return str(module).partition(".")[0], [one.__name__ for one in type.mro(kind)[:-1]]
+    return str(module).partition(".")[0], [base.__name__ for base in type.mro(kind)[:-1]]
 
 
 def removed_in(error: BaseException, scene: Scene | None = None) -> Removed | None:
@@ -127,33 +127,38 @@ def _of_module(module: str, name: str) -> Removed | None:
 
 def gone(scene: Scene) -> Facts | None:
     """Say that a library removed what the code asks for, and what its documentation named instead."""
-    found = removed_in(scene.error, scene)
-    if found is None:
+    removal = removed_in(scene.error, scene)
+    if removal is None:
         return None
     if is_column_or_frame(getattr(scene.error, "obj", None)) and getattr(scene.error, "name", None) in GONE:
         return None  # `tables` knows what to write
-    package, old = found.old.split("==")
+    package, old = removal.old.split("==")
     package = {"scikit-learn": "sklearn"}.get(package, package)
     owner = getattr(scene.error, "obj", None)
-    home, _, last = found.name.rpartition(".")
-    seen = _class_names(owner)[1] if owner is not None and type(owner) is not ModuleType else []
-    whole = f"{seen[0]}.{last}" if home in seen else found.name
+    home, _, last = removal.name.rpartition(".")
+    class_names = _class_names(owner)[1] if owner is not None and type(owner) is not ModuleType else []
+    whole = f"{class_names[0]}.{last}" if home in class_names else removal.name
     facts = {"wanted": f"`{whole}`", "old": old, "package": package}
-    if found.name.endswith(")"):
-        name, _, argument = found.name.rstrip(")").partition("(")
+    if removal.name.endswith(")"):
+        name, _, argument = removal.name.rstrip(")").partition("(")
         facts |= {"function": f"`{name}`", "wanted": f"`{argument}`"}
         return complete({**facts, "about": "argument_removed"})
-    if not found.instead:
+    if not removal.instead:
         return complete({**facts, "about": "interface_removed"})
-    beside, _, right = found.instead.rpartition(".")
+    beside, _, right = removal.instead.rpartition(".")
     facts["successor"] = (
-        f"`{f'{seen[0]}.{right}' if home in seen and beside.endswith(f'.{home}') else found.instead}`"
+        f"`{f'{class_names[0]}.{right}' if home in class_names and beside.endswith(f'.{home}') else removal.instead}`"
     )
     node = next(
-        (one for one in scene.expressions() if isinstance(one, ast.Attribute) and one.attr == last), None
+        (
+            attribute
+            for attribute in scene.expressions()
+            if isinstance(attribute, ast.Attribute) and attribute.attr == last
+        ),
+        None,
     )
     text = scene.text(node.value).strip("`") if node is not None else ""
-    if not found.same or not text or beside != (f"{package}.{home}" if home else package):
+    if not removal.same or not text or beside != (f"{package}.{home}" if home else package):
         return complete({**facts, "about": "interface_replaced"})
     return complete(
         {**facts, "about": "interface_renamed", "part": f"`{text}.{last}`", "right": f"`{text}.{right}`"}
@@ -175,28 +180,36 @@ def said_gone(scene: Scene) -> Facts | None:
     error, node = scene.error, scene.node
     match = KEYWORD.search(str(error)) if type(error) is TypeError else None
     if isinstance(error, AttributeError) and isinstance(node, ast.Attribute):
-        name, thing, owner = error.name, cast("Any", error.obj), scene.text(node.value)
+        name, value, owner = error.name, cast("Any", error.obj), scene.text(node.value)
     elif match is not None and isinstance(node, ast.Call):
-        name, thing, owner = match[3], called_by_name(match[2], scene), scene.text(node.func)
+        name, value, owner = match[3], called_by_name(match[2], scene), scene.text(node.func)
     else:
         return None
     gone = removed_in(error, scene)
     if type(name) is not str or not name.isidentifier() or (gone is not None and gone.instead):
         return None
-    kind = thing if issubclass(type(thing), type) else type(thing)
+    kind = value if issubclass(type(value), type) else type(value)
     home, document = _class_names(kind)[0], vars(kind).get("__doc__")
-    if type(thing) in (ModuleType, FunctionType):
-        home, document = thing.__name__ if type(thing) is ModuleType else thing.__module__, thing.__doc__
+    if type(value) in (ModuleType, FunctionType):
+        home, document = value.__name__ if type(value) is ModuleType else value.__module__, value.__doc__
     package = str(home).partition(".")[0]
-    modules = [own_dict(one) for key, one in list(sys.modules.items()) if key.partition(".")[0] == package]
-    shown = [(f"`{package}` warned", key) for one in modules for key in one.get("__warningregistry__", ())]
-    own = scene.frame.f_globals.get("__warningregistry__", ())
-    shown += [("A warning above says", key) for key in (*own, *scene.warned)]
-    told = [(by, key[0]) for by, key in shown if type(key) is tuple and issubclass(key[1], _ANNOUNCES)]
-    for source, text in (*told, (f"The documentation of {owner} says", document)):
-        if type(text) is str and (said := _said_of(name, text)):
-            facts = {"wanted": f"`{name}`", "owner": owner, "source": source, "said": said}
-            new = _NEW_NAME.search(said)
+    modules = [
+        own_dict(module) for key, module in list(sys.modules.items()) if key.partition(".")[0] == package
+    ]
+    warning_keys = [
+        (f"`{package}` warned", key)
+        for namespace in modules
+        for key in namespace.get("__warningregistry__", ())
+    ]
+    registry = scene.frame.f_globals.get("__warningregistry__", ())
+    warning_keys += [("A warning above says", key) for key in (*registry, *scene.warned)]
+    announcements = [
+        (by, key[0]) for by, key in warning_keys if type(key) is tuple and issubclass(key[1], _ANNOUNCES)
+    ]
+    for source, text in (*announcements, (f"The documentation of {owner} says", document)):
+        if type(text) is str and (sentence := _said_of(name, text)):
+            facts = {"wanted": f"`{name}`", "owner": owner, "source": source, "said": sentence}
+            new = _NEW_NAME.search(sentence)
             if new and match is not None and new[1] in parameters(match[2], scene):
                 return complete({**facts, "about": "said_renamed", "right": f"`{new[1]}`"})
             return complete({**facts, "about": "said_gone"})
@@ -211,8 +224,8 @@ def _said_of(name: str, text: str) -> str:
     for part, after in itertools.pairwise([*parts, ""]):
         if re.search(gone, part):
             more = after if re.match(r"(?:Please )?[Uu]se\b|Instead\b", after) else ""
-            said = _MARKUP.sub("", " ".join(f"{part} {more}".split()))
-            return said if len(said) <= _SAID_MAX_CHARS and not PRIVATE.search(said) else ""
+            sentence = _MARKUP.sub("", " ".join(f"{part} {more}".split()))
+            return sentence if len(sentence) <= _SAID_MAX_CHARS and not PRIVATE.search(sentence) else ""
     return ""
 
 
@@ -261,27 +274,31 @@ def names_in(value: object) -> list[str]:
     kind = cast("type[Any]", value) if is_class else type(value)
     if type(fields := vars(kind).get("__pydantic_fields__")) is dict:
         return list(fields)
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     package = _class_names(value)[0]
     if is_class or kind.__name__ in _NOT_READ:
         return []
     for attribute in _NAMES.get(package, ()):
-        held = getattr(value, attribute, ())
-        held = held() if callable(held) else held
-        found |= dict.fromkeys(str(name) for name in list(held)[:_NAMES_MAX] if isinstance(name, str))
-    return list(found)
+        members = getattr(value, attribute, ())
+        members = members() if callable(members) else members
+        names |= dict.fromkeys(str(name) for name in list(members)[:_NAMES_MAX] if isinstance(name, str))
+    return list(names)
 
 
 def _asked(scene: Scene, message: str) -> Iterator[tuple[str, str, ast.AST]]:
     """Yield names in the failing statement that the message speaks of, each with the text around it and its node."""
-    told = [one for one in _QUOTED.findall(message) if one.isidentifier()]
+    quoted_names = [quote for quote in _QUOTED.findall(message) if quote.isidentifier()]
     for node in scene.expressions():
         if isinstance(node, ast.Constant) and type(node.value) is str and node.value:
             text, written = scene.text(node), node.value
-            inside = [one for one in told if one != written and len(re.findall(rf"\b{one}\b", written)) == 1]
+            inside = [
+                quoted_name
+                for quoted_name in quoted_names
+                if quoted_name != written and len(re.findall(rf"\b{quoted_name}\b", written)) == 1
+            ]
             if not inside and len(written) <= _NAME_MAX_CHARS and _is_word_of(written, message):
                 yield written, text, node
-            yield from ((one, text, node) for one in inside)
+            yield from ((inner_name, text, node) for inner_name in inside)
         elif isinstance(node, ast.Attribute) and node.attr in (getattr(scene.error, "name", None), message):
             yield node.attr, f"`.{node.attr}`", node
         elif isinstance(node, ast.Call):
@@ -309,15 +326,17 @@ def own_advice(scene: Scene) -> Facts | None:
     match = _OWN_ADVICE.search(message)
     if match is None or (not scene.frames and type(scene.error).__module__ == "builtins"):
         return None  # since 3.13 Python itself asks so about an argument
-    found = [(asked, text) for asked, text, _ in _asked(scene, message)]
+    candidates = [(name, text) for name, text, _ in _asked(scene, message)]
     texts = [
         node for node in scene.expressions() if isinstance(node, ast.Constant) and type(node.value) is str
     ]
-    found += [(word, scene.text(one)) for one in texts for word in re.findall(r"\w+", str(one.value))]
-    for asked, text in found:
-        is_told = asked != match[1] and _is_word_of(asked, message) and similar(asked, match[1], 0.6)
-        if is_told and (changed := _exchanged(text, asked, match[1])):
-            facts = {"about": "name_advised", "wanted": shown(asked), "found": shown(match[1])}
+    candidates += [
+        (word, scene.text(constant)) for constant in texts for word in re.findall(r"\w+", str(constant.value))
+    ]
+    for wanted, text in candidates:
+        is_told = wanted != match[1] and _is_word_of(wanted, message) and similar(wanted, match[1], 0.6)
+        if is_told and (changed := _exchanged(text, wanted, match[1])):
+            facts = {"about": "name_advised", "wanted": shown(wanted), "found": shown(match[1])}
             return complete({**facts, "part": text, "right": changed})
     return None
 
@@ -327,25 +346,28 @@ def other_name(scene: Scene) -> Facts | None:
     message = message_of(scene.error)
     if not (_NO_SUCH.search(message) or message.isidentifier()) or "keyword argument" in message:
         return None
-    told = [_QUOTED.findall(part) for part in _LIST.findall(message)]
+    quoted_lists = [_QUOTED.findall(part) for part in _LIST.findall(message)]
     listed_names = [
         [name.rpartition(".")[2] for name in names]
-        for names in told
+        for names in quoted_lists
         if len(names) > 1 or "andidate" in message
     ]
-    for asked, text, node in _asked(scene, message):
-        if not shown(asked) or any(asked in names for names in listed_names):
+    for wanted, text, node in _asked(scene, message):
+        if not shown(wanted) or any(wanted in names for names in listed_names):
             continue
-        held = (
+        holders = (
             list(_holders(scene, node)) if isinstance(node, ast.Attribute) or _PARTS.search(message) else []
         )
         values = listed_names[:1] if isinstance(node, ast.Constant) else []
-        for owner, names in (*held, *(("the list of what is possible here", one) for one in values)):
-            if asked in names:
+        for owner, names in (
+            *holders,
+            *(("the list of what is possible here", choices) for choices in values),
+        ):
+            if wanted in names:
                 break
-            facts = {"wanted": shown(asked), "known": listed(names, len(names)), "owner": owner}
-            near = nearest(asked, names)
-            if near is not None and (changed := _exchanged(text, asked, near[0])):
+            facts = {"wanted": shown(wanted), "known": listed(names, len(names)), "owner": owner}
+            near = nearest(wanted, names)
+            if near is not None and (changed := _exchanged(text, wanted, near[0])):
                 facts |= {"found": shown(near[0]), "part": text, "right": changed}
                 return complete({**facts, "about": "name_similar"})
             if names not in values:  # what a message lists, it says itself
@@ -385,7 +407,7 @@ def _holders(scene: Scene, asked: ast.AST) -> Iterator[tuple[str, list[str]]]:
 def by_position(scene: Scene) -> Facts | None:
     """Say by which names a function takes what it was given by position."""
     node = scene.node
-    if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
+    if not isinstance(node, ast.Call) or any(isinstance(argument, ast.Starred) for argument in node.args):
         return None
     function = scene.value(node.func)
     if function is UNREAD or any(word.arg is None for word in node.keywords):
@@ -394,22 +416,39 @@ def by_position(scene: Scene) -> Facts | None:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return None
-    placed = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    given = {word.arg for word in node.keywords}
-    free = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY and one.name not in given]
+    placed = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    keywords = {word.arg for word in node.keywords}
+    free = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in keywords
+    ]
     twice = re.search(r"multiple values for (?:keyword )?argument '(\w+)'", str(scene.error))
-    kept = len(placed)
+    positional_count = len(placed)
     if placed == ["data"]:  # as plots take a table; before it, x and y were given
         first = scene.value(node.args[0]) if node.args else UNREAD
         if first is UNREAD and not twice:
             return None
-        kept = 0 if twice or not is_frame(first) else 1
+        positional_count = 0 if twice or not is_frame(first) else 1
     elif twice:
         return None
-    moved = node.args[kept:]
-    if not moved or len(moved) > len(free) or any(one.kind is one.VAR_POSITIONAL for one in parameters):
+    moved = node.args[positional_count:]
+    if (
+        not moved
+        or len(moved) > len(free)
+        or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
+    ):
         return None
     names = spoken([f"`{name}`" for name in free[: len(moved)]])
     return complete(
-        {"about": "named_only", "function": scene.text(node.func), "names": names, "kept": str(kept)}
+        {
+            "about": "named_only",
+            "function": scene.text(node.func),
+            "names": names,
+            "kept": str(positional_count),
+        }
     )

@@ -196,12 +196,12 @@ def observe(error: BaseException, innermost: TracebackType | None, warned: Itera
         for names, pattern, observers in _OBSERVERS:
             if (not names or kind in names.split()) and re.search(pattern, message):
                 for observer in observers:
-                    found = observer(scene) or {}
-                    if "about" in found:
-                        return found if _is_short(found) else {}
-                    more |= found
-        said = dict.fromkeys(name for name in _kinds(scene) if name.isidentifier() and name[0] != "_")
-        return {"kinds": " ".join(name for name in said if name not in _EVERYWHERE)[:FACT_MAX_CHARS], **more}
+                    facts = observer(scene) or {}
+                    if "about" in facts:
+                        return facts if _is_short(facts) else {}
+                    more |= facts
+        kinds = dict.fromkeys(name for name in _kinds(scene) if name.isidentifier() and name[0] != "_")
+        return {"kinds": " ".join(name for name in kinds if name not in _EVERYWHERE)[:FACT_MAX_CHARS], **more}
     except Exception:  # an observer that fails finds no fact
         import logging  # not before: a trial server holds no module that a fork resets
 
@@ -264,8 +264,8 @@ def suggestions(
         scene = None if innermost is None else Scene(error, innermost, warned)
         if libraries.removed_in(error, scene) is not None or (scene and libraries.said_gone(scene)):
             return [], []  # what replaces it need not be called like it
-        wanted, known = _asked(error, innermost)
-        names = _told(known)
+        wanted, candidates = _asked(error, innermost)
+        names = _told(candidates)
         strict = isinstance(
             error, ImportError | AttributeError
         )  # among hundreds, one is always a little similar
@@ -293,7 +293,9 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
     if isinstance(error, ModuleNotFoundError):
         wanted = str(error.name or "")
         return wanted, [
-            one for one in sys.stdlib_module_names if one[0] != "_" and similar(wanted, one, _MODULE_LIKENESS)
+            module
+            for module in sys.stdlib_module_names
+            if module[0] != "_" and similar(wanted, module, _MODULE_LIKENESS)
         ]
     if isinstance(error, ImportError) and (match := _NOT_IN_MODULE.search(str(error))):
         return match[1], _attributes(sys.modules.get(match[2]))
@@ -312,14 +314,20 @@ def _files_for(path: str) -> list[str]:
     up = os.path.normpath(os.path.join(os.pardir, path))
     elsewhere, beside = [up] if not os.path.isabs(path) and os.path.isfile(up) else [], list[str]()
     for place in (folder, higher):
-        with contextlib.suppress(OSError), os.scandir(place or os.curdir) as found:
-            entries = list(itertools.islice(found, _CANDIDATES_MAX))
+        with contextlib.suppress(OSError), os.scandir(place or os.curdir) as scan:
+            entries = list(itertools.islice(scan, _CANDIDATES_MAX))
             beside = beside or [entry.name for entry in entries if place == folder]
             folders = [
-                os.path.join(place, one.name) for one in entries if one.name[0] != "." and one.is_dir()
+                os.path.join(place, child.name)
+                for child in entries
+                if child.name[0] != "." and child.is_dir()
             ]
-            tried = (os.path.normpath(os.path.join(one, name)) for one in (place, *folders))
-            elsewhere += [one for one in tried if one != os.path.normpath(path) and os.path.isfile(one)]
+            tried = (os.path.normpath(os.path.join(directory, name)) for directory in (place, *folders))
+            elsewhere += [
+                candidate
+                for candidate in tried
+                if candidate != os.path.normpath(path) and os.path.isfile(candidate)
+            ]
     return list(dict.fromkeys(elsewhere if name else ()))[:NEAR_MAX] or near_files(name, beside)
 
 
@@ -341,27 +349,31 @@ def _names_for(error: NameError, told: TracebackType | None) -> list[str]:
     if told is None or not wanted:
         return []
     use = _use_of(Scene(error, told))
-    frame, found = told.tb_frame, dict[str, tuple[float, float]]()
+    frame, scores = told.tb_frame, dict[str, tuple[float, float]]()
     scopes = ((frame.f_locals, False), (frame.f_globals, False), (vars(builtins), True))
     for scope, is_builtin in scopes:
         names = [name for name in _told(scope) if name != wanted and not name.startswith("__")]
         for name in near_misses(_folded(wanted), list({_folded(name): name for name in names}), NEAR_MAX * 3):
-            for one in (one for one in names if _folded(one) == name):
-                fits = _fit(scope.get(one), use, is_builtin)
+            for spelling in (spelling for spelling in names if _folded(spelling) == name):
+                fits = _fit(scope.get(spelling), use, is_builtin)
                 likeness = difflib.SequenceMatcher(None, _folded(wanted), name).ratio()
-                if one in found or fits < 0 or (likeness <= _STRICT_LIKENESS and _is_code(scope.get(one))):
+                if (
+                    spelling in scores
+                    or fits < 0
+                    or (likeness <= _STRICT_LIKENESS and _is_code(scope.get(spelling)))
+                ):
                     continue
-                found[one] = (fits, likeness)
-    surest = max((fits for fits, _ in found.values()), default=0.0)
-    ranked = sorted((name for name in found if found[name][0] == surest), key=lambda name: -found[name][1])
-    best = found[ranked[0]][1] if ranked else 0.0
-    return [name for name in ranked if found[name][1] >= best - _CLOSE][:NEAR_MAX]
+                scores[spelling] = (fits, likeness)
+    surest = max((fits for fits, _ in scores.values()), default=0.0)
+    ranked = sorted((name for name in scores if scores[name][0] == surest), key=lambda name: -scores[name][1])
+    best = scores[ranked[0]][1] if ranked else 0.0
+    return [name for name in ranked if scores[name][1] >= best - _CLOSE][:NEAR_MAX]
 
 
 def _closest(wanted: str, near: list[str]) -> list[str]:
     """Return the names that are hardly less similar than the first."""
     likeness = [difflib.SequenceMatcher(None, wanted.casefold(), name.casefold()).ratio() for name in near]
-    return [name for name, one in zip(near, likeness, strict=True) if one >= likeness[0] - _CLOSE]
+    return [name for name, score in zip(near, likeness, strict=True) if score >= likeness[0] - _CLOSE]
 
 
 def _folded(name: str) -> str:
@@ -391,7 +403,7 @@ def _use_of(scene: Scene) -> tuple[str, Any]:
 
 def _fit(value: object, use: tuple[str, Any], is_builtin: bool) -> float:
     """Return how well a value fits a use: below 0 not at all, above 0 where the value shows that it was meant."""
-    what, asked = use
+    what, wanted = use
     if what == "call":
         return 0.0 if "__call__" in _slots(type(value)) else -1.0
     if what == "type":
@@ -407,10 +419,14 @@ def _fit(value: object, use: tuple[str, Any], is_builtin: bool) -> float:
         if "__getitem__" not in _slots(type(value)):
             return -1.0
         owner = value.columns if is_frame(value) else value if type(value) is dict else ()
-        return 1.0 if type(asked) is str and asked in owner else 0.0
+        return 1.0 if type(wanted) is str and wanted in owner else 0.0
     if what == "attribute":
         return (
-            1.0 if asked in set(_attributes(value)) else 0.0 if "__getattr__" in _slots(type(value)) else -1.0
+            1.0
+            if wanted in set(_attributes(value))
+            else 0.0
+            if "__getattr__" in _slots(type(value))
+            else -1.0
         )
     return 0.0
 
@@ -421,7 +437,7 @@ def _is_code(value: object) -> bool:
 
 
 def _slots(kind: type) -> set[str]:
-    return {name for one in type.mro(kind) for name in type.__getattribute__(one, "__dict__")}
+    return {name for base in type.mro(kind) for name in type.__getattribute__(base, "__dict__")}
 
 
 def _attributes(value: object) -> Iterator[str]:
@@ -433,11 +449,11 @@ def _attributes(value: object) -> Iterator[str]:
         yield from (n for kind in type.mro(cast("type", value)) for n in vars(kind) if not n.startswith("_"))
         return
     try:
-        own = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        own = {}
-    if type(own) is dict:
-        yield from (name for name in own if type(name) is str and not name.startswith("__"))
+        attributes = {}
+    if type(attributes) is dict:
+        yield from (name for name in attributes if type(name) is str and not name.startswith("__"))
     for kind in type.mro(type(value)):
         yield from (name for name in vars(kind) if not name.startswith("_"))
 
@@ -460,9 +476,9 @@ def _keys(error: BaseException, told: TracebackType | None) -> tuple[str, Iterab
 
 def _told(names: Iterable[Any]) -> list[str]:
     """Return those names that are short text and do not look like a secret or personal data."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for name in itertools.islice(names, _CANDIDATES_MAX):
         text = name if type(name) is str else repr(name) if type(name) in {int, float, bool} else ""
         if 0 < len(text) <= _NAME_MAX_CHARS and not PRIVATE.search(text):
-            found[text] = None
-    return list(found)
+            texts[text] = None
+    return list(texts)

@@ -65,9 +65,12 @@ def argument_sizes(scene: Scene) -> Facts | None:
     node = scene.node
     if not isinstance(node, ast.Call) or not scene.frames:
         return None
-    given = [*node.args, *(one.value for one in node.keywords if one.arg not in {"weights", "sizes"})]
-    found = [(scene.text(one), _size(scene.value(one))) for one in given]
-    sized = [(text, size) for text, size in found if text and size is not None]
+    arguments = [
+        *node.args,
+        *(keyword.value for keyword in node.keywords if keyword.arg not in {"weights", "sizes"}),
+    ]
+    sizes = [(scene.text(argument), _size(scene.value(argument))) for argument in arguments]
+    sized = [(text, size) for text, size in sizes if text and size is not None]
     for text, size in sized[1:]:
         if size != sized[0][1]:
             facts = {"about": "argument_sizes", "function": scene.text(node.func), "first": sized[0][0]}
@@ -110,8 +113,10 @@ def word_near(scene: Scene) -> Facts | None:
             break
     else:
         return None
-    known = {one for one in _known(message, what) if one != wrong and 0 < len(one) <= _WORD_MAX_CHARS}
-    ranked = sorted(known, key=lambda one: (-_likeness(wrong, one), one))
+    candidates = {
+        word for word in _known(message, what) if word != wrong and 0 < len(word) <= _WORD_MAX_CHARS
+    }
+    ranked = sorted(candidates, key=lambda one: (-_likeness(wrong, one), one))
     if not ranked or not (similar(wrong, ranked[0]) or wrong.casefold() == ranked[0].casefold()):
         return None
     node = next((n for n in scene.expressions() if isinstance(n, ast.Constant) and n.value == wrong), None)
@@ -133,7 +138,7 @@ def _known(message: str, what: str) -> Iterable[str]:
         return _AXIS
     if what == "way to merge":
         return re.findall(r"\w+", message.partition(":")[2])
-    return [one for one in re.findall(r"'([^']*)'", message) if is_text(one)]
+    return [word for word in re.findall(r"'([^']*)'", message) if is_text(word)]
 
 
 def _likeness(wrong: str, known: str) -> float:

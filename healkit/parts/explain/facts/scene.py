@@ -54,12 +54,12 @@ class Scene:
     @cached_property
     def frames(self) -> list[FrameType]:
         """Frames of libraries below the user's own, outermost first."""
-        found: list[FrameType] = []
-        told = self._told.tb_next
-        while told is not None and len(found) < 200:
-            found.append(told.tb_frame)
-            told = told.tb_next
-        return found
+        inner_frames: list[FrameType] = []
+        traceback = self._told.tb_next
+        while traceback is not None and len(inner_frames) < 200:
+            inner_frames.append(traceback.tb_frame)
+            traceback = traceback.tb_next
+        return inner_frames
 
     def library_locals(self, package: str) -> Iterator[dict[str, Any]]:
         """Yield the local variables of that library's frames, innermost first."""
@@ -70,10 +70,10 @@ class Scene:
 
     def local(self, package: str, *names: str, accept: Callable[[Any], bool]) -> Any:
         """Return the innermost local variable of these names that is accepted in that library's frames; else UNREAD."""
-        for found in self.library_locals(package):
+        for frame_locals in self.library_locals(package):
             for name in names:
-                if name in found and accept(found[name]):
-                    return found[name]
+                if name in frame_locals and accept(frame_locals[name]):
+                    return frame_locals[name]
         return UNREAD
 
     @cached_property
@@ -177,12 +177,12 @@ class Scene:
         """
         for node in self.expressions():
             if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-                found = self.value(node)
-                if found is value or _same_column(found, value):
+                candidate = self.value(node)
+                if candidate is value or _same_column(candidate, value):
                     return self.text(node)
         for scope in (self.frame.f_locals, self.frame.f_globals):
-            for name, found in list(scope.items()):
-                if found is value and name.isidentifier() and not name.startswith("_"):
+            for name, candidate in list(scope.items()):
+                if candidate is value and name.isidentifier() and not name.startswith("_"):
                     return f"`{name}`"
         return ""
 
@@ -245,10 +245,10 @@ def is_array(value: object) -> TypeGuard[Any]:
 def own_dict(value: object) -> dict[str, Any]:
     """Return a value of an object's `__dict__`, without running code of the object."""
     try:
-        found = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return {}
-    return found if type(found) is dict else {}
+    return attributes if type(attributes) is dict else {}
 
 
 def _item(owner: Any, key: object) -> Any:
@@ -269,7 +269,7 @@ def _item(owner: Any, key: object) -> Any:
     if (
         is_frame(owner)
         and type(key) is list
-        and all(type(one) is str and one in owner.columns for one in key)
+        and all(type(label) is str and label in owner.columns for label in key)
     ):
         return owner[key]
     return UNREAD
@@ -322,8 +322,8 @@ def shown(value: object) -> str:
     value = plain(value)
     if type(value).__name__ == "Timestamp" and type(value).__module__.startswith("pandas"):
         return f"`{value}`"
-    if type(value) is tuple and value and all(shown(one) for one in value[:6]) and len(value) <= 6:
-        inner = ", ".join(shown(one).strip("`") for one in value)
+    if type(value) is tuple and value and all(shown(member) for member in value[:6]) and len(value) <= 6:
+        inner = ", ".join(shown(part).strip("`") for part in value)
         return f"`({inner},)`" if len(value) == 1 else f"`({inner})`"
     if type(value) not in _PLAIN:
         return ""
@@ -335,11 +335,11 @@ def shown(value: object) -> str:
 
 def listed(values: Iterable[Any], count: int) -> str:
     """List the first of `count` labels: `'a'`, `'b'` and 3 more; empty where none can be shown."""
-    found = [text for text in map(shown, itertools.islice(values, LISTED_MAX)) if text]
-    more = count - len(found)
-    if not found:
+    texts = [text for text in map(shown, itertools.islice(values, LISTED_MAX)) if text]
+    more = count - len(texts)
+    if not texts:
         return ""
-    return ", ".join(found) + (f" and {more:,} more" if more else "")
+    return ", ".join(texts) + (f" and {more:,} more" if more else "")
 
 
 def spoken(names: list[str]) -> str:
@@ -389,19 +389,19 @@ _OTHER_MARKS = "with other marks between its letters"
 
 def near_label(near: tuple[Any, str]) -> Facts:
     """Return what `nearest` found, as facts of a sentence: `found` and `how` it differs, or `meant` alone."""
-    found, alone = shown(near[0]), near[1] == _OTHER_MARKS
-    return {"found": found, "how": "" if alone else near[1], "meant": found if alone else ""}
+    label, alone = shown(near[0]), near[1] == _OTHER_MARKS
+    return {"found": label, "how": "" if alone else near[1], "meant": label if alone else ""}
 
 
 def nearest(wanted: object, known: Iterable[Any]) -> tuple[Any, str] | None:
     """Return the label that was most likely meant, and how it differs; None where none is similar."""
     wanted, candidates = plain(wanted), list(itertools.islice(known, _CANDIDATES_MAX))
-    for found in candidates:
-        if shown(found) and (told := difference(wanted, found)):
-            return plain(found), told
+    for candidate in candidates:
+        if shown(candidate) and (reason := difference(wanted, candidate)):
+            return plain(candidate), reason
     if not is_text(wanted):
         return None
-    texts = [one for one in candidates if type(one) is str and shown(one)]
+    texts = [text for text in candidates if type(text) is str and shown(text)]
     near = near_misses(wanted, texts, 1)
     if near and similar(wanted, near[0]):
         return near[0], "another spelling"
@@ -425,11 +425,13 @@ def near_files(wanted: str, names: Iterable[str]) -> list[str]:
     """
     parts = {name: os.path.splitext(name.casefold()) for name in (*names, wanted)}
     stem, ending = parts.pop(wanted)
-    kin = {name: other for name, (other, kind) in parts.items() if kind == ending}
-    same = {name for name, other in kin.items() if re.findall(r"\d+", stem) == re.findall(r"\d+", other)}
+    kin = {name: base_name for name, (base_name, kind) in parts.items() if kind == ending}
+    same = {
+        name for name, base_name in kin.items() if re.findall(r"\d+", stem) == re.findall(r"\d+", base_name)
+    }
     near = {name for name in same if stem[:1] == kin[name][:1] and similar(stem, kin[name], 0.75)}
-    near |= {name for name, (other, kind) in parts.items() if other == stem and kind}
+    near |= {name for name, (base_name, kind) in parts.items() if base_name == stem and kind}
     if near or len(kin) != 1:
         return [name for name in near_misses(wanted, parts, len(parts) or 1) if name in near][:3]
-    ours, theirs = (set(re.findall(r"[^\W_]+", one)) for one in (stem, *kin.values()))
+    ours, theirs = (set(re.findall(r"[^\W_]+", text)) for text in (stem, *kin.values()))
     return [*kin] if ours and theirs and (ours <= theirs or theirs <= ours) else []

@@ -57,8 +57,8 @@ _PATTERNS = (
 
 def pattern(scene: Scene) -> Facts | None:
     """Show the regular expression, the place where it cannot be read, and what is wrong there."""
-    own = own_dict(scene.error)
-    text, place, message = own.get("pattern"), own.get("pos"), own.get("msg")
+    attributes = own_dict(scene.error)
+    text, place, message = attributes.get("pattern"), attributes.get("pos"), attributes.get("msg")
     if (
         type(text) is not str
         or type(message) is not str
@@ -92,9 +92,9 @@ _DAY, _MOMENT = datetime.date, datetime.datetime
 
 def date_parts(scene: Scene) -> Facts | None:
     """Say which part of a date or a time does not exist."""
-    found = _date_parts(scene)
-    year, month, day = found.get("year"), found.get("month"), found.get("day")
-    for part, value in found.items():
+    parts = _date_parts(scene)
+    year, month, day = parts.get("year"), parts.get("month"), parts.get("day")
+    for part, value in parts.items():
         low, high = _LIMITS.get(part, (value, value))
         if not low <= value <= high:
             facts = {"asked": f"`{value}`", "part": part, "low": str(low), "high": str(high)}
@@ -111,28 +111,28 @@ def date_parts(scene: Scene) -> Facts | None:
 
 def _date_parts(scene: Scene) -> dict[str, int]:
     """Return the parts of the date that the failing call is to make, as far as they are known."""
-    for found in scene.library_locals("_strptime"):
-        if {"year", "month", "day"} <= found.keys():
-            return _numbers((part, found[part]) for part in ("year", "month", "day"))
+    for frame_locals in scene.library_locals("_strptime"):
+        if {"year", "month", "day"} <= frame_locals.keys():
+            return _numbers((part, frame_locals[part]) for part in ("year", "month", "day"))
     node = scene.node
     if not isinstance(node, ast.Call):
         return {}
     name = called(node)
-    given = [scene.value(one) for one in node.args]
-    named = {one.arg: scene.value(one.value) for one in node.keywords if one.arg}
-    if name == "fromisoformat" and given and type(given[0]) is str:
-        return _numbers(zip(_PARTS, re.findall(r"\d+", given[0]), strict=False))
-    known = dict[str, Any]()
+    values = [scene.value(expression) for expression in node.args]
+    named = {keyword.arg: scene.value(keyword.value) for keyword in node.keywords if keyword.arg}
+    if name == "fromisoformat" and values and type(values[0]) is str:
+        return _numbers(zip(_PARTS, re.findall(r"\d+", values[0]), strict=False))
+    original_parts = dict[str, Any]()
     if name == "replace" and isinstance(node.func, ast.Attribute):
         owner = scene.value(node.func.value)
         if type(owner) in {_DAY, _MOMENT}:
-            known = {"year": owner.year, "month": owner.month, "day": owner.day}
+            original_parts = {"year": owner.year, "month": owner.month, "day": owner.day}
         elif isinstance(node.func.value, ast.Call) and called(node.func.value) in {"date", "datetime"}:
-            known = _numbers(zip(_PARTS, map(scene.value, node.func.value.args), strict=False))
+            original_parts = _numbers(zip(_PARTS, map(scene.value, node.func.value.args), strict=False))
     elif name not in {"date", "datetime", "time"}:
         return {}
     parts = _PARTS[3:] if name == "time" else _PARTS
-    return _numbers([*known.items(), *zip(parts, given, strict=False), *named.items()])
+    return _numbers([*original_parts.items(), *zip(parts, values, strict=False), *named.items()])
 
 
 def _numbers(pairs: Any) -> dict[str, int]:
@@ -163,11 +163,11 @@ def moments(scene: Scene) -> Facts | None:
     times = [n for n, kind in enumerate(kinds) if kind in {"naive", "aware", "date", "time"}]
     if len(times) != 1:
         return None
-    other = 1 - times[0]
-    facts = {"moment": texts[times[0]], "other": texts[other]}
-    if type(plain(values[other])) in {int, float}:
+    counterpart = 1 - times[0]
+    facts = {"moment": texts[times[0]], "other": texts[counterpart]}
+    if type(plain(values[counterpart])) in {int, float}:
         return {**facts, "about": "moment_and_number"}
-    return {**facts, "about": "moment_and_text"} if type(values[other]) is str else None
+    return {**facts, "about": "moment_and_text"} if type(values[counterpart]) is str else None
 
 
 def _sides(scene: Scene) -> tuple[ast.expr, ast.expr] | None:
@@ -187,9 +187,9 @@ def _kind_of_time(node: ast.expr, value: object) -> str:
         return "date"
     if value is not UNREAD or not isinstance(node, ast.Call):
         return ""
-    name, given = called(node), len(node.args) + len(node.keywords)
+    name, argument_count = called(node), len(node.args) + len(node.keywords)
     if name in {"now", "utcnow"}:
-        return "aware" if given else "naive"
+        return "aware" if argument_count else "naive"
     return {
         "today": "date" if ast.unparse(node.func).endswith("date.today") else "naive",
         "date": "date",
@@ -225,30 +225,34 @@ def argument(scene: Scene) -> Facts | None:
     if match is None or not isinstance(node, ast.Call):
         return None
     needs = _NEEDED.get(match.groupdict().get("wanted") or "", "a number")
-    asked = re.search(r"argument (\d+)", message)
-    given = [*node.args, *(one.value for one in node.keywords)]
-    given = given[int(asked[1]) - 1 :][:1] if asked is not None else given
+    position_match = re.search(r"argument (\d+)", message)
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    arguments = arguments[int(position_match[1]) - 1 :][:1] if position_match is not None else arguments
     kind = match["kind"]
-    for one in given:
-        value, text = scene.value(one), scene.text(one)
+    for expression in arguments:
+        value, text = scene.value(expression), scene.text(expression)
         if value is UNREAD or not text or (kind and type(value).__name__ != kind.rpartition(".")[2]):
             continue
         if kind is None and type(value) in {str, bytes}:
             continue
-        told = (
+        description = (
             text
-            if isinstance(one, ast.Constant) or value is None or not shown(value)
+            if isinstance(expression, ast.Constant) or value is None or not shown(value)
             else f"{text} ({shown(value)})"
         )
-        facts = {"function": scene.text(node.func), "owner": told, "given": text, "needs": needs}
+        facts = {"function": scene.text(node.func), "owner": description, "given": text, "needs": needs}
         facts["kind"] = f"`{type(value).__name__}`"
         is_date = called(node) in {"date", "datetime"} and type(value) is str
         if is_date and re.fullmatch(r"\d{4}-\d\d-\d\d(?:[T ][\d:]+)?", value):
             part = f"`{ast.unparse(node.func)}.fromisoformat({text.strip('`')})`"
             whole = {"given": scene.text(node), "part": part}
-            return complete({"about": "date_of_text", "function": facts["function"], "owner": told, **whole})
+            return complete(
+                {"about": "date_of_text", "function": facts["function"], "owner": description, **whole}
+            )
         about = (
-            "argument_none" if value is None and not isinstance(one, ast.Constant) else _about(value, needs)
+            "argument_none"
+            if value is None and not isinstance(expression, ast.Constant)
+            else _about(value, needs)
         )
         return complete({"about": about, **facts})
     return None
@@ -278,7 +282,12 @@ def attribute(scene: Scene) -> Facts | None:
     """Say what has the missing attribute: the items of a list, a class of the module, a key, another type."""
     name, value = getattr(scene.error, "name", None), getattr(scene.error, "obj", UNREAD)
     node = next(
-        (one for one in scene.expressions() if isinstance(one, ast.Attribute) and one.attr == name), None
+        (
+            expression
+            for expression in scene.expressions()
+            if isinstance(expression, ast.Attribute) and expression.attr == name
+        ),
+        None,
     )
     if type(name) is not str or value is UNREAD or node is None:
         return None
@@ -298,15 +307,17 @@ def attribute(scene: Scene) -> Facts | None:
     if type(value) in {list, tuple} or is_array(value):
         return _of_items(scene, value, name, node, facts)
     if issubclass(type(value), dict):
-        kind, known = cast("type[Any]", type(value)), cast("dict[Any, Any]", value)
+        kind, mapping = cast("type[Any]", type(value)), cast("dict[Any, Any]", value)
         is_key = type.__getattribute__(kind, "__getitem__") is dict.__getitem__ and dict.__contains__(
-            known, name
+            mapping, name
         )
         return {**facts, "about": "attribute_is_key"} if is_key else _of_other_type(value, name, facts)
     if type(value) in (*_OWN_TYPES, *_TIMES):
         return _of_other_type(value, name, facts)
-    names = [one for one in own_dict(value) if not one.startswith("_")]
-    names += [one for kind in type.mro(type(value))[:-1] for one in vars(kind) if not one.startswith("_")]
+    names = [key for key in own_dict(value) if not key.startswith("_")]
+    names += [
+        member for kind in type.mro(type(value))[:-1] for member in vars(kind) if not member.startswith("_")
+    ]
     is_own = type.__dict__["__module__"].__get__(type(value)) in {
         scene.frame.f_globals.get("__name__"),
         "__main__",
@@ -316,7 +327,9 @@ def attribute(scene: Scene) -> Facts | None:
     if not is_own or not names:
         return None
     if owner and any(
-        _is_local(made, name) for made in scene.all(ast.ClassDef) if made.name == type(value).__name__
+        _is_local(definition, name)
+        for definition in scene.all(ast.ClassDef)
+        if definition.name == type(value).__name__
     ):
         return {**facts, "about": "attribute_not_set", "right": f"`self.{name}`"}
     return {
@@ -328,42 +341,44 @@ def attribute(scene: Scene) -> Facts | None:
 
 def _set_in(scene: Scene, owner: str, name: str) -> bool:
     """Return whether the code has a class of that name whose methods set that attribute of `self`."""
-    return any(found.name == owner and _sets(found, name) for found in scene.all(ast.ClassDef))
+    return any(definition.name == owner and _sets(definition, name) for definition in scene.all(ast.ClassDef))
 
 
 def _base_that_sets(scene: Scene, kind: type, name: str) -> str:
     """Return the base class whose `__init__` sets an attribute, where the class's own never calls it; else nothing."""
     starts = {
-        found.name: one
-        for found in scene.all(ast.ClassDef)
-        for one in found.body
-        if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+        definition.name: statement
+        for definition in scene.all(ast.ClassDef)
+        for statement in definition.body
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__"
     }
     bases = [base.__name__ for base in type.mro(kind)[1:-1]]
-    own = starts.get(kind.__name__)
-    if own is None or any(isinstance(one, ast.Name) and one.id in {"super", *bases} for one in ast.walk(own)):
+    initializer = starts.get(kind.__name__)
+    if initializer is None or any(
+        isinstance(node, ast.Name) and node.id in {"super", *bases} for node in ast.walk(initializer)
+    ):
         return ""
     return next((base for base in bases if base in starts and _sets(starts[base], name)), "")
 
 
 def _sets(node: ast.AST, name: str) -> bool:
-    found = (one for one in ast.walk(node) if isinstance(one, ast.Attribute) and one.attr == name)
-    return any(isinstance(one.ctx, ast.Store) for one in found)
+    attributes = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr == name)
+    return any(isinstance(target.ctx, ast.Store) for target in attributes)
 
 
 def _class_of_module(module: ModuleType, name: str, owner: str, facts: Facts) -> Facts | None:
     last = module.__name__.rpartition(".")[2].casefold()
-    for known, kind in list(vars(module).items()):
+    for member_name, kind in list(vars(module).items()):
         if (
             issubclass(type(kind), type)
-            and known.casefold() == last
+            and member_name.casefold() == last
             and name in _names_of(cast("type[Any]", kind))
         ):
             return {
                 **facts,
                 "about": "attribute_of_class",
-                "found": f"`{owner.strip('`')}.{known}`",
-                "whole": f"`{owner.strip('`')}.{known}.{name}`",
+                "found": f"`{owner.strip('`')}.{member_name}`",
+                "whole": f"`{owner.strip('`')}.{member_name}.{name}`",
             }
     return None
 
@@ -372,9 +387,9 @@ def _of_items(scene: Scene, value: Any, name: str, node: ast.Attribute, facts: F
     """Say that the items have the attribute, or that a comma has made a tuple of the value."""
     if not len(value) or (is_array(value) and value.dtype != object):
         return None if is_array(value) else _of_other_type(value, name, facts)
-    numbers = type(value) is list and all(type(one) in {int, float} for one in value[:_ITEMS_MAX])
+    numbers = type(value) is list and all(type(member) in {int, float} for member in value[:_ITEMS_MAX])
     numpy = sys.modules.get("numpy")
-    module = next((name for name, one in scene.frame.f_globals.items() if one is numpy), "")
+    module = next((name for name, global_value in scene.frame.f_globals.items() if global_value is numpy), "")
     if numbers and numpy is not None and module and hasattr(numpy.ndarray, name):
         instead = f"{module}.array({facts['owner'].strip('`')})"
         return {
@@ -394,8 +409,8 @@ def _of_items(scene: Scene, value: Any, name: str, node: ast.Attribute, facts: F
         "whole": f"`{ast.unparse(node)}`",
     }
     if type(value) is tuple and len(value) == 1 and isinstance(node.value, ast.Name):
-        for made in _assigned(scene, node.value.id):
-            written = made.value
+        for assignment in _assigned(scene, node.value.id):
+            written = assignment.value
             if (
                 isinstance(written, ast.Tuple)
                 and len(written.elts) == 1
@@ -404,7 +419,7 @@ def _of_items(scene: Scene, value: Any, name: str, node: ast.Attribute, facts: F
                 return {
                     **facts,
                     "about": "tuple_by_comma",
-                    "line": str(made.lineno),
+                    "line": str(assignment.lineno),
                     "given": scene.text(written),
                 }
     return {**facts, "about": "attribute_of_items"}
@@ -423,7 +438,7 @@ def _of_other_type(value: object, name: str, facts: Facts) -> Facts | None:
 
 
 def _names_of(kind: type) -> set[str]:
-    return {name for one in type.mro(kind) for name in type.__getattribute__(one, "__dict__")}
+    return {name for base in type.mro(kind) for name in type.__getattribute__(base, "__dict__")}
 
 
 # Scopes
@@ -440,14 +455,14 @@ def class_name(scene: Scene) -> Facts | None:
             if not (_binds(outer, name) or is_stored) or not inner:
                 return None
             facts = {"wanted": f"`{name}`", "owner": f"`{outer.name}`"}
-            if any(isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) for one in inner):
+            if any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in inner):
                 return {**facts, "about": "name_of_class", "instead": f"`self.{name}`"}
             if not _binds(outer, name):
                 return None
-            made = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+            comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
             return (
                 {**facts, "about": "name_in_class_body"}
-                if any(isinstance(one, made) for one in inner)
+                if any(isinstance(node, comprehensions) for node in inner)
                 else None
             )
     return None
@@ -477,7 +492,7 @@ def _binds(owner: ast.ClassDef, name: object) -> bool:
     for node in owner.body:
         targets = getattr(node, "targets", [getattr(node, "target", None)])
         if (
-            any(isinstance(one, ast.Name) and one.id == name for one in targets)
+            any(isinstance(target, ast.Name) and target.id == name for target in targets)
             or getattr(node, "name", None) == name
         ):
             return True
@@ -488,28 +503,34 @@ def unbound(scene: Scene) -> Facts | None:
     """Say where the local name gets its value: later, or under a condition; and whether an outer one exists."""
     name = getattr(scene.error, "name", None) or next(iter(re.findall(r"'(\w+)'", str(scene.error))), "")
     function = next(
-        (one for one in scene.around(scene.node) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)),
+        (
+            ancestor
+            for ancestor in scene.around(scene.node)
+            if isinstance(ancestor, ast.FunctionDef | ast.AsyncFunctionDef)
+        ),
         None,
     )
     if function is None or not name:
         return None
     facts = {"wanted": f"`{name}`", "function": f"`{function.name}`", "word": f"`global {name}`"}
-    outer = next((one for one in scene.around(function) if isinstance(one, ast.FunctionDef)), None)
+    outer = next(
+        (ancestor for ancestor in scene.around(function) if isinstance(ancestor, ast.FunctionDef)), None
+    )
     if outer is not None and any(n not in set(ast.walk(function)) for n in _stores(outer, name)):
         return {**facts, "about": "unbound_outer", "word": f"`nonlocal {name}`"}
     if name in scene.frame.f_globals:
         return {**facts, "about": "unbound_outer"}
     read = getattr(scene.node, "lineno", 0)
-    lines = [one.lineno for one in _stores(function, name)]
+    lines = [store.lineno for store in _stores(function, name)]
     if not lines or hasattr(builtins, name):
         return None
     facts["line"] = str(min(lines))
     if min(lines) > read:
         return {**facts, "about": "unbound_later"}
-    above = [one for one in _stores(function, name) if one.lineno < read]
+    above = [store for store in _stores(function, name) if store.lineno < read]
     around = [
-        next((p for p in scene.around(one) if isinstance(p, ast.If | ast.For | ast.While | ast.Try)), None)
-        for one in above
+        next((p for p in scene.around(store) if isinstance(p, ast.If | ast.For | ast.While | ast.Try)), None)
+        for store in above
     ]
     if len(above) == 1 and around[0] is not None:
         header = f"`{ast.unparse(around[0]).splitlines()[0][:60]}`"
@@ -558,7 +579,11 @@ def nothing(scene: Scene) -> Facts | None:
 def _last_assigned(scene: Scene, node: ast.expr) -> list[ast.Call]:
     if not isinstance(node, ast.Name) or scene.value(node) is not None:
         return []
-    before = [one for one in _assigned(scene, node.id) if one.lineno < getattr(node, "lineno", 0)]
+    before = [
+        assignment
+        for assignment in _assigned(scene, node.id)
+        if assignment.lineno < getattr(node, "lineno", 0)
+    ]
     last = max(before, key=lambda one: one.lineno, default=None)
     return [last.value] if last is not None and isinstance(last.value, ast.Call) else []
 
@@ -571,17 +596,19 @@ def _gives_nothing(scene: Scene, call: ast.Call) -> Facts | None:
         owner = scene.value(call.func.value)
         wanted = scene.value(call.args[0]) if call.args else UNREAD
         if name == "get" and len(call.args) == 1 and type(owner) is dict and type(wanted) in {str, int}:
-            known = {"about": "get_nothing", "given": scene.text(call.func.value), "wanted": shown(wanted)}
-            return known | {"whole": scene.text(call)} if wanted not in owner else None
+            facts = {"about": "get_nothing", "given": scene.text(call.func.value), "wanted": shown(wanted)}
+            return facts | {"whole": scene.text(call)} if wanted not in owner else None
         if name in {"search", "match", "fullmatch"} and (owner is re or type(owner) is re.Pattern):
             return {"about": "search_nothing", "function": f"`{name}`"}
     if isinstance(call.func, ast.Name):
         if name == "print":
             return {"about": "prints_only", "function": "`print`"}
-        for made in scene.all(ast.FunctionDef):
-            returns = [n for n in ast.walk(made) if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom)]
+        for definition in scene.all(ast.FunctionDef):
+            returns = [
+                n for n in ast.walk(definition) if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom)
+            ]
             if (
-                made.name == name
+                definition.name == name
                 and not any(isinstance(n, ast.Return) and n.value for n in returns)
                 and all(isinstance(n, ast.Return) for n in returns)
             ):
@@ -607,9 +634,9 @@ def unpacked(scene: Scene) -> Facts | None:
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
         value, text = scene.value(statement.value), scene.text(statement.value)
         names = len(statement.targets[0].elts)
-        starred = any(isinstance(one, ast.Starred) for one in statement.targets[0].elts)
-        if not starred and (other := _split_by_another(scene, statement.value, names)) is not None:
-            return other
+        starred = any(isinstance(element, ast.Starred) for element in statement.targets[0].elts)
+        if not starred and (split_facts := _split_by_another(scene, statement.value, names)) is not None:
+            return split_facts
         if type(value) in {list, tuple, dict, set, str} and text and not starred and len(value) != names:
             return {"about": "unpack_count", "owner": text, "size": str(len(value)), "names": str(names)}
     return None
@@ -620,15 +647,15 @@ def _split_by_another(scene: Scene, node: ast.expr, names: int) -> Facts | None:
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="split"), args=[ast.Constant(value=str(sign))]):
             value = scene.value(owner)
-            for other in (";", ",", "\t", "|", ":", " "):
-                if type(value) is str and other != sign and value.count(other) == names - 1:
+            for separator in (";", ",", "\t", "|", ":", " "):
+                if type(value) is str and separator != sign and value.count(separator) == names - 1:
                     text = scene.text(owner).strip("`")
                     facts = {
                         "owner": f"`{text}`" if text else "",
                         "value": shown(value),
                         "part": scene.text(node),
                     }
-                    written = repr(other)
+                    written = repr(separator)
                     return complete(
                         {
                             **facts,
@@ -646,9 +673,9 @@ def called(node: ast.Call) -> str:
 
 
 def _assigned(scene: Scene, name: str) -> Iterator[ast.Assign]:
-    for made in scene.all(ast.Assign):
-        if any(isinstance(target, ast.Name) and target.id == name for target in made.targets):
-            yield made
+    for assignment in scene.all(ast.Assign):
+        if any(isinstance(target, ast.Name) and target.id == name for target in assignment.targets):
+            yield assignment
 
 
 def moved(scene: Scene) -> Facts | None:
@@ -658,8 +685,8 @@ def moved(scene: Scene) -> Facts | None:
         return None
     name, module = match.groups()
     facts = {"about": "name_moved", "wanted": f"`{name}`", "owner": f"`{module}`"}
-    known = vars(collections.abc) if module in {"collections", "typing"} else {}
-    if name in known and name[0].isupper():
+    namespace = vars(collections.abc) if module in {"collections", "typing"} else {}
+    if name in namespace and name[0].isupper():
         return {**facts, "found": "`collections.abc`", "instead": f"`from collections.abc import {name}`"}
     if f"{module}.{name}" in MOVED_PARTS:
         home = MOVED_PARTS[f"{module}.{name}"]
@@ -689,7 +716,7 @@ def summed(scene: Scene) -> Facts | None:
     values, owner = scene.value(node.args[0]), scene.text(node.args[0])
     if type(values) not in {list, tuple} or not owner:
         return None
-    texts = [(place, one) for place, one in enumerate(values[:1000]) if type(one) is str]
+    texts = [(place, value) for place, value in enumerate(values[:1000]) if type(value) is str]
     if not texts or not shown(texts[0][1]):
         return None
     facts = {
@@ -701,8 +728,8 @@ def summed(scene: Scene) -> Facts | None:
     }
     for kind in ("int", "float"):
         try:
-            for _, one in texts:
-                {"int": int, "float": float}[kind](one)
+            for _, text in texts:
+                {"int": int, "float": float}[kind](text)
         except ValueError:
             continue
         return {**facts, "about": "sum_of_text", "part": f"`map({kind}, {owner.strip('`')})`"}
@@ -738,10 +765,10 @@ def exchanged(scene: Scene) -> Facts | None:
     if not isinstance(node, ast.Call) or len(node.args) != 2 or node.keywords or called(node) not in _PLACES:
         return None
     place, fits = _PLACES[called(node)]
-    given = [_named_value(scene, one) for one in node.args]
-    if UNREAD in given or fits(given[place]) or not fits(given[1 - place]):
+    values = [_named_value(scene, expression) for expression in node.args]
+    if UNREAD in values or fits(values[place]) or not fits(values[1 - place]):
         return None
-    function, first, second = (scene.text(one).strip("`") for one in (node.func, *node.args))
+    function, first, second = (scene.text(part).strip("`") for part in (node.func, *node.args))
     return complete(
         {
             "about": "arguments_exchanged",
@@ -763,15 +790,17 @@ def _named_value(scene: Scene, node: ast.expr) -> Any:
 def formatted(scene: Scene) -> Facts | None:
     """Name the text that is written with a format for numbers."""
     for node in scene.expressions():
-        given = [node.value] if isinstance(node, ast.FormattedValue) and node.format_spec is not None else []
+        operands = (
+            [node.value] if isinstance(node, ast.FormattedValue) and node.format_spec is not None else []
+        )
         if isinstance(node, ast.Call) and called(node) == "format":
-            given = node.args
+            operands = node.args
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-        for one in given:
-            value = scene.value(one)
+            operands = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+        for operand in operands:
+            value = scene.value(operand)
             if type(value) is str and is_number(value):
-                owner = scene.text(one)
+                owner = scene.text(operand)
                 how = (
                     "int"
                     if re.fullmatch(r"\s*[-+]?\d+\s*", value) and re.search("'d'|^%d", str(scene.error))
@@ -784,9 +813,9 @@ def formatted(scene: Scene) -> Facts | None:
 
 def _is_local(made: ast.ClassDef, name: str) -> bool:
     """Return whether the `__init__` of a class gives a parameter to a local variable of its own name."""
-    for one in made.body:
-        if isinstance(one, ast.FunctionDef) and one.name == "__init__":
-            for set_ in one.body:
+    for statement in made.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            for set_ in statement.body:
                 match set_:
                     case ast.Assign(targets=[ast.Name(id=target)]) if target == name:
                         return True
@@ -815,20 +844,20 @@ def called_by_name(function: str, scene: Scene) -> Any:
     has other parameters.
     """
     name = function.rpartition(".")[2]
-    found: Any = None
+    callee: Any = None
     for scope in (scene.frame.f_locals, scene.frame.f_globals):
-        found = found if type(found) is FunctionType else scope.get(function)
-    if type(found) is not FunctionType and isinstance(scene.node, ast.Call):
-        found = scene.value(scene.node.func)
+        callee = callee if type(callee) is FunctionType else scope.get(function)
+    if type(callee) is not FunctionType and isinstance(scene.node, ast.Call):
+        callee = scene.value(scene.node.func)
         func = scene.node.func
         if (
-            found is UNREAD
+            callee is UNREAD
             and isinstance(func, ast.Attribute)
             and (owner := scene.value(func.value)) is not UNREAD
         ):
             name = func.attr if asked_by_name(scene) else name
-            found = next((vars(kind)[name] for kind in type.mro(type(owner)) if name in vars(kind)), None)
-    return found
+            callee = next((vars(kind)[name] for kind in type.mro(type(owner)) if name in vars(kind)), None)
+    return callee
 
 
 def asked_by_name(scene: Scene) -> str:
@@ -840,22 +869,22 @@ def asked_by_name(scene: Scene) -> str:
 
 def parameters(function: str, scene: Scene) -> Iterator[str]:
     """Yield the parameters of the function or the class that was called, without running code of it."""
-    found = called_by_name(function, scene)
-    if found is None or found is UNREAD:
-        found = getattr(builtins, function, getattr(list, function, None))
-    if type(found) in (
+    callee = called_by_name(function, scene)
+    if callee is None or callee is UNREAD:
+        callee = getattr(builtins, function, getattr(list, function, None))
+    if type(callee) in (
         BuiltinFunctionType,
         MethodDescriptorType,
     ):  # without a signature, its first lines show one
-        text = getattr(found, "__text_signature__", None) or str(found.__doc__).partition("\n\n")[0]
+        text = getattr(callee, "__text_signature__", None) or str(callee.__doc__).partition("\n\n")[0]
         yield from dict.fromkeys(re.findall(r"(\w+)=", text))
-    if issubclass(type(found), type):
-        kinds = type.mro(cast("type", found))
-        found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
-    while found is not UNREAD and "__wrapped__" in own_dict(found):
-        found = own_dict(found)["__wrapped__"]
-    if type(found) is FunctionType:
-        code = found.__code__
+    if issubclass(type(callee), type):
+        kinds = type.mro(cast("type", callee))
+        callee = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
+    while callee is not UNREAD and "__wrapped__" in own_dict(callee):
+        callee = own_dict(callee)["__wrapped__"]
+    if type(callee) is FunctionType:
+        code = callee.__code__
         yield from code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
@@ -881,13 +910,13 @@ def keyword_known(scene: Scene) -> Facts | None:
         return None
     if called(node) not in {match[1], match[2]} and not asked_by_name(scene):
         return None
-    known = [name for name in parameters(match[2], scene) if name not in {"self", "cls"} and name[0] != "_"]
-    if not known or match[3] in known or like_parameter(match[3], known):
+    names = [name for name in parameters(match[2], scene) if name not in {"self", "cls"} and name[0] != "_"]
+    if not names or match[3] in names or like_parameter(match[3], names):
         return None
-    more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
     facts = {
         "about": "keyword_known",
         "function": scene.text(node.func) or f"`{match[2]}`",
         "wanted": f"`{match[3]}`",
     }
-    return {**facts, "known": ", ".join(f"`{name}`" for name in known[:10]) + more}
+    return {**facts, "known": ", ".join(f"`{name}`" for name in names[:10]) + more}

@@ -61,7 +61,7 @@ def missing_label(scene: Scene) -> Facts | None:
     named = scene.name_of(owner)
     facts = {
         "owner": named or ("the series" if is_series(owner) else "the table"),
-        "wanted": spoken([shown(one) for one in wanted]),
+        "wanted": spoken([shown(label) for label in wanted]),
         "known": listed(axis, len(axis)),
         "count": f"{len(axis):,}",
     }
@@ -69,11 +69,11 @@ def missing_label(scene: Scene) -> Facts | None:
         return complete({"about": "index_of_column", "owner": facts["owner"], "wanted": facts["wanted"]})
     if not facts["wanted"] or (not facts["known"] and len(axis)):
         return None
-    if is_frame(owner) and (other := _other_axis(scene, owner, wanted)) is not None:
-        return {**facts, **other}
-    if is_series(owner) and (other := _reduced_along(scene, wanted[0])) is not None:
-        return {**facts, **other}
-    if any(one in axis for one in wanted):
+    if is_frame(owner) and (axis_facts := _other_axis(scene, owner, wanted)) is not None:
+        return {**facts, **axis_facts}
+    if is_series(owner) and (axis_facts := _reduced_along(scene, wanted[0])) is not None:
+        return {**facts, **axis_facts}
+    if any(label in axis for label in wanted):
         return None  # another axis was searched
     if is_series(owner) and (applied := _applied(scene, wanted[0])) is not None:
         return {**facts, "about": "apply_by_columns", "table": scene.name_of(applied) or "the table"}
@@ -82,13 +82,13 @@ def missing_label(scene: Scene) -> Facts | None:
 
 def _other_axis(scene: Scene, owner: pd.DataFrame, wanted: list[Any]) -> Facts | None:
     """Return the axis that the failing call names, and the one that has the labels."""
-    if all(one in owner.columns for one in wanted) is all(one in owner.index for one in wanted):
+    if all(label in owner.columns for label in wanted) is all(label in owner.index for label in wanted):
         return None
-    others = {0: 1, 1: 0, "index": "columns", "rows": "columns", "columns": "index"}
+    opposites = {0: 1, 1: 0, "index": "columns", "rows": "columns", "columns": "index"}
     for keyword in scene.node.keywords if isinstance(scene.node, ast.Call) else ():
         named = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
-        if keyword.arg == "axis" and named in others and (part := scene.text(keyword)):
-            return {"about": "axis_other", "part": part, "instead": f"`axis={others[named]!r}`"}
+        if keyword.arg == "axis" and named in opposites and (part := scene.text(keyword)):
+            return {"about": "axis_other", "part": part, "instead": f"`axis={opposites[named]!r}`"}
     return None
 
 
@@ -134,17 +134,17 @@ def column_attribute(scene: Scene) -> Facts | None:
         facts |= {"instead": f"`{named.strip('`')}.{kind}.{name}`", "value": shown(owner.iloc[0])}
         if name in members:
             return complete(facts)
-        if (method := nearest(name, (one for one in dir(type(owner)) if one[0] != "_"))) is not None:
+        if (method := nearest(name, (member for member in dir(type(owner)) if member[0] != "_"))) is not None:
             right = f"`{method[0]}`"
             facts = {"about": "name_similar", "owner": named or "the column", "wanted": f"`{name}`"}
             return {**facts, "found": right, "right": right, "part": f"`{name}`", "known": ""}
-        known = listed(owner.index, len(owner.index))
+        labels = listed(owner.index, len(owner.index))
         return complete(
             {
                 "about": "series_attribute",
                 "owner": named or "the value",
                 "wanted": f"`{name}`",
-                "known": known,
+                "known": labels,
             }
         )
     if type(name) is not str or not (is_frame(owner) or (is_series(owner) and name in GONE)):
@@ -152,12 +152,14 @@ def column_attribute(scene: Scene) -> Facts | None:
     facts = {"owner": scene.name_of(owner) or "the table", "wanted": f"`{name}`"}
     if name in GONE:
         return {**facts, "about": "method_gone", "kind": f"a {type(owner).__name__}"}
-    found = nearest(name, owner.columns)
-    if is_frame(owner) and (one := one_name(name, owner.columns.tolist(), "sep")) is not None:
-        return {**facts, **one}
-    method = nearest(name, (one for one in dir(type(owner)) if one[0] != "_"))
+    near_column = nearest(name, owner.columns)
+    if is_frame(owner) and (separator_facts := one_name(name, owner.columns.tolist(), "sep")) is not None:
+        return {**facts, **separator_facts}
+    method = nearest(name, (member for member in dir(type(owner)) if member[0] != "_"))
     method = method if method is not None and closeness(name, method[0]) >= _METHOD_LIKENESS else None
-    if method is not None and (found is None or closeness(name, method[0]) > closeness(name, found[0])):
+    if method is not None and (
+        near_column is None or closeness(name, method[0]) > closeness(name, near_column[0])
+    ):
         right = f"`{method[0]}`"
         return {
             **facts,
@@ -167,9 +169,9 @@ def column_attribute(scene: Scene) -> Facts | None:
             "part": facts["wanted"],
             "known": "",
         }
-    if found is None:
+    if near_column is None:
         return {"about": "no_attribute", **facts, "kind": "a DataFrame"}
-    return {**facts, "about": "attribute_column", **near_label(found)}
+    return {**facts, "about": "attribute_column", **near_label(near_column)}
 
 
 #: Attributes of a table or a series that pandas removed, and what to write, likeliest first: `{o}` is the object,
@@ -196,7 +198,7 @@ _POLARS = {
     "agg": "select",
 }  # fmt: skip
 #: Methods of polars, of SQL and of R, and what pandas calls them.
-_PANDAS = {other: name for name, other in _POLARS.items() if other not in ("sort", "select", "cast", "map_rows")} | {
+_PANDAS = {polars_name: name for name, polars_name in _POLARS.items() if polars_name not in ("sort", "select", "cast", "map_rows")} | {
     "order_by": "sort_values", "arrange": "sort_values", "cast": "astype", "unique": "drop_duplicates",
     "mutate": "assign", "summarise": "agg", "summarize": "agg", "is_null": "isna",
     "write_excel": "to_excel", "write_json": "to_json", "left_join": "merge",
@@ -208,7 +210,7 @@ def method_elsewhere(scene: Scene) -> Facts | None:
     """Say what a table's library calls a method that the code knows by its name in another one."""
     owner, name = getattr(scene.error, "obj", None), getattr(scene.error, "name", None)
     node = next((n for n in scene.expressions() if isinstance(n, ast.Attribute) and n.attr == name), None)
-    package = next((one for one in ("polars", "pandas") if of_package(owner, one)), "")
+    package = next((candidate for candidate in ("polars", "pandas") if of_package(owner, candidate)), "")
     if type(name) is not str or node is None or not package:
         return None
     facts = {"owner": scene.text(node.value), "wanted": f"`{name}`", "package": package}
@@ -223,11 +225,11 @@ def method_elsewhere(scene: Scene) -> Facts | None:
         "reset_index",
     }:
         return complete({**facts, "about": "polars_rows"})
-    found = (_POLARS if package == "polars" else _PANDAS).get(name, "")
+    equivalent = (_POLARS if package == "polars" else _PANDAS).get(name, "")
     if package == "polars" and name == "apply" and type(owner).__name__ != "DataFrame":
-        found = "map_elements"
-    known = hasattr(type(owner), found or "-")
-    return complete({**facts, "about": "method_elsewhere", "found": f"`{found}`"}) if known else None
+        equivalent = "map_elements"
+    is_known = hasattr(type(owner), equivalent or "-")
+    return complete({**facts, "about": "method_elsewhere", "found": f"`{equivalent}`"}) if is_known else None
 
 
 _OTHER_COLUMNS = (
@@ -242,7 +244,9 @@ _OTHER_COLUMNS = (
 def other_column(scene: Scene) -> Facts | None:
     """Say which columns a table of polars or pyarrow has, where the code asks for another."""
     message = str(scene.error.args[0]) if scene.error.args else ""
-    match = next((found for one in _OTHER_COLUMNS if (found := re.search(one, message))), None)
+    match = next(
+        (candidate for pattern in _OTHER_COLUMNS if (candidate := re.search(pattern, message))), None
+    )
     if match is None or not shown(match["name"]):
         return None
     for node in scene.expressions():
@@ -266,11 +270,11 @@ def other_column(scene: Scene) -> Facts | None:
         if _joins_by(scene, match["name"]):
             return {**facts, "about": "merge_key"}
         argument = "separator" if of_package(value, "polars") else "delimiter"
-        if (one := one_name(match["name"], columns, argument)) is not None:
-            return {**facts, **one}
+        if (separator_facts := one_name(match["name"], columns, argument)) is not None:
+            return {**facts, **separator_facts}
         unnamed = [f"column_{place}" for place in range(len(columns))]
         first_row = (
-            [shown(held[0]) for held in value.head(1).to_dict(as_series=False).values()]
+            [shown(cells[0]) for cells in value.head(1).to_dict(as_series=False).values()]
             if (
                 of_package(value, "polars")
                 and kind == "DataFrame"
@@ -296,14 +300,14 @@ def one_name(wanted: object, names: Sequence[Any], argument: str) -> Facts | Non
     if len(names) == 1 and type(names[0]) is str:
         for separator, written in _SEPARATORS.items():
             if wanted in [part.strip() for part in names[0].split(separator)]:
-                told = {"separator": f"`{argument}={written}`", "column": shown(names[0])}
-                return complete({"about": "one_column", **told})
+                facts = {"separator": f"`{argument}={written}`", "column": shown(names[0])}
+                return complete({"about": "one_column", **facts})
     return None
 
 
 def _joins_by(scene: Scene, name: str) -> bool:
     """Return whether the statement joins two tables by a column of that name."""
-    calls = (one for one in scene.expressions() if isinstance(one, ast.Call))
+    calls = (expression for expression in scene.expressions() if isinstance(expression, ast.Call))
     keys = (
         k.value
         for call in calls
@@ -320,23 +324,25 @@ def past_end(scene: Scene) -> Facts | None:
     owner = inner(indexer) if type(indexer).__name__ in {"_iLocIndexer", "_iAtIndexer"} else indexer
     if not is_column_or_frame(owner):
         return None
-    asked = _position(scene)
+    position = _position(scene)
     rows = len(owner)
     facts = {"owner": scene.name_of(owner) or "the table", "rows": f"{rows:,}", "last": f"{rows - 1:,}"}
     if rows == 0:
         return {**facts, "about": "position_of_none"}
-    if type(asked) is not int:
+    if type(position) is not int:
         return None
     return (
-        {**facts, "about": "position_past_end", "asked": f"`{asked}`"} if not -rows <= asked < rows else None
+        {**facts, "about": "position_past_end", "asked": f"`{position}`"}
+        if not -rows <= position < rows
+        else None
     )
 
 
 def _position(scene: Scene) -> Any:
     node = scene.node
     if isinstance(node, ast.Subscript):
-        asked = scene.value(node.slice)
-        return plain(asked[0]) if type(asked) is tuple and asked else plain(asked)
+        position = scene.value(node.slice)
+        return plain(position[0]) if type(position) is tuple and position else plain(position)
     return UNREAD
 
 
@@ -345,14 +351,14 @@ def text_position(scene: Scene) -> Facts | None:
     node = scene.node
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
         return None
-    owner, asked = scene.value(node.value.value), scene.value(node.slice)
-    if node.value.attr != "iloc" or not is_frame(owner) or type(asked) is not str:
+    owner, label = scene.value(node.value.value), scene.value(node.slice)
+    if node.value.attr != "iloc" or not is_frame(owner) or type(label) is not str:
         return None
-    facts = {"owner": scene.text(node.value.value), "wanted": shown(asked)}
+    facts = {"owner": scene.text(node.value.value), "wanted": shown(label)}
     if not all(facts.values()):
         return None
-    if asked in owner.columns:
-        instead = f"`{facts['owner'].strip('`')}[{asked!r}]`"
+    if label in owner.columns:
+        instead = f"`{facts['owner'].strip('`')}[{label!r}]`"
         return {**facts, "about": "iloc_of_column", "part": scene.text(node), "instead": instead}
     return {**facts, "about": "iloc_of_label"}
 
@@ -370,36 +376,36 @@ def _wanted(error: BaseException, axis: pd.Index[Any]) -> list[Any]:
     """Return the missing labels from the exception's arguments, or from the message of pandas."""
     key = error.args[0] if len(error.args) == 1 else None
     if type(key) is list or is_index(key):
-        missing = [one for one in list(key)[:6] if shown(one) and one not in axis]
-        return [plain(one) for one in missing]
+        missing = [label for label in list(key)[:6] if shown(label) and label not in axis]
+        return [plain(label) for label in missing]
     if type(key) is str and key not in axis:
         for pattern in _LISTS:
             if match := re.search(pattern, key, re.DOTALL):
-                found = match.groupdict()
+                groups = match.groupdict()
                 return (
-                    [found["one"]]
-                    if found.get("one")
-                    else _read(found.get("list") or f"[{found.get('several')}]")
+                    [groups["one"]]
+                    if groups.get("one")
+                    else _read(groups.get("list") or f"[{groups.get('several')}]")
                 )
     return [key] if shown(key) else []
 
 
 def _read(text: str) -> list[Any]:
     try:
-        found = ast.literal_eval(text)
+        labels = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return []
-    return found[:6] if isinstance(found, list) and all(shown(one) for one in found[:6]) else []
+    return labels[:6] if isinstance(labels, list) and all(shown(label) for label in labels[:6]) else []
 
 
 def _owner(scene: Scene) -> tuple[Any, Any]:
     """Return the table or series whose labels were searched, and the searched labels."""
     searched = None
-    for found in scene.library_locals("pandas"):
-        value = found.get("self")
+    for frame_locals in scene.library_locals("pandas"):
+        value = frame_locals.get("self")
         if is_index(value) and searched is None:
             searched = value
-        for owner in _holders(found, value):
+        for owner in _holders(frame_locals, value):
             if is_series(owner):
                 return owner, owner.index if is_index(owner.index) else None
             axes = [axis for axis in (owner.columns, owner.index) if is_index(axis)]
@@ -416,20 +422,22 @@ def _owner(scene: Scene) -> tuple[Any, Any]:
 
 def _holders(found: dict[str, Any], value: object) -> Iterator[Any]:
     """Yield the tables and series that a frame of pandas works on."""
-    yield from (one for one in (value, inner(value), found.get("obj")) if is_column_or_frame(one))
+    yield from (
+        candidate for candidate in (value, inner(value), found.get("obj")) if is_column_or_frame(candidate)
+    )
 
 
 def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> Facts:
     first = wanted[0]
-    if type(first) is tuple and all(one in columns for one in first):
-        names = ", ".join(shown(one).strip("`") for one in first)
+    if type(first) is tuple and all(label in columns for label in first):
+        names = ", ".join(shown(label).strip("`") for label in first)
         return {
             "about": "columns_as_tuple",
             "instead": f"`[[{names}]]`",
-            "columns": spoken([shown(one) for one in first]),
+            "columns": spoken([shown(label) for label in first]),
         }
-    if (one := one_name(first, list(columns), "sep")) is not None:
-        return one
+    if (separator_facts := one_name(first, list(columns), "sep")) is not None:
+        return separator_facts
     if (row := _header_row(owner, first)) is not None:
         header = row if all(type(plain(name)) is int for name in columns) else row + 1
         return {"about": "header_in_row", "header": f"`header={header}`", "row": f"{row + 1}"}
@@ -459,12 +467,12 @@ def _header_row(owner: pd.DataFrame, wanted: object) -> int | None:
         for label, row in zip(owner.index.tolist()[:50], owner.head(50).to_numpy().tolist(), strict=True)
     ]
     for place, row in enumerate(rows[:5]):
-        texts = {one for one in row if type(one) is str and not _is_number(one)}
+        texts = {cell for cell in row if type(cell) is str and not _is_number(cell)}
         columns = zip(*rows[place + 1 :], strict=False)
         if (
             wanted in texts
             and len(texts) == len(row) > 1
-            and any(all(map(_is_number, one)) for one in columns)
+            and any(all(map(_is_number, column)) for column in columns)
         ):
             return place
     return None
@@ -491,7 +499,7 @@ def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: ob
     within = type(wanted) is int and -len(labels) <= wanted < len(labels)
     if within and isinstance(scene.node, ast.Subscript) and (instead := _by_position(scene, scene.node)):
         # Where no label is a number, a number can only be a position.
-        numbered = any(type(plain(one)) in (int, float) for one in labels[:_LABELS_MAX])
+        numbered = any(type(plain(label)) in (int, float) for label in labels[:_LABELS_MAX])
         about = "label_or_position" if numbered else "label_for_position"
         return {"about": about, "part": scene.text(scene.node), "instead": f"`{instead}`"}
     return {"about": "row_missing"}
@@ -499,12 +507,12 @@ def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: ob
 
 def _by_position(scene: Scene, node: ast.Subscript) -> str:
     """Return what looks the same up by its position; empty where that is not certain."""
-    base, asked = scene.text(node.value).strip("`"), scene.text(node.slice).strip("`")
+    base, position = scene.text(node.value).strip("`"), scene.text(node.slice).strip("`")
     if base.endswith(".loc") and isinstance(node.slice, ast.Tuple):
-        row, *columns = (scene.text(one).strip("`") for one in node.slice.elts)
+        row, *columns = (scene.text(element).strip("`") for element in node.slice.elts)
         whole = len(columns) == 1 and isinstance(node.slice.elts[1], ast.Constant)
         return f"{base.removesuffix('.loc')}[{columns[0]}].iloc[{row}]" if whole and row else ""
-    return f"{base.removesuffix('.loc')}.iloc[{asked}]" if base and asked else ""
+    return f"{base.removesuffix('.loc')}.iloc[{position}]" if base and position else ""
 
 
 def _about(axis: str, wanted: object, found: object) -> str:
@@ -524,15 +532,17 @@ def _merged(scene: Scene) -> tuple[Any, Any]:
 
 def merge_key(scene: Scene) -> Facts | None:
     """Say which of the two tables of a merge lacks the key."""
-    left, right = _merged(scene)
+    left_table, right = _merged(scene)
     key = scene.error.args[0] if scene.error.args else None
-    if not (is_frame(left) and is_frame(right)) or type(key) is not str or not shown(key):
+    if not (is_frame(left_table) and is_frame(right)) or type(key) is not str or not shown(key):
         return None
-    lacking = [table for table in (left, right) if key not in table.columns and key not in table.index.names]
+    lacking = [
+        table for table in (left_table, right) if key not in table.columns and key not in table.index.names
+    ]
     if not lacking:
         return None
     table = lacking[0]
-    which = {id(left): "the left table", id(right): "the right table"}[id(table)]
+    which = {id(left_table): "the left table", id(right): "the right table"}[id(table)]
     facts = {"about": "merge_key", "wanted": shown(key), "owner": scene.name_of(table) or which}
     facts["known"] = listed(table.columns, len(table.columns))
     return facts if len(lacking) == 1 and facts["known"] else None
@@ -540,14 +550,14 @@ def merge_key(scene: Scene) -> Facts | None:
 
 def merge_nothing_common(scene: Scene) -> Facts | None:
     """List the columns of two tables without a common one."""
-    left, right = _merged(scene)
-    if not (is_frame(left) and is_frame(right)):
+    left_table, right = _merged(scene)
+    if not (is_frame(left_table) and is_frame(right)):
         return None
     facts = {
         "about": "merge_nothing_common",
-        "left": scene.name_of(left) or "the left table",
+        "left": scene.name_of(left_table) or "the left table",
         "right": scene.name_of(right) or "the right table",
-        "left_columns": listed(left.columns, len(left.columns)),
+        "left_columns": listed(left_table.columns, len(left_table.columns)),
         "right_columns": listed(right.columns, len(right.columns)),
     }
     return complete(facts)
@@ -555,21 +565,21 @@ def merge_nothing_common(scene: Scene) -> Facts | None:
 
 def merge_types(scene: Scene) -> Facts | None:
     """Show the key of a merge on both sides, where its types differ."""
-    left, right = _merged(scene)
+    left_table, right = _merged(scene)
     match = re.search(r"for key '(?P<key>[^']+)'", str(scene.error))
-    if not (is_frame(left) and is_frame(right)) or match is None:
+    if not (is_frame(left_table) and is_frame(right)) or match is None:
         return None
     key = match["key"]
-    if key not in left.columns or key not in right.columns or not len(left) or not len(right):
+    if key not in left_table.columns or key not in right.columns or not len(left_table) or not len(right):
         return None
     facts = {
         "about": "merge_key_types",
         "wanted": shown(key),
-        "left": scene.name_of(left) or "the left table",
+        "left": scene.name_of(left_table) or "the left table",
         "right": scene.name_of(right) or "the right table",
-        "left_type": f"`{left[key].dtype}`",
+        "left_type": f"`{left_table[key].dtype}`",
         "right_type": f"`{right[key].dtype}`",
-        "left_value": shown(left[key].iloc[0]),
+        "left_value": shown(left_table[key].iloc[0]),
         "right_value": shown(right[key].iloc[0]),
     }
     return complete(facts)
@@ -578,15 +588,15 @@ def merge_types(scene: Scene) -> Facts | None:
 def overlap(scene: Scene) -> Facts | None:
     """Say which columns both tables of a join have."""
     match = re.search(r"Index\((?P<list>\[.*?\])", str(scene.error))
-    left, right = _merged(scene)
+    left_table, right = _merged(scene)
     if match is None:
         return None
     try:
-        names = [shown(one) for one in ast.literal_eval(match["list"])]
+        names = [shown(name) for name in ast.literal_eval(match["list"])]
     except (ValueError, SyntaxError):
         return None
     facts = {"about": "join_overlap", "columns": spoken(names[:6])}
-    facts["left"] = (is_frame(left) and scene.name_of(left)) or "the left table"
+    facts["left"] = (is_frame(left_table) and scene.name_of(left_table)) or "the left table"
     facts["right"] = (is_frame(right) and scene.name_of(right)) or "the right table"
     return facts if all(names) else None
 
@@ -595,8 +605,8 @@ def nothing_to_concat(scene: Scene) -> Facts | None:
     """Name the empty list that the code concatenates."""
     for node in scene.expressions():
         if isinstance(node, ast.Call) and node.args and getattr(node.func, "attr", "") == "concat":
-            given = scene.value(node.args[0])
-            if type(given) in {list, tuple, dict} and not given:
+            tables = scene.value(node.args[0])
+            if type(tables) in {list, tuple, dict} and not tables:
                 return {"about": "concat_nothing", "given": scene.text(node.args[0])}
     return None
 
@@ -645,9 +655,9 @@ def pivot_duplicates(scene: Scene) -> Facts | None:
 def duplicate_index(scene: Scene) -> Facts | None:
     """Name the labels that an index has more than once."""
     owner: pd.DataFrame | pd.Series[Any] | None = None
-    for found in scene.library_locals("pandas"):
-        if is_column_or_frame(found.get("self")):
-            owner = found["self"]
+    for frame_locals in scene.library_locals("pandas"):
+        if is_column_or_frame(frame_locals.get("self")):
+            owner = frame_locals["self"]
     if owner is None:
         return None
     axes = [("index", owner.index)] + ([("columns", owner.columns)] if is_frame(owner) else [])
@@ -735,14 +745,14 @@ def only_scalars(scene: Scene) -> Facts | None:
     if type(data) is not dict or not data or any(not shown(key) for key in data):
         return None
     node = next((node for node in scene.expressions() if scene.value(node) is data), None)
-    given = scene.text(node) if node is not None else ""
-    if not given:
+    text = scene.text(node) if node is not None else ""
+    if not text:
         return None
     return {
         "about": "only_scalars",
-        "given": given,
+        "given": text,
         "keys": listed(data, len(data)),
-        "instead": f"`[{given.strip('`')}]`",
+        "instead": f"`[{text.strip('`')}]`",
     }
 
 
@@ -755,7 +765,7 @@ def filter_length(scene: Scene) -> Facts | None:
     node = scene.node
     if match is None or not isinstance(node, ast.Subscript):
         return None
-    given, rows = [one for one in match.groups() if one]
+    filter_size, rows = [number for number in match.groups() if number]
     owner = scene.value(node.value)
     if not is_column_or_frame(owner) or len(owner) != int(rows):
         return None
@@ -763,7 +773,7 @@ def filter_length(scene: Scene) -> Facts | None:
         "about": "filter_length",
         "owner": scene.text(node.value),
         "filter": scene.text(node.slice),
-        "given": given,
+        "given": filter_size,
         "rows": rows,
     }
     return complete(facts)
@@ -774,15 +784,15 @@ def filter_index(scene: Scene) -> Facts | None:
     node = scene.node
     if not isinstance(node, ast.Subscript):
         return None
-    owner, given = scene.value(node.value), scene.value(node.slice)
-    if not is_column_or_frame(owner) or not is_series(given):
+    owner, mask = scene.value(node.value), scene.value(node.slice)
+    if not is_column_or_frame(owner) or not is_series(mask):
         return None
     facts = {
         "about": "filter_index",
         "owner": scene.text(node.value),
         "filter": scene.text(node.slice),
         "labels": listed(owner.index, len(owner)),
-        "given": listed(given.index, len(given)),
+        "given": listed(mask.index, len(mask)),
     }
     return complete(facts)
 

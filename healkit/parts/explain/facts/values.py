@@ -89,8 +89,8 @@ def key(scene: Scene) -> Facts | None:
     if (near := nearest(wanted, keys[:_KEYS_MAX])) is not None:
         about = "key_differs" if difference(wanted, near[0]) else "key_similar"
         return {**facts, "about": about, **near_label(near)}
-    known = listed(keys, len(keys))
-    return {**facts, "about": "key_missing", "known": known} if known else None
+    listing = listed(keys, len(keys))
+    return {**facts, "about": "key_missing", "known": listing} if listing else None
 
 
 def mapping(scene: Scene) -> tuple[Any, ast.expr | None]:
@@ -113,16 +113,16 @@ def index_end(scene: Scene) -> Facts | None:
     node = scene.node
     if not isinstance(node, ast.Subscript):
         return None
-    owner, asked = scene.value(node.value), scene.value(node.slice)
-    if type(owner) not in {list, tuple, str} or type(asked) is not int:
+    owner, index = scene.value(node.value), scene.value(node.slice)
+    if type(owner) not in {list, tuple, str} or type(index) is not int:
         return None
     facts = {
         "owner": scene.text(node.value),
-        "asked": f"`{asked}`",
+        "asked": f"`{index}`",
         "index": scene.text(node.slice),
         "size": f"{len(owner):,}",
     }
-    if not facts["owner"] or -len(owner) <= asked < len(owner):
+    if not facts["owner"] or -len(owner) <= index < len(owner):
         return None
     if not owner:
         return {**facts, "about": "item_of_none"}
@@ -289,8 +289,10 @@ def missing_module(scene: Scene) -> dict[str, str] | None:
         if name in MOVED_PARTS:
             return {**facts, "about": "part_moved", "instead": f"`{MOVED_PARTS[name]}`"}
         places = own_dict(sys.modules[parent]).get("__path__", ())
-        parts = [one.name for one in pkgutil.iter_modules(list(places)) if one.name[0] != "_"]
-        near = [one for one in near_misses(part, parts, 1) if similar(part, one, 0.75)]
+        parts = [
+            submodule.name for submodule in pkgutil.iter_modules(list(places)) if submodule.name[0] != "_"
+        ]
+        near = [candidate for candidate in near_misses(part, parts, 1) if similar(part, candidate, 0.75)]
         return {**facts, "about": "part_near", "found": f"`{near[0]}`"} if near else facts
     facts = {"wanted": f"`{name}`"}
     if name in PACKAGES:
@@ -303,8 +305,10 @@ def missing_module(scene: Scene) -> dict[str, str] | None:
     if name in SAME:
         return {**facts, "about": "package_same", "install": f"`%pip install {name}`"}
     loaded = {module.partition(".")[0] for module in list(sys.modules)}
-    meant = next((one for one in sorted(SAME) if one in loaded and similar(name, one)), None)
-    return {**facts, "about": "package_misspelt", "found": f"`{meant}`"} if meant else None
+    suggestion = next(
+        (package for package in sorted(SAME) if package in loaded and similar(name, package)), None
+    )
+    return {**facts, "about": "package_misspelt", "found": f"`{suggestion}`"} if suggestion else None
 
 
 # Numbers with more around them
@@ -318,8 +322,8 @@ class Step(NamedTuple):
 
     def of(self, text: str) -> str:
         """Return the text without what the step removes."""
-        made: str = getattr(text, self.method)(*map(ast.literal_eval, self.arguments))
-        return made
+        result: str = getattr(text, self.method)(*map(ast.literal_eval, self.arguments))
+        return result
 
 
 #: Signs after a number that multiply it.
@@ -354,12 +358,12 @@ def cleaning_of(text: str, others: Iterable[object]) -> str:
 
     `none` where each leaves one that is not a number; empty where nothing cleans the text. Missing values do not count.
     """
-    texts = [one for one in others if type(one) is str and not is_number(one)]
+    texts = [entry for entry in others if type(entry) is str and not is_number(entry)]
     every = list(cleanings(text))
     for reason, steps in every:
-        cleaned = (functools.reduce(lambda told, step: step.of(told), steps, one) for one in texts)
+        cleaned = (functools.reduce(lambda told, step: step.of(told), steps, raw_text) for raw_text in texts)
         # `0,5` without its comma, and `500 g` without `kg`, are numbers as well, and other ones.
-        if all(reason in dict(cleanings(one)) for one in texts) and all(map(is_number, cleaned)):
+        if all(reason in dict(cleanings(raw_text)) for raw_text in texts) and all(map(is_number, cleaned)):
             return reason
     return "none" if every else ""
 

@@ -70,9 +70,9 @@ def _reordered(draft: Draft, number: int) -> Iterator[Repair]:
             )
             if "default" in draft.message:
                 late = [p for i, p in enumerate(parts) if p in plain and any(q in named for q in parts[:i])]
-                given = ", ".join(p.strip() + ("=None" if p in late else "") for p in parts)
+                parameter_text = ", ".join(p.strip() + ("=None" if p in late else "") for p in parts)
                 yield draft.replaced(
-                    opener + 1, end, given, 0.7, f"what follows a default gets one in line {number}"
+                    opener + 1, end, parameter_text, 0.7, f"what follows a default gets one in line {number}"
                 )
 
 
@@ -176,10 +176,12 @@ def _duplicate(draft: Draft, number: int) -> Iterator[Repair]:
     name = re.search(r"'(\w+)'|: (\w+)", draft.message)
     word = (name[1] or name[2]) if name else ""
     line, start = draft.lines.line(number), draft.lines.start(number)
-    found = list(re.finditer(rf",\s*\*{{0,2}}{re.escape(word)}\b(?:\s*=\s*[^,()]+)?", line)) if word else []
-    if found:
-        at = start + found[-1].start()
-        yield draft.replaced(at, at + len(found[-1][0]), "", 0.8, f"`{word}` is given once in line {number}")
+    matches = list(re.finditer(rf",\s*\*{{0,2}}{re.escape(word)}\b(?:\s*=\s*[^,()]+)?", line)) if word else []
+    if matches:
+        at = start + matches[-1].start()
+        yield draft.replaced(
+            at, at + len(matches[-1][0]), "", 0.8, f"`{word}` is given once in line {number}"
+        )
 
 
 _MAKERS = (
@@ -225,13 +227,13 @@ def indent_changes(draft: Draft) -> Iterator[Repair]:
     if not any(word in draft.message for word in _INDENT_WORDS):
         return
     far = 0.0 if "indent" in draft.message or "outside" in draft.message else 0.5
-    seen = _begun(draft, draft.line if not lines.blank(draft.line) else lines.before(draft.line))
-    above = _begun(draft, lines.before(seen))
-    focus = [seen, above, _begun(draft, lines.before(above)), lines.after(seen)]
+    current = _begun(draft, draft.line if not lines.blank(draft.line) else lines.before(draft.line))
+    above = _begun(draft, lines.before(current))
+    focus = [current, above, _begun(draft, lines.before(above)), lines.after(current)]
     for distance, number in enumerate(number for number in focus if number > 0):
         for indent in _columns(draft, number):
             yield from _moved(draft, number, indent, far + 0.15 * distance)
-    yield from _with_body(draft, seen)
+    yield from _with_body(draft, current)
 
 
 def _begun(draft: Draft, number: int) -> int:
@@ -248,23 +250,23 @@ def _columns(draft: Draft, number: int) -> list[str]:
     above, below = _begun(draft, lines.before(number)), lines.after(number)
     while below in lines.continued:
         below = lines.after(below)
-    found: list[str] = []
+    indents: list[str] = []
     if above:
         indent = lines.indent(above)
-        found += [indent + unit] if _HEAD.match(lines.line(above)) else [indent, indent + unit]
+        indents += [indent + unit] if _HEAD.match(lines.line(above)) else [indent, indent + unit]
     if below:
-        found.append(lines.indent(below))
+        indents.append(lines.indent(below))
         if _HEAD.match(lines.line(number)) and lines.indent(below).startswith(unit):
-            found.append(lines.indent(below)[: -len(unit)])
+            indents.append(lines.indent(below)[: -len(unit)])
     at = above
     while at and lines.indent(at):
-        found.append(lines.indent(at))
+        indents.append(lines.indent(at))
         at = _begun(draft, lines.before(at))
     if at:
-        found.append(lines.indent(at))
+        indents.append(lines.indent(at))
     here = lines.indent(number)
-    found += [here + unit, here.removesuffix(unit)]
-    return [indent for indent in dict.fromkeys(found) if indent != here][:8]
+    indents += [here + unit, here.removesuffix(unit)]
+    return [indent for indent in dict.fromkeys(indents) if indent != here][:8]
 
 
 def _moved(draft: Draft, number: int, indent: str, cost: float) -> Iterator[Repair]:
@@ -354,31 +356,31 @@ def token_changes(draft: Draft) -> Iterator[Repair]:
     if above:
         numbers.append(above)
     for far, number in enumerate(numbers):
-        found = code_tokens(draft.text, lines.start(number), lines.end(number))
-        if not found:
+        line_tokens = code_tokens(draft.text, lines.start(number), lines.end(number))
+        if not line_tokens:
             continue
         at = draft.at if number == draft.line else lines.end(number)
-        focus = sum(1 for token in found if token.start < at)
-        yield from header_changes(draft, number, found, 0.25 * far)
-        for place in range(max(0, focus - _WINDOW), min(len(found), focus + _WINDOW) + 1):
+        focus = sum(1 for token in line_tokens if token.start < at)
+        yield from header_changes(draft, number, line_tokens, 0.25 * far)
+        for place in range(max(0, focus - _WINDOW), min(len(line_tokens), focus + _WINDOW) + 1):
             near = 0.25 * far + 0.08 * abs(place - focus)
-            yield from _added(draft, found, place, near)
-            if place < len(found):
-                yield from _exchanged(draft, found, place, near)
+            yield from _added(draft, line_tokens, place, near)
+            if place < len(line_tokens):
+                yield from _exchanged(draft, line_tokens, place, near)
         if not far:
-            yield from _added_far(draft, found, focus)
+            yield from _added_far(draft, line_tokens, focus)
 
 
 def _added(draft: Draft, found: list[DraftToken], place: int, near: float) -> Iterator[Repair]:
     """Add a token between two others, depending on what is on either side."""
-    left = found[place - 1] if place else None
+    previous = found[place - 1] if place else None
     right = found[place] if place < len(found) else None
     at = right.start if right is not None else found[-1].end
-    if left is not None and right is not None and left.end < right.start:
-        at = left.end
+    if previous is not None and right is not None and previous.end < right.start:
+        at = previous.end
     number = draft.where(at)
     inside = _bracket(found[:place])
-    for text, cost in missing(found, left, right, inside):
+    for text, cost in missing(found, previous, right, inside):
         put = _spaced(draft.text, at, text)
         yield draft.replaced(at, at, put, cost + near, f"`{text}` is added in line {number}")
 
@@ -411,9 +413,9 @@ def _spaced(text: str, at: int, sign: str) -> str:
             if sign in {":", ","} and after and not after.isspace() and after not in ")]}"
             else sign
         )
-    left = "" if not text[:at] or text[at - 1].isspace() or text[at - 1] in "([{" else " "
+    prefix = "" if not text[:at] or text[at - 1].isspace() or text[at - 1] in "([{" else " "
     right = "" if text[at : at + 1].isspace() or text[at : at + 1] in {"", ")", "]", "}", ":", ","} else " "
-    return f"{left}{sign}{right}"
+    return f"{prefix}{sign}{right}"
 
 
 def _exchanged(draft: Draft, found: list[DraftToken], place: int, near: float) -> Iterator[Repair]:

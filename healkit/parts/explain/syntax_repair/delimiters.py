@@ -45,15 +45,15 @@ def unmatched(found: list[DraftToken]) -> tuple[list[DraftToken], list[tuple[Dra
 
 def bracket_changes(draft: Draft) -> Iterator[Repair]:
     """Yield changes that give a bracket its partner, change its kind, or remove it."""
-    found = code_tokens(draft.text)
-    openers, closers = unmatched(found)
+    all_tokens = code_tokens(draft.text)
+    openers, closers = unmatched(all_tokens)
     stop = draft.lines.end(min(draft.line + 1, len(draft.lines)))
-    told = "never closed" in draft.message or "match" in draft.message
+    is_reported = "never closed" in draft.message or "match" in draft.message
     for opener in [opener for opener in openers if opener.start <= stop][-3:]:
-        yield from _closed(draft, found, opener, 0.0 if told else 0.2)
+        yield from _closed(draft, all_tokens, opener, 0.0 if is_reported else 0.2)
     for opener_met, closer in closers[:3]:
-        if closer.start <= stop or told:
-            yield from _opened(draft, found, opener_met, closer)
+        if closer.start <= stop or is_reported:
+            yield from _opened(draft, all_tokens, opener_met, closer)
 
 
 def _closed(draft: Draft, found: list[DraftToken], opener: DraftToken, far: float) -> Iterator[Repair]:
@@ -153,19 +153,24 @@ def _opener_before(draft: Draft, found: list[DraftToken], closer: DraftToken) ->
             break
         if depth:
             continue
-        left = before[place - 1] if place else None
+        previous = before[place - 1] if place else None
         done = f"`{wanted}` is added in line {number}"
         if token.begins_value and token.text not in OPENERS:
-            joined = left is not None and left.ends_value
+            joined = previous is not None and previous.ends_value
             likely = (
                 0.0
-                if left is None or joined or left.text in {"=", "(", ",", "return", "in", "not", "if"}
+                if previous is None or joined or previous.text in {"=", "(", ",", "return", "in", "not", "if"}
                 else 0.15
             )
             yield draft.replaced(token.start, token.start, wanted, 0.65 + likely, done)
         if token.text in {"=", "==", "in", "return", ","} and place + 1 == len(before):
             yield draft.replaced(closer.start, closer.start, wanted, 0.55, done)
-        if token.kind == "string" and left is not None and left.kind == "name" and left.end == token.start:
+        if (
+            token.kind == "string"
+            and previous is not None
+            and previous.kind == "name"
+            and previous.end == token.start
+        ):
             yield draft.replaced(token.start, token.start, wanted, 0.5, done)
         if token.kind == "name":
             for cut in range(len(token.text) - 1, 0, -1):
@@ -227,12 +232,14 @@ def _short(draft: Draft, number: int, far: float) -> Iterator[Repair]:
         opening = match.start() < last
         yield draft.replaced(at, at, mark, 0.8 + far + (0.1 if line[match.start() :][:1] == " " else 0), done)
         if not opening:
-            other = "'" if mark == '"' else '"'
-            yield draft.replaced(at, at, other, 1.3 + far, done)
+            opposite_mark = "'" if mark == '"' else '"'
+            yield draft.replaced(at, at, opposite_mark, 1.3 + far, done)
     for place in marks[-4:]:
         at = start + place
-        other = "'" if line[place] == '"' else '"'
-        yield draft.replaced(at, at + 1, other, 0.75 + far, f"a quotation mark is replaced in line {number}")
+        opposite_mark = "'" if line[place] == '"' else '"'
+        yield draft.replaced(
+            at, at + 1, opposite_mark, 0.75 + far, f"a quotation mark is replaced in line {number}"
+        )
         yield draft.replaced(
             at, at + 1, "", 0.9 + far, f"a stray quotation mark is removed from line {number}"
         )
@@ -311,11 +318,12 @@ def _fields(draft: Draft) -> Iterator[Repair]:
     """Repair an f-string: quotation marks inside a field, a brace that is not doubled or not closed."""
     number = draft.line
     line, start = draft.lines.line(number), draft.lines.start(number)
-    for mark, other in (('"', "'"), ("'", '"')):
+    for mark, opposite_mark in (('"', "'"), ("'", '"')):
         pattern = re.compile(rf"(?<=[\[(,: =]){mark}((?:(?!{mark}).)*?){mark}(?=[^{{}}]*\}})")
         fields = re.split(r"(\{[^{}]*\})", line)
         changed = "".join(
-            pattern.sub(rf"{other}\1{other}", part) if part[:1] == "{" else part for part in fields
+            pattern.sub(rf"{opposite_mark}\1{opposite_mark}", part) if part[:1] == "{" else part
+            for part in fields
         )
         if changed != line:
             done = f"the marks inside of the fields of line {number} are of the other kind"

@@ -157,16 +157,16 @@ class Lines:
     @cached_property
     def continued(self) -> set[int]:
         """Lines that continue an earlier one: inside brackets, or inside a long text."""
-        found: set[int] = set()
+        line_numbers: set[int] = set()
         depth, line = 0, 1
         for token in tokens(self.text):
             if token.kind == "op":
                 depth = max(0, depth + (token.text in OPENERS) - (token.text in CLOSERS))
             count = token.text.count("\n")
             if count and (depth or token.kind in {"string", "space"}):
-                found |= set(range(line + 1, line + count + 1))
+                line_numbers |= set(range(line + 1, line + count + 1))
             line += count
-        return found
+        return line_numbers
 
     def blank(self, number: int) -> bool:
         """Return whether a line is empty or only a comment."""

@@ -77,26 +77,26 @@ class _Open(NamedTuple):
 
 def nearest(code: str, limit: int = 10) -> list[Readable]:
     """Return texts near a draft that compile, likeliest first; empty if none was found in time."""
-    found = list(_found(code))
-    judged = sorted(((item.cost + oddness(item.text, code)[0], i, item) for i, item in enumerate(found)))
-    kept: list[Readable] = []
+    readables = list(_found(code))
+    judged = sorted(((item.cost + oddness(item.text, code)[0], i, item) for i, item in enumerate(readables)))
+    distinct: list[Readable] = []
     trees: set[str] = set()
     for cost, _, item in judged:
         tree = ast.dump(oddness(item.text)[1])
         if tree not in trees:
             trees.add(tree)
-            kept.append(item._replace(cost=cost))
-    return kept[:limit]
+            distinct.append(item._replace(cost=cost))
+    return distinct[:limit]
 
 
 def _found(code: str) -> Iterator[Readable]:
     until = time.monotonic() + _SECONDS_MAX
     numbers = itertools.count()
-    seen = {code}
+    visited = {code}
     best = float("inf")
     queue: list[_Open] = []
     for start in _starts(code):
-        seen.add(start.text)
+        visited.add(start.text)
         stop = compiler_message(start.text)
         if stop is None:
             best = min(best, start.cost)
@@ -117,9 +117,9 @@ def _found(code: str) -> Iterator[Readable]:
                 or (not trials % 16 and time.monotonic() > until)
             ):
                 break
-            if change.text in seen:
+            if change.text in visited:
                 continue
-            seen.add(change.text)
+            visited.add(change.text)
             trials += 1
             stop = compiler_message(change.text)
             done = (*node.done, change.done)
@@ -213,7 +213,7 @@ def repairs(code: str, limit: int = 10, known: Container[str] = ()) -> list[tupl
     A text that uses well-known names without importing them comes with the imports first, then without. known: names
     that are there already, such as a notebook's.
     """
-    found = []
+    ranked_texts = []
     for item in nearest(code, limit):
         rank = max(0.05, 0.95 - 0.15 * item.cost)
         done = ", and ".join(item.done)
@@ -224,11 +224,11 @@ def repairs(code: str, limit: int = 10, known: Container[str] = ()) -> list[tupl
         if lines:
             source = Source(item.text, tree)
             imports = source.add_import(source.newline.join(lines))
-            found.append(
+            ranked_texts.append(
                 (apply_edits(item.text, imports), f"{sentence[:-1]}, and what it uses is imported.", rank)
             )
-        found.append((item.text, sentence, rank - 0.01 * bool(lines)))
-    return found
+        ranked_texts.append((item.text, sentence, rank - 0.01 * bool(lines)))
+    return ranked_texts
 
 
 def oddness(text: str, draft: str = "") -> tuple[float, ast.Module]:
@@ -264,8 +264,8 @@ def _odd_expression(node: ast.expr) -> float:
     match node:
         case ast.Call(func=func, args=args):
             inner = sum(isinstance(a, ast.BoolOp | ast.Compare) for a in args)
-            known = isinstance(func, ast.Name) and func.id in _PLAIN_ARGUMENTS
-            return isinstance(func, _NO_FUNCTION) * 1.0 + inner * (0.4 if known else 0.05)
+            is_plain_call = isinstance(func, ast.Name) and func.id in _PLAIN_ARGUMENTS
+            return isinstance(func, _NO_FUNCTION) * 1.0 + inner * (0.4 if is_plain_call else 0.05)
         case ast.Subscript(value=ast.Constant() | ast.Set() | ast.Compare()):
             return 0.6
         case ast.Subscript(value=ast.List(), slice=ast.Tuple()):

@@ -62,8 +62,8 @@ def _unfenced(text: str) -> str | None:
         ]
         return "\n\n".join(block.rstrip("\n") for block in (with_code or blocks)) + "\n"
     lines = text.splitlines(keepends=True)
-    kept = [line for line in lines if not re.match(r"^\s*(?:```|~~~)\w*\s*$", line)]
-    return "".join(kept) if len(kept) < len(lines) else None
+    code_lines = [line for line in lines if not re.match(r"^\s*(?:```|~~~)\w*\s*$", line)]
+    return "".join(code_lines) if len(code_lines) < len(lines) else None
 
 
 def _without_look_alikes(text: str) -> str | None:
@@ -79,8 +79,8 @@ def _without_prompts(text: str) -> str | None:
     first = next((line for line in lines if line.strip()), "")
     if not re.match(r"\s*(?:>>>|In \[\d*\]:)", first):
         return None
-    kept = [_PROMPT.sub("", line, count=1) for line in lines if _PROMPT.match(line)]
-    return "\n".join(kept) + "\n"
+    code_lines = [_PROMPT.sub("", line, count=1) for line in lines if _PROMPT.match(line)]
+    return "\n".join(code_lines) + "\n"
 
 
 def _without_numbers(text: str) -> str | None:
@@ -103,8 +103,8 @@ def _without_marks(text: str) -> str | None:
         and any(line.startswith(("+", "-")) for line in lines)
         and any(line.startswith("@@") for line in lines)
     ):
-        kept = [line for line in text.splitlines() if not line.startswith(("-", "@@", "\\"))]
-        return "\n".join(line[1:] if line[:1] in {"+", " "} else line for line in kept) + "\n"
+        new_lines = [line for line in text.splitlines() if not line.startswith(("-", "@@", "\\"))]
+        return "\n".join(line[1:] if line[:1] in {"+", " "} else line for line in new_lines) + "\n"
     return None
 
 

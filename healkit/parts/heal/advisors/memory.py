@@ -36,17 +36,23 @@ class MemoryAdvisor:
         if case.entry.type != "python" or memory is None or not parses(code):
             return
         failure, program = case.failure, Program(code)
-        given = next((check.arguments for check in case.failing or case.checks), {})
+        arguments = next((check.arguments for check in case.failing or case.checks), {})
         recalled = list(
-            memory.edits(program.source, failure.ename if failure else "", case.fingerprint, given)
+            memory.edits(program.source, failure.ename if failure else "", case.fingerprint, arguments)
         )
         search = start_search(case, bench, self.name, self.author) if recalled else None
         if search is None:
             return
         suspicion = functools.partial(search.suspicion.of, program)
         tried = [
-            Candidate((one.edit,), one.chance * suspicion(one.node), one.chance, (one.source,), one.guard)
-            for one in tried_first(recalled, suspicion)
+            Candidate(
+                (recalled_edit.edit,),
+                recalled_edit.chance * suspicion(recalled_edit.node),
+                recalled_edit.chance,
+                (recalled_edit.source,),
+                recalled_edit.guard,
+            )
+            for recalled_edit in tried_first(recalled, suspicion)
         ]
         try:
             yield from (patch for patch in search.of(tried) if not patch.doubt)
@@ -56,5 +62,5 @@ class MemoryAdvisor:
 
 def tried_first(recalled: Iterable[Recalled], suspicion: Callable[[ast.AST], float]) -> list[Recalled]:
     """Return the few edits that are likelier than those with which the search would begin, likeliest first."""
-    likely = [one for one in recalled if one.chance >= _CHANCE_MIN]
+    likely = [recalled_edit for recalled_edit in recalled if recalled_edit.chance >= _CHANCE_MIN]
     return sorted(likely, key=lambda one: -one.chance * suspicion(one.node))[:_TRIED_MAX]

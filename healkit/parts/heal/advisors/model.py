@@ -194,10 +194,12 @@ class ModelAdvisor:
             raise
         except HealkitError:  # no worker can be had: the model then sees the code alone
             return {}
-        failed = [one for one in observed if one.result.outcome != "passed"] or observed
+        failed = [
+            observation for observation in observed if observation.result.outcome != "passed"
+        ] or observed
         types: dict[str, list[str]] = {}
-        for name, seen in (item for one in failed for item in one.types.items()):
-            types[name] = sorted({*types.get(name, ()), *seen})
+        for name, type_names in (item for observation in failed for item in observation.types.items()):
+            types[name] = sorted({*types.get(name, ()), *type_names})
         return types
 
 
@@ -208,8 +210,8 @@ def retained_locals(case: Case) -> Stack:
     """
     if not case.trace_id:
         return ()
-    asked = PostMortem(case.trace_id, case.entry.label)
-    return [(frame, asked.previews(frame)) for frame in asked.frames()[-SHOWN_FRAMES:]]
+    post_mortem = PostMortem(case.trace_id, case.entry.label)
+    return [(frame, post_mortem.previews(frame)) for frame in post_mortem.frames()[-SHOWN_FRAMES:]]
 
 
 class Conversation:
@@ -256,8 +258,8 @@ class Conversation:
 
     def learn(self, patch: Patch, attempt: Attempt | None) -> None:
         """Add the attempt with a patch to the next question; without an attempt, that it was not taken."""
-        told = self._briefing.refused(patch.code) if attempt is None else self._briefing.attempt(attempt)
-        self._told.append(told)
+        report = self._briefing.refused(patch.code) if attempt is None else self._briefing.attempt(attempt)
+        self._told.append(report)
 
     def _reply(self, number: int) -> Reply:
         prompt = self._briefing.prompt(self._told)
@@ -269,9 +271,9 @@ class Conversation:
         self._count("input_tokens", reply.input_tokens)
         self._count("output_tokens", reply.output_tokens)
         if reply.ending == "refused":
-            said = readable(self._secret_map.text(reply.text))
+            refusal = readable(self._secret_map.text(reply.text))
             raise ModelRefused(
-                f"The model {self._client.model!r} declined" + (f": {said}" if said else "."),
+                f"The model {self._client.model!r} declined" + (f": {refusal}" if refusal else "."),
                 hint="Ask another model, or another advisor.",
             )
         if reply.ending == "length":
@@ -384,8 +386,8 @@ class Briefing:
         language, fence = ("SQL", "sql") if sql else ("Python", "python")
         task = (_OF_TOOL if case.given is None else _OF_CELL).format(language=language)
         self._system = _RULES.format(task=task, fence=fence, nonce=self._nonce)
-        told = [] if case.given is None else [_metadata(*named, values) for named in case.given.items()]
-        self._names = secret_map.text("\n".join(told))
+        name_lines = [] if case.given is None else [_metadata(*named, values) for named in case.given.items()]
+        self._names = secret_map.text("\n".join(name_lines))
         self._code = self._data("code", secret_map.numbered(case.entry.code))
         self._task = self._the_task()
         self._failure = self._the_failure(case.failure)
@@ -412,8 +414,8 @@ class Briefing:
         checks = parts.taken("What it has to do:", self._checks)
         context = parts.taken("", self._context)
         peers = parts.taken("Other code for the same purpose, right or not:", self._peers)
-        asked = ["Answer with the sentence and the whole new code."]
-        return Prompt(self._system, "\n\n".join([*must, *context, *peers, *checks, *tried, *asked]))
+        instructions = ["Answer with the sentence and the whole new code."]
+        return Prompt(self._system, "\n\n".join([*must, *context, *peers, *checks, *tried, *instructions]))
 
     def attempt(self, attempt: Attempt) -> str:
         """Write a patch, whoever proposed it, and the results of its validation."""
@@ -428,8 +430,8 @@ class Briefing:
 
     def refused(self, code: str) -> str:
         """Write a patch whose verdict is unknown."""
-        shown = self._data("attempt", cut_text(self._secret_map.text(code), _DIFF_MAX_CHARS))
-        return f"This was proposed and not taken; propose something else.\n{shown}"
+        block = self._data("attempt", cut_text(self._secret_map.text(code), _DIFF_MAX_CHARS))
+        return f"This was proposed and not taken; propose something else.\n{block}"
 
     def unusable(self, why: str) -> str:
         """Write why the last answer was unusable."""
@@ -461,11 +463,15 @@ class Briefing:
         ]
         summary, near = failure.summary, failure.near
         if self._case.given is not None and not self._values:
-            known = {*_WORDS.findall(f"{self._case.entry.code}\n{self._names}"), *dir(builtins)}
+            vocabulary = {*_WORDS.findall(f"{self._case.entry.code}\n{self._names}"), *dir(builtins)}
             frame = failure.tool_frame
-            own = frame is not None and frame.line.strip().startswith(("raise", "assert"))
-            summary = failure.ename if own else f"{failure.ename}: {_without_values(failure.evalue, known)}"
-            near = [name for name in near if known.issuperset(_WORDS.findall(name))]
+            is_explicit = frame is not None and frame.line.strip().startswith(("raise", "assert"))
+            summary = (
+                failure.ename
+                if is_explicit
+                else f"{failure.ename}: {_without_values(failure.evalue, vocabulary)}"
+            )
+            near = [name for name in near if vocabulary.issuperset(_WORDS.findall(name))]
         text = "\n".join([*frames, f"{failure.code}: {summary}"])
         if near:
             text += f"\nsimilar names that exist: {', '.join(near)}"
@@ -478,9 +484,11 @@ class Briefing:
 
     def _locals(self, stack: Stack, types: dict[str, list[str]], values: bool) -> Iterator[str]:
         """Write types and shapes; values only where the user allows it."""
-        lines = [line for frame, found in stack for line in self._frame(frame, found, values)]
+        lines = [line for frame, frame_locals in stack for line in self._frame(frame, frame_locals, values)]
         if not lines:
-            lines = [f"{name}: {' or '.join(seen)}" for name, seen in sorted(types.items())][:_LOCALS_MAX]
+            lines = [f"{name}: {' or '.join(type_names)}" for name, type_names in sorted(types.items())][
+                :_LOCALS_MAX
+            ]
         if lines:
             text = cut_text(self._secret_map.text("\n".join(lines)), 2 * _MESSAGE_MAX_CHARS)
             yield f"Types of variables when it failed:\n{self._data('variables', text)}"
@@ -490,17 +498,17 @@ class Briefing:
             shape = f" of shape {tuple(local.shape)}" if local.shape is not None else ""
             line = f"{frame.name}.{local.name}: {local.type[:_TYPE_MAX_CHARS]}{shape}"
             # Cleaned together with its name: the value of a variable called `password` is a secret.
-            shown = self._secret_map.value({local.name: local.repr}, _VALUE_MAX_BYTES) if values else ""
-            yield f"{line} {shown}".rstrip()
+            value_text = self._secret_map.value({local.name: local.repr}, _VALUE_MAX_BYTES) if values else ""
+            yield f"{line} {value_text}".rstrip()
 
     def _check(self, check: Check) -> str:
         call = self._call(check)
         if check.raises:
             wanted = f"must raise {self._secret_map.text(check.raises)}"
         elif check.known:
-            kept = "still " if check.origin == "passing" else ""
+            still = "still " if check.origin == "passing" else ""
             wanted = (
-                f"must {kept}return {self._secret_map.value(values.shown(check.expected), _VALUE_MAX_BYTES)}"
+                f"must {still}return {self._secret_map.value(values.shown(check.expected), _VALUE_MAX_BYTES)}"
             )
         else:
             wanted = "must not fail; what is right is not known"
@@ -519,8 +527,8 @@ class Briefing:
         """
         what = "this tool" if peer.same_tool else "another tool with the same arguments"
         code = self._secret_map.text(peer.code) if peer.same_tool else self._secret_map.cleaned(peer.code)
-        shown = f"{what}: {self._line(peer.label)}\n{cut_text(code.rstrip(), _PEER_MAX_CHARS)}"
-        return self._data("other code", shown)
+        text = f"{what}: {self._line(peer.label)}\n{cut_text(code.rstrip(), _PEER_MAX_CHARS)}"
+        return self._data("other code", text)
 
     def _results(self, attempt: Attempt) -> list[str]:
         """Write how the first failed checks ended; results stand in the order of the checks.
@@ -530,46 +538,48 @@ class Briefing:
         """
         if len(attempt.results) != len(self._case.checks):
             return []
-        told = []
+        lines = []
         for check, result in zip(self._case.checks, attempt.results, strict=True):
             if not self._values:
                 if result.outcome not in {"passed", "not_run"}:
-                    told.append(f"{self._call(check)} {told_apart(check, result, attempt.patch.code)}")
+                    lines.append(f"{self._call(check)} {told_apart(check, result, attempt.patch.code)}")
             elif result.outcome == "wrong":
-                found = self._secret_map.value(result.value, _VALUE_MAX_BYTES)
-                told.append(f"{self._call(check)} returned {found}")
+                value_text = self._secret_map.value(result.value, _VALUE_MAX_BYTES)
+                lines.append(f"{self._call(check)} returned {value_text}")
             elif result.outcome not in {"passed", "not_run"}:
                 failure = cut_text(self._secret_map.text(result.failure), _MESSAGE_MAX_CHARS)
-                told.append(f"{self._call(check)} {result.outcome}: {failure}")
-        return told[:_RESULTS_MAX]
+                lines.append(f"{self._call(check)} {result.outcome}: {failure}")
+        return lines[:_RESULTS_MAX]
 
 
 def _metadata(name: str, value: Any, values: bool) -> str:
     """Write what a cell's name holds: type, shape, columns and their types; no value of it, unless the user allows."""
     if isinstance(value, ModuleType):
         return f"{name}: module {value.__name__} {getattr(value, '__version__', '')}".rstrip()
-    told = f"{name}: {type_name(value)}"
+    description = f"{name}: {type_name(value)}"
     with contextlib.suppress(Exception):  # a stranger's attributes
         package = type(value).__module__.partition(".")[0]
         if package in ("pandas", "polars", "numpy") and isinstance(
             shape := getattr(value, "shape", None), tuple
         ):
-            told += f" of shape {shape}"
+            description += f" of shape {shape}"
         elif isinstance(value, list | tuple | set | frozenset | dict | str | bytes):
-            told += f" of length {len(value)}"
+            description += f" of length {len(value)}"
         if isinstance(value, list | tuple | set | frozenset | dict) and value:
-            told += f" of {' or '.join(sorted({type_name(one) for one in itertools.islice(value, 100)}))}"
+            description += (
+                f" of {' or '.join(sorted({type_name(item) for item in itertools.islice(value, 100)}))}"
+            )
         if package in ("pandas", "polars") and hasattr(value, "columns"):
             both = itertools.islice(zip(value.columns, value.dtypes, strict=True), _COLUMNS_MAX)
-            told += f", columns {', '.join(f'{column!r} ({_dtype(kind)})' for column, kind in both)}"
+            description += f", columns {', '.join(f'{column!r} ({_dtype(kind)})' for column, kind in both)}"
         elif package in ("pandas", "polars", "numpy") and hasattr(value, "dtype"):
-            told += f", {_dtype(value.dtype)}"
+            description += f", {_dtype(value.dtype)}"
         if package == "pandas" and hasattr(value, "index"):
-            told += f", index {list(value.index.names)} ({_dtype(value.index.dtype)})"
+            description += f", index {list(value.index.names)} ({_dtype(value.index.dtype)})"
         if values:
             first = value.head(_ROWS_MAX) if package in ("pandas", "polars") else value
-            told += f"\n{cut_text(repr(first), _VALUE_MAX_BYTES)}"
-    return told
+            description += f"\n{cut_text(repr(first), _VALUE_MAX_BYTES)}"
+    return description
 
 
 def _dtype(kind: object) -> str:
@@ -600,27 +610,27 @@ class _Parts:
 
     def taken(self, heading: str, items: Sequence[str], *, newest: bool = False) -> list[str]:
         """Return the heading with as many items as fit, from the first or, with `newest`, the last."""
-        kept: list[str] = []
+        fitting: list[str] = []
         for item in reversed(items) if newest else items:
             if (size := _size([item])) > self._room:
                 break
-            kept.append(item)
+            fitting.append(item)
             self._room -= size
         if newest:
-            kept.reverse()
-        left_out = len(items) - len(kept)
+            fitting.reverse()
+        left_out = len(items) - len(fitting)
         if left_out:
-            kept.append(f"({left_out} more are left out for want of room.)")
-        return ["\n".join([heading, *kept]).lstrip("\n")] if kept else []
+            fitting.append(f"({left_out} more are left out for want of room.)")
+        return ["\n".join([heading, *fitting]).lstrip("\n")] if fitting else []
 
 
 def _worth_telling(case: Case) -> list[Peer]:
     """Choose the peers for the question; proposed peers are told as attempts."""
     tried = {attempt.patch.code for attempt in case.attempts}
-    left = [peer for peer in case.peers if peer.code not in tried]
-    versions = [peer for peer in left if peer.same_tool][:_VERSIONS_MAX]
-    others = [peer for peer in left if not peer.same_tool][:_OTHERS_MAX]
-    return [*versions, *others]
+    untried = [peer for peer in case.peers if peer.code not in tried]
+    versions = [peer for peer in untried if peer.same_tool][:_VERSIONS_MAX]
+    other_tools = [peer for peer in untried if not peer.same_tool][:_OTHERS_MAX]
+    return [*versions, *other_tools]
 
 
 def _place(frame: Frame) -> str:
@@ -670,14 +680,14 @@ class CodeBlock:
 
 def read_answer(text: str, entry: VaultEntry, *, is_cell: bool = False) -> ModelAnswer:
     """Return the proposal of an answer; raise `UnusableAnswer` where there is none. is_cell: for a cell's program."""
-    said = _THINKING.sub("", text).replace("\r\n", "\n").strip()
-    if not said:
+    answer = _THINKING.sub("", text).replace("\r\n", "\n").strip()
+    if not answer:
         raise UnusableAnswer("The answer is empty.")
-    blocks, prose = split_blocks(said)
+    blocks, prose = split_blocks(answer)
     diffs = [block for block in blocks if block.language in {"diff", "patch"} or _DIFF.search(block.text)]
     candidates = [block for block in blocks if block not in diffs]
     if not blocks:
-        candidates, prose = [CodeBlock("", said)], ""
+        candidates, prose = [CodeBlock("", answer)], ""
     if diffs and not candidates:
         raise UnusableAnswer("The answer is a diff; the whole new code is needed.")
     code = _chosen(candidates, entry, fenced=bool(blocks), is_cell=is_cell)
@@ -742,14 +752,14 @@ def _wrong_with(code: str, entry: VaultEntry) -> str:
         return "" if code.strip() else "The block in the answer is empty."
     try:
         tree = shapes.parse(code, entry.tool_name)
-        found = shapes.read_shape(tree, entry.tool_name)
+        shape = shapes.read_shape(tree, entry.tool_name)
     except VaultError as error:
         return f"The code in the answer cannot be used: {error.message}"
     try:
         wanted = shapes.read_shape(shapes.parse(entry.code, entry.tool_name), entry.tool_name)
     except VaultError:
         return ""  # a draft that does not parse says nothing about what it will be
-    if (found.kind, found.entry) != (wanted.kind, wanted.entry):
+    if (shape.kind, shape.entry) != (wanted.kind, wanted.entry):
         name = wanted.entry or "result"
         return f"The code in the answer is not the whole tool: {wanted.kind} {name!r} is not in it as it was."
     return ""
@@ -759,8 +769,16 @@ def _wrong_with_cell(code: str, entry: VaultEntry) -> str:
     """Say why the code cannot be a cell's new program; empty if it can."""
     if (message := compiler_message(code, is_cell=True)) is not None:
         return f"The code in the answer is not Python: {message.message} (line {message.line})."
-    there = {one.name for one in ast.parse(code).body if isinstance(one, Function | ast.ClassDef)}
-    needed = [one.name for one in ast.parse(entry.code).body if isinstance(one, Function | ast.ClassDef)]
+    there = {
+        definition.name
+        for definition in ast.parse(code).body
+        if isinstance(definition, Function | ast.ClassDef)
+    }
+    needed = [
+        definition.name
+        for definition in ast.parse(entry.code).body
+        if isinstance(definition, Function | ast.ClassDef)
+    ]
     lacks = next((name for name in needed if name not in there), "")
     return f"The code in the answer is not the whole program: {lacks!r} is missing." if lacks else ""
 

@@ -45,28 +45,28 @@ class RulesAdvisor:
         if case.entry.type == "sql":
             yield from self._of_statement(case)
             return
-        seen = {case.entry.code, *(attempt.patch.code for attempt in case.attempts)}
+        tried_codes = {case.entry.code, *(attempt.patch.code for attempt in case.attempts)}
         for patch in sorted(self._all(case), key=lambda patch: (patch.guard, -patch.rank)):
-            if len(seen) > PATCHES_MAX + len(case.attempts):
+            if len(tried_codes) > PATCHES_MAX + len(case.attempts):
                 return
-            if patch.code not in seen:
-                seen.add(patch.code)
+            if patch.code not in tried_codes:
+                tried_codes.add(patch.code)
                 yield patch
 
     def _of_statement(self, case: Case) -> Generator[Patch, Attempt | None, None]:
         """Yield patches of a SQL statement; where the database then misses another name, that is corrected too."""
-        failure, seen = case.failure, {case.entry.code}
-        known = [] if failure is None else [*failure.near, *failure.known]
+        failure, tried_texts = case.failure, {case.entry.code}
+        names = [] if failure is None else [*failure.near, *failure.known]
         pending = [(case.entry.code, "" if failure is None else failure.evalue)]
         while pending:
-            code, said = pending.pop(0)
-            for text, reason in [*_known_to_database(code, said, known), *_compared_with_null(code)]:
-                if text in seen or len(seen) > PATCHES_MAX:
+            code, message = pending.pop(0)
+            for text, reason in [*_known_to_database(code, message, names), *_compared_with_null(code)]:
+                if text in tried_texts or len(tried_texts) > PATCHES_MAX:
                     continue
-                seen.add(text)
-                attempt = yield self._patch(text, reason, 0.9 - 0.05 * len(seen))
-                told = [] if attempt is None else [result.failure for result in attempt.results]
-                pending += [(text, one) for one in told if MISSING_NAME.search(one)][:1]
+                tried_texts.add(text)
+                attempt = yield self._patch(text, reason, 0.9 - 0.05 * len(tried_texts))
+                failures = [] if attempt is None else [result.failure for result in attempt.results]
+                pending += [(text, error) for error in failures if MISSING_NAME.search(error)][:1]
 
     def _all(self, case: Case) -> list[Patch]:
         code = case.entry.code
@@ -111,8 +111,8 @@ class RulesAdvisor:
 def site_of(case: Case) -> Site:
     """Return the place of a case's failure; raises `SyntaxError` or `ValueError` if its code does not parse."""
     entry = case.entry
-    known = case.checks, entry.grants.read, case.given, case.answers
-    return Site(Source(entry.code), entry.tool_name, case.failure, *known)
+    evidence = case.checks, entry.grants.read, case.given, case.answers
+    return Site(Source(entry.code), entry.tool_name, case.failure, *evidence)
 
 
 def _known_to_database(code: str, said: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -123,9 +123,9 @@ def _known_to_database(code: str, said: str, known: Sequence[str]) -> Iterator[t
     wrong = (match["name"] or match["which"]).rpartition(".")[2]
     quoted = [match.span() for match in _SQL_TEXT.finditer(code)]
     places = [
-        found.span()
-        for found in re.finditer(rf"(?<![\w$:]){re.escape(wrong)}(?![\w$])", code, re.IGNORECASE)
-        if not any(start <= found.start() < end for start, end in quoted)
+        occurrence.span()
+        for occurrence in re.finditer(rf"(?<![\w$:]){re.escape(wrong)}(?![\w$])", code, re.IGNORECASE)
+        if not any(start <= occurrence.start() < end for start, end in quoted)
     ]
     for right in near_misses(wrong, known, 3) if places else ():
         written = right if re.fullmatch(r"[A-Za-z_]\w*", right) else '"' + right.replace('"', '""') + '"'
@@ -192,8 +192,8 @@ def _as_this_tool(peer: Peer, entry: VaultEntry) -> str | None:
         return peer.code
     name = entry.tool_name if entry.tool_name.isidentifier() else "run"
     names = list(entry.input_schema.get("properties", {}))
-    taken = {node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)}
-    if shape.takes_dict or name in taken or not all(map(str.isidentifier, names)):
+    defined = {node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)}
+    if shape.takes_dict or name in defined or not all(map(str.isidentifier, names)):
         return None
     imports, signature = _head(entry) or ("", ", ".join(names))
     passed = ", ".join(f"{name}={name}" for name in names)

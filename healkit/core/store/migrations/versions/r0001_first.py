@@ -499,9 +499,9 @@ def _count_group(where: str = "") -> str:
         "(excluded.first_seen, excluded.first_log_id) < (failuregroup.first_seen, failuregroup.first_log_id)"
     )
     later = "(excluded.last_seen, excluded.last_log_id) > (failuregroup.last_seen, failuregroup.last_log_id)"
-    kept = ",\n".join(
-        f"        {column} = CASE WHEN {taken} THEN excluded.{column} ELSE failuregroup.{column} END"
-        for end, taken in (("first", earlier), ("last", later))
+    updates = ",\n".join(
+        f"        {column} = CASE WHEN {condition} THEN excluded.{column} ELSE failuregroup.{column} END"
+        for end, condition in (("first", earlier), ("last", later))
         for column in (f"{end}_seen", f"{end}_log_id")
     )
     return f"""
@@ -510,18 +510,18 @@ INSERT INTO failuregroup
     {_insertion(values, where)}
     ON CONFLICT (fingerprint, tool_name, persona) DO UPDATE SET
         failures = failuregroup.failures + 1,
-{kept};
+{updates};
 """
 
 
 def _uncount_group(where: str = "") -> str:
     """Take a row off its group; it may have been the first or the last one, and an index finds the next."""
-    left = f"FROM executionlog WHERE {_GROUP} AND status = 'FAILURE'"
+    remaining_rows = f"FROM executionlog WHERE {_GROUP} AND status = 'FAILURE'"
     moved = "".join(
         f"""
 UPDATE failuregroup SET ({end}_seen, {end}_log_id) = (
-        SELECT timestamp, id {left} ORDER BY timestamp {order}, id {order} LIMIT 1
-    ) WHERE {_GROUP} AND {end}_log_id = old.id AND EXISTS (SELECT 1 {left}){_also(where)};
+        SELECT timestamp, id {remaining_rows} ORDER BY timestamp {order}, id {order} LIMIT 1
+    ) WHERE {_GROUP} AND {end}_log_id = old.id AND EXISTS (SELECT 1 {remaining_rows}){_also(where)};
 """
         for end, order in (("first", "ASC"), ("last", "DESC"))
     )

@@ -159,10 +159,10 @@ class Baseline:
         Half of all edits give the same truth value, so that those count once.
         """
         wrong = {json.dumps(check.arguments): check.expected for check in self.wrong_results}
-        known = [check for check in self.failing if check.known] or self.failing[:1]
-        if all(isinstance(check.expected, bool) and not check.raises for check in known):
-            return len({check.expected for check in known})
-        return sum(_cells(check, wrong.get(json.dumps(check.arguments))) for check in known)
+        specified = [check for check in self.failing if check.known] or self.failing[:1]
+        if all(isinstance(check.expected, bool) and not check.raises for check in specified):
+            return len({check.expected for check in specified})
+        return sum(_cells(check, wrong.get(json.dumps(check.arguments))) for check in specified)
 
     @property
     def hangs(self) -> bool:
@@ -182,8 +182,8 @@ class Baseline:
         if not watched:
             return _space(code, self.hints, self.suspicion, seen)
         observed = bench.observe(code, self.failing[:_WATCHED_AGAIN] + self.passing[:_WATCHED_AGAIN])
-        failed = [one for one in observed if one.result.outcome != "passed"]
-        passed = [one for one in observed if one.result.outcome == "passed"]
+        failed = [observation for observation in observed if observation.result.outcome != "passed"]
+        passed = [observation for observation in observed if observation.result.outcome == "passed"]
         types = {**self.hints.types, **types_seen(observed)}
         hints = dataclasses.replace(self.hints, types=types)
         return _space(code, hints, Suspicion(failed, passed), seen)
@@ -219,7 +219,7 @@ def observe_baseline(case: Case, bench: Workbench, code: str) -> Baseline | None
     suspicion = Suspicion(failed, passed)
     if "t" in letters:
         suspicion.lift(endless_loops(Program(code), failed), ENDLESS)
-    longest_s = max((one.result.duration_s for one in passed), default=0.0)
+    longest_s = max((observation.result.duration_s for observation in passed), default=0.0)
     return Baseline(
         code,
         [check for check, _ in failing],
@@ -227,7 +227,7 @@ def observe_baseline(case: Case, bench: Workbench, code: str) -> Baseline | None
         "".join(letter for _, letter in failing) + "." * len(passing),
         _wrong_results(watched, failed),
         suspicion,
-        frozenset(line for one in observed for line in one.lines),
+        frozenset(line for observation in observed for line in observation.lines),
         _hints(case, [check for check, _ in failing], passing, failed, passed),
         min(max(_PROBE_LEAST_S, _PROBE_WATCHED * longest_s), _PROBE_MOST_S),
     )
@@ -235,9 +235,9 @@ def observe_baseline(case: Case, bench: Workbench, code: str) -> Baseline | None
 
 def _wrong_results(watched: Sequence[Check], failed: Sequence[Observed]) -> list[Check]:
     return [
-        msgspec.structs.replace(check, origin="passing", known=True, expected=one.result.value)
-        for check, one in zip(watched, failed, strict=True)
-        if one.result.outcome == "wrong" and not one.result.failure
+        msgspec.structs.replace(check, origin="passing", known=True, expected=observation.result.value)
+        for check, observation in zip(watched, failed, strict=True)
+        if observation.result.outcome == "wrong" and not observation.result.failure
     ]
 
 
@@ -248,7 +248,9 @@ def _hints(
     failed: Sequence[Observed],
     passed: Sequence[Observed],
 ) -> Hints:
-    raised = dict.fromkeys(one.result.failure.partition(":")[0] for one in failed if one.result.failure)
+    raised = dict.fromkeys(
+        observation.result.failure.partition(":")[0] for observation in failed if observation.result.failure
+    )
     return Hints(
         constants([*failing, *passing], case.answers),
         tuple(dict.fromkeys(check.raises for check in failing if check.raises)),
@@ -270,10 +272,10 @@ def _cells(check: Check, wrong: object) -> int:
     """Return how many values of an expected frame or array were wrong, at least one and at most three."""
     if not values.has_tags(check.expected):
         return 1
-    expected, found = _items(values.as_parts(check.expected)), _items(values.as_parts(wrong))
-    if len(expected) != len(found):
+    expected, actual = _items(values.as_parts(check.expected)), _items(values.as_parts(wrong))
+    if len(expected) != len(actual):
         return min(max(len(expected), 1), _CELLS_MAX)
-    wrong_cells: int = sum(map(operator.ne, expected, found))
+    wrong_cells: int = sum(map(operator.ne, expected, actual))
     return min(max(wrong_cells, 1), _CELLS_MAX)
 
 
@@ -305,16 +307,16 @@ class Suspicion:
     def __init__(self, failing: Sequence[Observed], passing: Sequence[Observed] = ()) -> None:
         in_failing, in_passing = Counter[int](), Counter[int]()
         for counter, group in ((in_failing, failing), (in_passing, passing)):
-            for one in group:
-                counter.update(set(one.lines))
+            for observation in group:
+                counter.update(set(observation.lines))
         self.lines: dict[int, float] = {
             line: in_failing[line] / math.sqrt(len(failing) * (in_failing[line] + in_passing[line]))
             for line in in_failing.keys() | in_passing.keys()
             if failing
         }
         bonus: dict[int, float] = {}
-        for one in failing:
-            for away, line in enumerate(reversed(one.failed_lines)):
+        for observation in failing:
+            for away, line in enumerate(reversed(observation.failed_lines)):
                 bonus[line] = max(bonus.get(line, 0.0), TRACEBACK_BONUS / 2 ** min(away, 3))
         for line, more in bonus.items():
             self.lines[line] = self.lines.get(line, 0.0) + more
@@ -332,40 +334,47 @@ class Suspicion:
             if line or (isinstance(node, ast.stmt) and hasattr(node, "body"))
             else getattr(node, "end_lineno", first)
         )
-        seen = [self.lines[one] for one in range(first, (last or first) + 1) if one in self.lines]
-        if not seen and isinstance(node, ast.AST) and node in program.parents:
+        scores = [
+            self.lines[line_number]
+            for line_number in range(first, (last or first) + 1)
+            if line_number in self.lines
+        ]
+        if not scores and isinstance(node, ast.AST) and node in program.parents:
             statement = program.statement(node)
-            seen = [self.lines[one] for one in (statement.lineno,) if one in self.lines]
-        return FLOOR + max(seen, default=0.0)
+            scores = [
+                self.lines[line_number] for line_number in (statement.lineno,) if line_number in self.lines
+            ]
+        return FLOOR + max(scores, default=0.0)
 
     def most(self, program: Program, node: ast.AST) -> float:
         """Return an upper bound of `of` for a node and everything in it."""
         if isinstance(node, ast.stmt):
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             return max(
-                self.of(program, node), FLOOR + max((self.lines.get(one, 0.0) for one in lines), default=0.0)
+                self.of(program, node),
+                FLOOR + max((self.lines.get(line, 0.0) for line in lines), default=0.0),
             )
         return self.of(program, node)
 
 
 def types_seen(observed: Sequence[Observed]) -> dict[str, frozenset[str]]:
     """Return the types of names over all checks: `function.name` → type names."""
-    found: dict[str, set[str]] = {}
-    for one in observed:
-        for name, kinds in one.types.items():
-            found.setdefault(name, set()).update(kinds)
-    return {name: frozenset(kinds) for name, kinds in found.items()}
+    type_names: dict[str, set[str]] = {}
+    for observation in observed:
+        for name, kinds in observation.types.items():
+            type_names.setdefault(name, set()).update(kinds)
+    return {name: frozenset(kinds) for name, kinds in type_names.items()}
 
 
 def endless_loops(program: Program, failed: Sequence[Observed]) -> set[int]:
     """Return all lines of the `while` loops that ran: what should end one may be on a path never taken."""
-    seen = {line for one in failed for line in one.lines}
-    found: set[int] = set()
+    executed_lines = {line for observation in failed for line in observation.lines}
+    loop_lines: set[int] = set()
     for loop in program.nodes:
         if isinstance(loop, ast.While):
             lines = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
-            found.update(lines if seen & set(lines) else ())
-    return found
+            loop_lines.update(lines if executed_lines & set(lines) else ())
+    return loop_lines
 
 
 # Several edits at once. A tool with two mistakes passes its checks only when both are fixed, but fixing one is often
@@ -411,15 +420,15 @@ def gain(before: str, after: str, failing: int) -> float:
 
 def bases(code: str, tried: Sequence[tuple[Candidate, str]], before: str, failing: int) -> list[BaseVariant]:
     """Return the variants to search from, best first."""
-    found = []
+    scored = []
     for candidate, after in tried:
         nearer = gain(before, after, failing)
         if nearer:
-            found.append((nearer * candidate.score**0.3, nearer, after, candidate))
-    found.sort(key=lambda one: -one[0])
+            scored.append((nearer * candidate.score**0.3, nearer, after, candidate))
+    scored.sort(key=lambda one: -one[0])
     chosen_of_kind: Counter[object] = Counter()
     chosen = []
-    for _, nearer, after, candidate in found:
+    for _, nearer, after, candidate in scored:
         kinds = (after, (after, candidate.edits[0].start // 40))
         if chosen_of_kind[kinds[1]] >= _OF_A_KIND or chosen_of_kind[kinds[0]] >= _BASES // 2:
             continue
@@ -470,18 +479,18 @@ class HigherOrderSpace:
 def pairs(best: Sequence[Candidate], most: int) -> Iterator[Candidate]:
     """Yield pairs of the first `most` single edits that do not touch each other, likeliest first."""
     first = best[:most]
-    found = []
-    for place, one in enumerate(first):
-        apart = [other for other in first[place + 1 :] if _apart(one, other)]
-        found += [(one.score * other.score, one, other) for other in apart]
-    found.sort(key=lambda pair: -pair[0])
-    for score, one, other in found:
+    scored_pairs = []
+    for place, candidate in enumerate(first):
+        apart = [partner for partner in first[place + 1 :] if _apart(candidate, partner)]
+        scored_pairs += [(candidate.score * partner.score, candidate, partner) for partner in apart]
+    scored_pairs.sort(key=lambda pair: -pair[0])
+    for score, candidate, partner in scored_pairs:
         yield Candidate(
-            one.edits + other.edits,
+            candidate.edits + partner.edits,
             score,
-            one.prior * other.prior,
-            one.made_by + other.made_by,
-            one.guard or other.guard,
+            candidate.prior * partner.prior,
+            candidate.made_by + partner.made_by,
+            candidate.guard or partner.guard,
         )
 
 
@@ -501,10 +510,10 @@ def progress(outcomes: str, before: str) -> float:
 
 def timed_out(tried: Sequence[tuple[Candidate, str]], passed: int = 0) -> list[Candidate]:
     """Return candidates that only ran out of time, after at least `passed` passed checks; nearest first."""
-    found = [
+    timeouts = [
         pair
         for pair in tried
         if not pair[1].strip("t.-") and "t" in pair[1] and passed_first(pair[1]) >= passed
     ]
-    found.sort(key=lambda pair: (-passed_first(pair[1]), -pair[0].score))
-    return [candidate for candidate, _ in found]
+    timeouts.sort(key=lambda pair: (-passed_first(pair[1]), -pair[0].score))
+    return [candidate for candidate, _ in timeouts]

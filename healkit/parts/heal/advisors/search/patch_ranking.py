@@ -132,59 +132,59 @@ def rank_patches(
     """
     code, fails_loudly = baseline.code, baseline.fails_loudly
     demanded = any(check.known for check in baseline.failing)
-    own = [(_rank_by_text(code, one, demanded=demanded), one) for one in found]
-    own.sort(key=lambda pair: -pair[0])
-    first, rest = [one for _, one in own[:_COMPARED]], [one for _, one in own[_COMPARED:]]
+    ranked = [(_rank_by_text(code, patch, demanded=demanded), patch) for patch in found]
+    ranked.sort(key=lambda pair: -pair[0])
+    first, rest = [patch for _, patch in ranked[:_COMPARED]], [patch for _, patch in ranked[_COMPARED:]]
     if not first:
         return []
-    ranks = [rank for rank, _ in own[:_COMPARED]]
-    left = _lost_statements(bench, baseline, [one.candidate for one in first[:_WATCHED]])
-    left += [0] * (len(first) - len(left))
+    ranks = [rank for rank, _ in ranked[:_COMPARED]]
+    unused_counts = _lost_statements(bench, baseline, [patch.candidate for patch in first[:_WATCHED]])
+    unused_counts += [0] * (len(first) - len(unused_counts))
     compared = _compare(bench, baseline, first, accepts)
     behaviours_of = list(zip(compared.same, compared.agreed, strict=True))
     support = _support(ranks, behaviours_of)
     order = [
         RankedPatch(
-            one,
+            patch,
             ranks[place]
             + _AGREED * min(support[behaviours_of[place]] - ranks[place], _AGREED_MOST)
             + (_KEPT_LOUD if fails_loudly else _KEPT) * compared.kept(place)
             - _FAILED * compared.failed(place)
             - (_CHANGED_UNASKED if not demanded and compared.kept(place) < 1.0 else 0.0)
             - _CONSTANT * compared.constant[place]
-            - _UNUSED * min(left[place], _MOST_UNUSED),
+            - _UNUSED * min(unused_counts[place], _MOST_UNUSED),
             compared.kept(place),
-            unused=left[place],
+            unused=unused_counts[place],
             does=behaviours_of[place],
         )
-        for place, one in enumerate(first)
+        for place, patch in enumerate(first)
     ]
     order = _with_shares(order, behaviours_of)
     order.sort(key=lambda one: -one.rank)
     lowest = order[-1].rank
-    return order + [RankedPatch(one, lowest - 1 - place) for place, one in enumerate(rest)]
+    return order + [RankedPatch(patch, lowest - 1 - place) for place, patch in enumerate(rest)]
 
 
 def _support(
     ranks: Sequence[float], behaviours_of: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], float]:
     """Return the evidence for each behaviour, as a logarithm of odds."""
-    found = defaultdict[tuple[str, str], float](float)
+    total_odds = defaultdict[tuple[str, str], float](float)
     for rank, letters in zip(ranks, behaviours_of, strict=True):
-        found[letters] += math.exp(rank)
-    return {letters: math.log(odds) for letters, odds in found.items()}
+        total_odds[letters] += math.exp(rank)
+    return {letters: math.log(odds) for letters, odds in total_odds.items()}
 
 
 def _with_shares(order: Sequence[RankedPatch], behaviours_of: Sequence[tuple[str, str]]) -> list[RankedPatch]:
     """Return the patches with the share of each one's behaviour; a rank is a logarithm of odds."""
-    most = max(one.rank for one in order)
-    weights = [math.exp(one.rank - most) for one in order]
+    most = max(patch.rank for patch in order)
+    weights = [math.exp(patch.rank - most) for patch in order]
     total, of_kind = sum(weights), defaultdict[tuple[str, str], float](float)
     for weight, letters in zip(weights, behaviours_of, strict=True):
         of_kind[letters] += weight
     return [
-        dataclasses.replace(one, share=of_kind[letters] / total, behaviours=len(of_kind))
-        for one, letters in zip(order, behaviours_of, strict=True)
+        dataclasses.replace(patch, share=of_kind[letters] / total, behaviours=len(of_kind))
+        for patch, letters in zip(order, behaviours_of, strict=True)
     ]
 
 
@@ -217,14 +217,16 @@ def _compare(
     if not probes:
         nothing = ["" for _ in found]
         return Comparison([], nothing, nothing, [False for _ in found], [])
-    own = "t" * len(probes)
+    code_letters = "t" * len(probes)
     if not baseline.hangs:
-        own = dict(bench.score(code, [()], probes, every=True, limit_s=limit_s)).get(0, "-" * len(probes))
-    codes = [one.code for one in found]
-    same = _compare_letters(bench, code, own, codes, probes, limit_s)
+        code_letters = dict(bench.score(code, [()], probes, every=True, limit_s=limit_s)).get(
+            0, "-" * len(probes)
+        )
+    codes = [patch.code for patch in found]
+    same = _compare_letters(bench, code, code_letters, codes, probes, limit_s)
     counted = [
         letter == "." and (baseline.fails_loudly or place < len(near_right))
-        for place, letter in enumerate(own)
+        for place, letter in enumerate(code_letters)
     ]
     agreed = same
     if len(found) > 1:
@@ -234,7 +236,7 @@ def _compare(
     one_value = bool(values) and all(value == values[0] for value in values)
     parted = any(row[place] != "." for row in same for place in compress(range(len(probes)), counted))
     # Running the code for its values takes longer than all else, and is often not needed.
-    before = _results(bench, code, probes, own, limit_s) if one_value or parted else []
+    before = _results(bench, code, probes, code_letters, limit_s) if one_value or parted else []
     varies = len({msgspec.json.encode(result.value) for result in before if result.outcome == "passed"}) > 1
     if one_value and varies:
         always = [msgspec.structs.replace(probe, known=True, expected=values[0]) for probe in probes]
@@ -253,16 +255,16 @@ def _compare_letters(
 
     own: the code's letters. It is not run again on inputs where it fails, which may take long.
     """
-    edits = [[difference(code, other)] if other != code else [] for other in others]
+    edits = [[difference(code, variant)] if variant != code else [] for variant in others]
     rows = [["-"] * len(probes) for _ in others]
     for returns in (True, False):
         places = [place for place, letter in enumerate(own) if (letter == ".") == returns]
         if not places:
             continue
         some = [probes[place] for place in places]
-        for other, letters in bench.score(code, edits, some, every=True, as_code=returns, limit_s=limit_s):
+        for index, letters in bench.score(code, edits, some, every=True, as_code=returns, limit_s=limit_s):
             for place, letter in zip(places, letters, strict=True):
-                rows[other][place] = letter
+                rows[index][place] = letter
     return ["".join(row) for row in rows]
 
 
@@ -278,7 +280,7 @@ def _results(
 def _letters(
     bench: Workbench, code: str, found: Sequence[PlausiblePatch], checks: Sequence[Check], limit_s: float
 ) -> list[str]:
-    edits = [one.candidate.edits for one in found]
+    edits = [patch.candidate.edits for patch in found]
     outcomes = dict(bench.score(code, edits, checks, every=True, limit_s=limit_s))
     return [outcomes.get(place, "-" * len(checks)) for place in range(len(found))]
 
@@ -294,10 +296,10 @@ def _lost_statements(bench: Workbench, baseline: Baseline, found: Sequence[Candi
     program = Program(baseline.code)
     marks = list(_marks(program, baseline.ran))[:_MARKED]
     pairs = [
-        (place, (*one.edits, edit))
-        for place, one in enumerate(found)
+        (place, (*candidate.edits, edit))
+        for place, candidate in enumerate(found)
         for edit in marks
-        if all(edit.start < own.start or own.end < edit.start for own in one.edits)
+        if all(edit.start < patch_edit.start or patch_edit.end < edit.start for patch_edit in candidate.edits)
     ]
     letters = dict(bench.score(baseline.code, [edits for _, edits in pairs], baseline.checks))
     counts = Counter(
@@ -405,7 +407,9 @@ def _oddities(text: str) -> _Oddities | None:
 def _tokens(before: str, after: str) -> tuple[int, int, int]:
     """Return the numbers of tokens removed, added and moved; a level of indentation is one token."""
     old, new = _words(before), _words(after)
-    same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
+    same = next(
+        (at for at, (old_word, new_word) in enumerate(zip(old, new, strict=False)) if old_word != new_word), 0
+    )
     old, new = old[same:], new[same:]  # skip the common beginning
     removed, added = Counter[str](), Counter[str]()
     for kind, low, high, other_low, other_high in difflib.SequenceMatcher(
@@ -430,7 +434,7 @@ def _words(text: str) -> list[str]:
 
 def _unread(tree: ast.Module) -> set[tuple[str, str]]:
     """Return the parameters and variables of functions that nothing in them reads."""
-    found = set()
+    unread = set()
     for function in ast.walk(tree):
         if not isinstance(function, Function | ast.Lambda):
             continue
@@ -438,8 +442,8 @@ def _unread(tree: ast.Module) -> set[tuple[str, str]]:
         bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
         bound |= {arg.arg for arg in function.args.args}
         read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
-        found |= {(getattr(function, "name", ""), name) for name in bound - read if not name.startswith("_")}
-    return found
+        unread |= {(getattr(function, "name", ""), name) for name in bound - read if not name.startswith("_")}
+    return unread
 
 
 def _recursive(tree: ast.Module) -> set[str]:
@@ -535,12 +539,12 @@ def _idle(tree: ast.Module) -> Iterator[str]:
 
 
 def _idle_sum(node: ast.BinOp) -> bool:
-    left, right = node.left, node.right
-    if isinstance(node.op, _SAME_ON_BOTH_SIDES) and ast.dump(left) == ast.dump(right):
+    left_operand, right = node.left, node.right
+    if isinstance(node.op, _SAME_ON_BOTH_SIDES) and ast.dump(left_operand) == ast.dump(right):
         return True
     if not isinstance(right, ast.Constant):
         return False
-    if isinstance(left, ast.Constant) and not isinstance(node.op, ast.Mult | ast.Pow):
+    if isinstance(left_operand, ast.Constant) and not isinstance(node.op, ast.Mult | ast.Pow):
         return True
     nothing = (0,) if isinstance(node.op, ast.Add | ast.Sub) else (0, 1)
     return right.value in nothing and type(right.value) is int and not isinstance(node.op, ast.LShift)
@@ -549,13 +553,15 @@ def _idle_sum(node: ast.BinOp) -> bool:
 def _idle_question(node: ast.Compare) -> bool:
     if len(node.ops) != 1:
         return False
-    left, right, sign = node.left, node.comparators[0], node.ops[0]
-    if ast.dump(left) == ast.dump(right) or (
-        isinstance(left, ast.Constant) and isinstance(right, ast.Constant)
+    left_operand, right, sign = node.left, node.comparators[0], node.ops[0]
+    if ast.dump(left_operand) == ast.dump(right) or (
+        isinstance(left_operand, ast.Constant) and isinstance(right, ast.Constant)
     ):
         return True
-    never_negative = (isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod)) or (
-        isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id in ("len", "abs")
+    never_negative = (isinstance(left_operand, ast.BinOp) and isinstance(left_operand.op, ast.Mod)) or (
+        isinstance(left_operand, ast.Call)
+        and isinstance(left_operand.func, ast.Name)
+        and left_operand.func.id in ("len", "abs")
     )
     zero = isinstance(right, ast.Constant) and right.value == 0
     return never_negative and zero and isinstance(sign, ast.GtE | ast.Lt)
@@ -566,7 +572,7 @@ def _idle_bounds(node: ast.BoolOp) -> bool:
 
     Examples: `a < 3 and a > 12`, `a < 3 and not a > 12`. For bounds that are not numbers, two in one direction count.
     """
-    asked: dict[str, list[tuple[type[ast.cmpop], float | None]]] = {}
+    bounds: dict[str, list[tuple[type[ast.cmpop], float | None]]] = {}
     for part in node.values:
         match part:
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _HOLDS:
@@ -577,18 +583,18 @@ def _idle_bounds(node: ast.BoolOp) -> bool:
                 sign = _OPPOSITES[type(op)]
             case _:
                 continue
-        asked.setdefault(ast.dump(left), []).append((sign, _number(right)))
+        bounds.setdefault(ast.dump(left), []).append((sign, _number(right)))
     meets = all if isinstance(node.op, ast.And) else any
-    for of in asked.values():
-        known = [(sign, at) for sign, at in of if at is not None]
-        if len(known) < len(of):
+    for of in bounds.values():
+        numeric_bounds = [(sign, at) for sign, at in of if at is not None]
+        if len(numeric_bounds) < len(of):
             directions = [_DIRECTIONS[sign] for sign, _ in of if sign in _DIRECTIONS]
             if len(set(directions)) < len(directions):
                 return True
-        places = [at + by for _, at in known for by in (-0.5, 0.0, 0.5)]
-        one_by_one = [[_HOLDS[sign](place, at) for place in places] for sign, at in known]
+        places = [at + by for _, at in numeric_bounds for by in (-0.5, 0.0, 0.5)]
+        one_by_one = [[_HOLDS[sign](place, at) for place in places] for sign, at in numeric_bounds]
         whole = [meets(answers) for answers in zip(*one_by_one, strict=True)]
-        if len(known) > 1 and (len(set(whole)) == 1 or whole in one_by_one):
+        if len(numeric_bounds) > 1 and (len(set(whole)) == 1 or whole in one_by_one):
             return True
     return False
 
@@ -596,8 +602,8 @@ def _idle_bounds(node: ast.BoolOp) -> bool:
 def _number(node: ast.expr) -> float | None:
     sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
     value = node.operand if isinstance(node, ast.UnaryOp) else node
-    known = value.value if isinstance(value, ast.Constant) else None
-    return sign * known if isinstance(known, int | float) and not isinstance(known, bool) else None
+    number = value.value if isinstance(value, ast.Constant) else None
+    return sign * number if isinstance(number, int | float) and not isinstance(number, bool) else None
 
 
 def _changes_its_own(node: ast.For) -> bool:
@@ -618,8 +624,8 @@ def _changes_its_own(node: ast.For) -> bool:
 
 def _never_repeats(node: ast.For | ast.While) -> bool:
     """Return whether a loop is always left in its first round."""
-    left = isinstance(node.body[-1], ast.Return | ast.Break | ast.Raise)
-    return left and not any(isinstance(part, ast.Continue) for part in ast.walk(node))
+    is_exit = isinstance(node.body[-1], ast.Return | ast.Break | ast.Raise)
+    return is_exit and not any(isinstance(part, ast.Continue) for part in ast.walk(node))
 
 
 def _idle_call(node: ast.Call) -> bool:
@@ -761,8 +767,8 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     if patch_features(before, after).uneven:
         return TWIN
     program = Program(after)
-    known = {ast.dump(part) for part, _ in _parts(Program(before))} if _is_python(before) else set()
-    parts = [(part, decides) for part, decides in _parts(program) if ast.dump(part) not in known]
+    old_parts = {ast.dump(part) for part, _ in _parts(Program(before))} if _is_python(before) else set()
+    parts = [(part, decides) for part, decides in _parts(program) if ast.dump(part) not in old_parts]
     if len(parts) > _PARTS_MAX:
         return f"It has {len(parts)} new conditions, too many to try each."
     tried: list[tuple[ast.expr | ast.stmt, bool, Edit]] = []
@@ -781,7 +787,7 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
                 and ast.dump(node) in calculated[:_PARTS_MAX]
                 and ast.dump(node) not in before_it
             ):
-                tried += [(node, True, program.replace(node, program.segment(one))) for one in _sides(node)]
+                tried += [(node, True, program.replace(node, program.segment(side))) for side in _sides(node)]
     letters = dict(bench.score(after, [[edit] for _, _, edit in tried], case.checks))
     for number, (part, decides, _) in enumerate(tried):
         if set(letters.get(number, "-")) == {"."}:
@@ -824,7 +830,7 @@ def _sides(node: ast.AST) -> list[ast.expr]:
         case ast.BinOp(left=left, right=right):
             return [left, right]
         case ast.Call(func=ast.Name(id="min" | "max" | "abs"), args=args):
-            return [one for one in args if not isinstance(one, ast.Starred)]
+            return [argument for argument in args if not isinstance(argument, ast.Starred)]
     return []
 
 
@@ -836,30 +842,40 @@ def _calculations(code: str) -> list[str]:
 def _copied(before: str, after: str, checks: Sequence[Check]) -> list[str]:
     """Return the values that examples and only the new code have, where they are so many that it may be a table."""
     binding = [check for check in checks if check.binding]
-    values = [one for check in binding for one in scalars([check.arguments, check.expected])]
-    seen = {one for one in values if isinstance(one, int | float | str) and one not in _USUAL}
+    values = [scalar for check in binding for scalar in scalars([check.arguments, check.expected])]
+    example_values = {
+        scalar for scalar in values if isinstance(scalar, int | float | str) and scalar not in _USUAL
+    }
     new = {
         repr(node.value): node.value for node in ast.walk(ast.parse(after)) if isinstance(node, ast.Constant)
     }
-    copied = [text for text, value in new.items() if value in seen and str(value) not in before]
+    copied = [text for text, value in new.items() if value in example_values and str(value) not in before]
     return copied if len(copied) >= max(3, len(binding) / 2) else []
 
 
 def _unexplained(before: str, after: str, checks: Sequence[Check]) -> str:
     """Return a literal that only the new code has, and that is in no example; empty if there is none."""
-    seen = [one for check in checks for one in scalars([check.arguments, check.call, check.expected])]
-    texts = " ".join([before, *(one for one in seen if isinstance(one, str))])
+    example_values = [
+        scalar for check in checks for scalar in scalars([check.arguments, check.call, check.expected])
+    ]
+    texts = " ".join([before, *(scalar for scalar in example_values if isinstance(scalar, str))])
     tree = ast.parse(after)
-    said = {
+    message_parts = {
         id(part)
         for node in ast.walk(tree)
         if isinstance(node, ast.Raise | ast.Expr | ast.JoinedStr)
         for part in ast.walk(node)
     }
-    numbers = {one for one in seen if isinstance(one, int | float)}
+    numbers = {scalar for scalar in example_values if isinstance(scalar, int | float)}
     for node in ast.walk(tree):
         value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
-        if isinstance(value, bool) or value is None or value is ... or id(node) in said or value in _USUAL:
+        if (
+            isinstance(value, bool)
+            or value is None
+            or value is ...
+            or id(node) in message_parts
+            or value in _USUAL
+        ):
             continue
         if isinstance(value, int | float | complex):
             if value not in numbers and str(value) not in texts:

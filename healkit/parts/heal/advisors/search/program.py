@@ -131,13 +131,13 @@ class Program:
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the node around a node."""
-        found = self.parents.get(node)
-        return found[0] if found else None
+        slot = self.parents.get(node)
+        return slot[0] if slot else None
 
     def field(self, node: ast.AST) -> str:
         """Return the field of its parent that a node is in."""
-        found = self.parents.get(node)
-        return found[1] if found else ""
+        slot = self.parents.get(node)
+        return slot[1] if slot else ""
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """Return the innermost statement around a node, or the node itself."""
@@ -160,8 +160,8 @@ class Program:
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the nodes around a node, innermost first."""
-        while (found := self.parents.get(node)) is not None:
-            node = found[0]
+        while (slot := self.parents.get(node)) is not None:
+            node = slot[0]
             yield node
 
     def is_value(self, node: ast.AST) -> bool:
@@ -174,9 +174,9 @@ class Program:
 
     def replace(self, node: ast.expr, text: str) -> Edit:
         """Return an edit that replaces an expression, in parentheses if needed."""
-        found = self.parents.get(node)
-        if found is not None and not self.source.in_parentheses(node):
-            text = parenthesized(text, required_precedence(*found))
+        slot = self.parents.get(node)
+        if slot is not None and not self.source.in_parentheses(node):
+            text = parenthesized(text, required_precedence(*slot))
         return Edit(*self.source.span(node), text)
 
     def put(self, node: ast.expr, text: str, weight: float = 1.0, *, guard: bool = False) -> Iterator[Change]:
@@ -243,24 +243,24 @@ class Program:
 
     def names(self, node: ast.AST) -> list[str]:
         """Return the variables that can be read at a node, innermost first."""
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for around in self.around(node):
             if isinstance(around, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
                 if any(part is node or self.parent(node) is part for part in around.generators[:1]):
                     continue
                 for part in around.generators:
-                    found.update(dict.fromkeys(stored_names(part.target)))
+                    names.update(dict.fromkeys(stored_names(part.target)))
             elif isinstance(around, Function | ast.Lambda | ast.Module):
-                found.update(dict.fromkeys(self.locals(around)))
-        return list(found)
+                names.update(dict.fromkeys(self.locals(around)))
+        return list(names)
 
     def locals(self, owner: Any) -> list[str]:
         """Return the variables of a function or module, parameters first, without functions and imports."""
-        known: list[str] | None = getattr(owner, "_locals", None)
-        if known is None:
-            found = bound_names(owner, "parameter", "variable")
-            known = owner._locals = [name for name in found if name != "_"]
-        return known
+        variables: list[str] | None = getattr(owner, "_locals", None)
+        if variables is None:
+            bindings = bound_names(owner, "parameter", "variable")
+            variables = owner._locals = [name for name in bindings if name != "_"]
+        return variables
 
     @functools.cached_property
     def defined(self) -> dict[str, Function]:
@@ -270,10 +270,10 @@ class Program:
     def types(self, name: str, node: ast.AST) -> frozenset[str]:
         """Return the type names that a variable was seen to have; empty if it was not seen."""
         function = self.function(node)
-        seen = self.hints.types
-        if function is not None and (found := seen.get(f"{function.name}.{name}")):
-            return found
-        return seen.get(name, frozenset())
+        observed_types = self.hints.types
+        if function is not None and (kinds := observed_types.get(f"{function.name}.{name}")):
+            return kinds
+        return observed_types.get(name, frozenset())
 
 
 def _is_docstring(field: str, child: object) -> bool:
@@ -330,25 +330,25 @@ def guess_types(program: Program, node: ast.expr) -> TypeNames:
 
 def _of_call(node: ast.Call) -> TypeNames:
     if isinstance(node.func, ast.Name):
-        found = _CALLS.get(node.func.id)
+        type_name = _CALLS.get(node.func.id)
     elif isinstance(node.func, ast.Attribute):
-        found = METHOD_RESULTS.get(node.func.attr)
+        type_name = METHOD_RESULTS.get(node.func.attr)
         if isinstance(node.func.value, ast.Name) and node.func.value.id in ("math", "np", "numpy"):
-            found = _CALLS.get(node.func.attr)
+            type_name = _CALLS.get(node.func.attr)
     else:
-        found = None
-    return frozenset({found}) if found else UNKNOWN
+        type_name = None
+    return frozenset({type_name}) if type_name else UNKNOWN
 
 
 def _of_binary(program: Program, node: ast.BinOp) -> TypeNames:
-    left, right = guess_types(program, node.left), guess_types(program, node.right)
+    left_types, right = guess_types(program, node.left), guess_types(program, node.right)
     if isinstance(node.op, ast.Div):
-        return frozenset({"float"}) if left and left <= NUMBERS else UNKNOWN
-    if left and right and left <= NUMBERS and right <= NUMBERS:
-        return frozenset({"float"}) if "float" in left | right else frozenset({"int"})
-    if isinstance(node.op, ast.Add) or (isinstance(node.op, ast.Mod) and left == {"str"}):
-        return left or right
-    return left if left and left <= SEQUENCES else UNKNOWN
+        return frozenset({"float"}) if left_types and left_types <= NUMBERS else UNKNOWN
+    if left_types and right and left_types <= NUMBERS and right <= NUMBERS:
+        return frozenset({"float"}) if "float" in left_types | right else frozenset({"int"})
+    if isinstance(node.op, ast.Add) or (isinstance(node.op, ast.Mod) and left_types == {"str"}):
+        return left_types or right
+    return left_types if left_types and left_types <= SEQUENCES else UNKNOWN
 
 
 def may_have_type(kinds: TypeNames, wanted: TypeNames) -> bool:
@@ -382,22 +382,22 @@ def constants(checks: list[Check], answers: Sequence[Any] = ()) -> tuple[str, ..
 
     answers: what calls gave; its records and short texts are given ones too.
     """
-    found: dict[str, None] = {}
+    literals: dict[str, None] = {}
     for check in checks:
         if check.known and not check.raises:
             for value in _leaves(values.as_parts(check.expected)):
                 if not (isinstance(value, str) and len(value) > 60):
-                    found[repr(value)] = None
+                    literals[repr(value)] = None
     for check in checks:
-        found.update(dict.fromkeys(map(repr, _keys(values.as_parts(check.arguments)))))
-    found.update(dict.fromkeys(map(repr, _keys(list(answers)[:_MOST_ANSWERS], 1))))
-    for known in (
+        literals.update(dict.fromkeys(map(repr, _keys(values.as_parts(check.arguments)))))
+    literals.update(dict.fromkeys(map(repr, _keys(list(answers)[:_MOST_ANSWERS], 1))))
+    for group in (
         [values.as_parts(check.arguments) for check in checks],
-        [one for one in answers if _is_short_text(one)],
+        [answer for answer in answers if _is_short_text(answer)],
     ):
-        given = dict.fromkeys(text for text in _leaves(known) if _is_short_text(text))
-        found.update(dict.fromkeys(map(repr, list(given)[:_MOST_GIVEN])))
-    return tuple(found)[:_MOST_CONSTANTS]
+        short_texts = dict.fromkeys(text for text in _leaves(group) if _is_short_text(text))
+        literals.update(dict.fromkeys(map(repr, list(short_texts)[:_MOST_GIVEN])))
+    return tuple(literals)[:_MOST_CONSTANTS]
 
 
 def frame_columns(checks: list[Check]) -> tuple[str, ...]:
@@ -405,13 +405,13 @@ def frame_columns(checks: list[Check]) -> tuple[str, ...]:
     tagged = [
         check for check in checks if values.has_tags(check.expected) or values.has_tags(check.arguments)
     ]
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for check in tagged:
-        found.update(dict.fromkeys(_column_names(values.remade(check.expected))))
+        names.update(dict.fromkeys(_column_names(values.remade(check.expected))))
     for check in tagged:
         for value in check.arguments.values():
-            found.update(dict.fromkeys(_column_names(values.remade(value))))
-    return tuple(found)[:_MOST_COLUMNS]
+            names.update(dict.fromkeys(_column_names(values.remade(value))))
+    return tuple(names)[:_MOST_COLUMNS]
 
 
 def _column_names(value: object) -> list[str]:
@@ -455,21 +455,21 @@ def _keys(value: object, depth: int = 0) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=32)
 def _peers(program: Program) -> tuple[Program, ...]:
-    found = []
+    peers = []
     for text in program.hints.peers:
         try:
-            found.append(Program(text))
+            peers.append(Program(text))
         except (SyntaxError, ValueError):
             continue
-    return tuple(found)
+    return tuple(peers)
 
 
 @functools.lru_cache(maxsize=32)
 def _mined_conditions(program: Program) -> dict[str, frozenset[str]]:
     """Return the conditions of the program and its peers, each with the names that it needs."""
-    found: dict[str, frozenset[str]] = {}
-    for one in (program, *_peers(program)):
-        for node in one.nodes:
+    mined: dict[str, frozenset[str]] = {}
+    for source_program in (program, *_peers(program)):
+        for node in source_program.nodes:
             tests = getattr(node, "ifs", None) or (
                 [node.test] if isinstance(node, ast.If | ast.While | ast.IfExp) else []
             )
@@ -478,51 +478,51 @@ def _mined_conditions(program: Program) -> dict[str, frozenset[str]]:
             for test in tests:
                 parts = test.values if isinstance(test, ast.BoolOp) else []
                 for part in [test, *parts]:
-                    text = one.segment(part)
+                    text = source_program.segment(part)
                     if not isinstance(part, ast.Constant) and "\n" not in text and len(text) < 80:
-                        found[text if not isinstance(part, ast.BoolOp) else f"({text})"] = free_names(part)
-    return found
+                        mined[text if not isinstance(part, ast.BoolOp) else f"({text})"] = free_names(part)
+    return mined
 
 
 def conditions(program: Program, node: ast.AST) -> list[str]:
     """Return conditions for a node: the program's own, its peers', and tests of the names in scope."""
     names = program.names(node)
-    known = {*names, *program.defined, *_imported(program)}
-    found = {text: None for text, needed in _mined_conditions(program).items() if needed <= known}
-    mined = list(found)
+    available = {*names, *program.defined, *_imported(program)}
+    candidates = {text: None for text, needed in _mined_conditions(program).items() if needed <= available}
+    mined = list(candidates)
     for name in names[:10]:
         kinds = program.types(name, node)
         if not kinds or not kinds <= {"function", "type", "module"}:
-            found[f"not {name}"] = None
+            candidates[f"not {name}"] = None
             if "str" in kinds:
-                found[f"not {name}.strip()"] = None
+                candidates[f"not {name}.strip()"] = None
             if not kinds or kinds & NUMBERS:
                 for ask in ("== 0", "<= 0", "< 0", "== 1", "<= 1", "> 0"):
-                    found[f"{name} {ask}"] = None
+                    candidates[f"{name} {ask}"] = None
             if not kinds or kinds & COLLECTIONS:
-                found[f"len({name}) == 1"] = None
-                found[f"len({name}) < 2"] = None
+                candidates[f"len({name}) == 1"] = None
+                candidates[f"len({name}) < 2"] = None
             if not kinds or "NoneType" in kinds:
-                found[f"{name} is None"] = None
+                candidates[f"{name} is None"] = None
             if not kinds - NUMBERS:
-                found[f"{name}"] = None
+                candidates[f"{name}"] = None
     for first in names[:8]:
         for second in names[:8]:
-            one, other = program.types(first, node), program.types(second, node)
-            if first != second and one & other & NUMBERS and first < second:
+            first_kinds, second_kinds = program.types(first, node), program.types(second, node)
+            if first != second and first_kinds & second_kinds & NUMBERS and first < second:
                 for ask in ("==", "<", ">"):
-                    found[f"{first} {ask} {second}"] = None
-            elif first != second and other & COLLECTIONS and not one & COLLECTIONS:
-                found[f"{first} not in {second}"] = None
-                found[f"{first} in {second}"] = None
-            elif first != second and one & other & {"str"}:
-                found[f"{first} == {second}"] = None
+                    candidates[f"{first} {ask} {second}"] = None
+            elif first != second and second_kinds & COLLECTIONS and not first_kinds & COLLECTIONS:
+                candidates[f"{first} not in {second}"] = None
+                candidates[f"{first} in {second}"] = None
+            elif first != second and first_kinds & second_kinds & {"str"}:
+                candidates[f"{first} == {second}"] = None
     both = [
-        f"{one} and {other}"
-        for one, other in itertools.combinations(mined[:5], 2)
-        if " and " not in one + other
+        f"{earlier} and {later}"
+        for earlier, later in itertools.combinations(mined[:5], 2)
+        if " and " not in earlier + later
     ]
-    return list(dict.fromkeys([*mined, *both, *found]))[:_MOST_CONDITIONS]
+    return list(dict.fromkeys([*mined, *both, *candidates]))[:_MOST_CONDITIONS]
 
 
 @functools.lru_cache(maxsize=32)
@@ -538,26 +538,26 @@ def _imported(program: Program) -> frozenset[str]:
 @functools.lru_cache(maxsize=256)
 def results(program: Program, function: ast.AST) -> tuple[str, ...]:
     """Return values that a function may return early: its own plain results, expected values, parameters."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Return) and isinstance(
             node.value, ast.Constant | ast.List | ast.Name | ast.Dict | ast.UnaryOp
         ):
             text = program.segment(node.value)
             if len(text) < 30 and free_names(node.value) <= set(program.locals(function)[:8]):
-                found[text] = None
+                texts[text] = None
     for text in ("0", "1", "[]", "''", "False", "True", "None", "-1", "[[]]", "{}", "0.0"):
-        found[text] = None
-    found.update(dict.fromkeys(program.hints.constants[:8]))
-    found.update(dict.fromkeys(name for name in program.locals(function)[:4]))
+        texts[text] = None
+    texts.update(dict.fromkeys(program.hints.constants[:8]))
+    texts.update(dict.fromkeys(name for name in program.locals(function)[:4]))
     args = getattr(function, "args", None)
     if args is not None:
         for arg in args.args[:3]:
             if arg.arg != "self":
-                found[arg.arg] = None
-                found[f"[{arg.arg}]"] = None
+                texts[arg.arg] = None
+                texts[f"[{arg.arg}]"] = None
     allowed = annotated_types(function)
-    return tuple(text for text in found if _fits(text, allowed))[:24]
+    return tuple(text for text in texts if _fits(text, allowed))[:24]
 
 
 def _fits(text: str, allowed: frozenset[str]) -> bool:
@@ -572,60 +572,62 @@ def _fits(text: str, allowed: frozenset[str]) -> bool:
 
 @functools.lru_cache(maxsize=32)
 def _mined_expressions(program: Program) -> dict[str, tuple[ast.expr | None, frozenset[str]]]:
-    found: dict[str, tuple[ast.expr | None, frozenset[str]]] = {}
-    for one in (program, *_peers(program)):
-        for node in one.nodes:
+    mined: dict[str, tuple[ast.expr | None, frozenset[str]]] = {}
+    for source_program in (program, *_peers(program)):
+        for node in source_program.nodes:
             if not isinstance(
                 node,
                 ast.Call | ast.Subscript | ast.BinOp | ast.Attribute | ast.IfExp | ast.Compare | ast.ListComp,
             ):
                 continue
-            if not one.is_value(node) or one.field(node) == "func":
+            if not source_program.is_value(node) or source_program.field(node) == "func":
                 continue
-            text = one.segment(node)
+            text = source_program.segment(node)
             if "\n" not in text and len(text) < 60:
-                found.setdefault(text, (node if one is program else None, free_names(node)))
-    return found
+                mined.setdefault(text, (node if source_program is program else None, free_names(node)))
+    return mined
 
 
 def expressions(program: Program, node: ast.AST) -> list[tuple[ast.expr | None, str]]:
     """Return expressions (the program's own with their node) whose names are in scope at a node."""
-    known = {*program.names(node), *program.defined, *_imported(program)}
+    available = {*program.names(node), *program.defined, *_imported(program)}
     return [
-        (found, text) for text, (found, needed) in _mined_expressions(program).items() if needed <= known
+        (expression, text)
+        for text, (expression, needed) in _mined_expressions(program).items()
+        if needed <= available
     ][:50]
 
 
 @functools.lru_cache(maxsize=32)
 def _mined_statements(program: Program) -> dict[str, tuple[ast.stmt, frozenset[str], float]]:
-    found: dict[str, tuple[ast.stmt, frozenset[str], float]] = {}
-    for one in (program, *_peers(program)):
-        for node in one.places:
+    mined: dict[str, tuple[ast.stmt, frozenset[str], float]] = {}
+    for source_program in (program, *_peers(program)):
+        for node in source_program.places:
             if not isinstance(
                 node, ast.Assign | ast.AugAssign | ast.Expr | ast.Return | ast.Break | ast.Continue
             ):
                 continue
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 continue
-            text = one.segment(node)
+            text = source_program.segment(node)
             if "\n" not in text and len(text) < 90:
-                found.setdefault(text, (node, free_names(node), 1.0 if one is program else 1.4))
-    return found
+                mined.setdefault(text, (node, free_names(node), 1.0 if source_program is program else 1.4))
+    return mined
 
 
 def statements(program: Program, node: ast.stmt) -> list[tuple[str, float]]:
     """Return simple statements for a place, with weights; some with one of their names exchanged."""
     names = program.names(node)
-    known = {*names, *program.defined, *_imported(program)}
-    found: dict[str, float] = {}
+    available = {*names, *program.defined, *_imported(program)}
+    weights: dict[str, float] = {}
     for text, (statement, needed, weight) in _mined_statements(program).items():
-        if needed <= known:
-            found.setdefault(text, weight)
+        if needed <= available:
+            weights.setdefault(text, weight)
         if isinstance(statement, ast.Return):
             continue
         for old in sorted(needed & {part.id for part in ast.walk(statement) if isinstance(part, ast.Name)}):
-            if needed - {old} <= known:
+            if needed - {old} <= available:
                 for new in names[:8]:
                     if new != old:
-                        found.setdefault(re.sub(rf"\b{re.escape(old)}\b", new, text), weight * 0.75)
-    return list(found.items())[:90]
+                        weights.setdefault(re.sub(rf"\b{re.escape(old)}\b", new, text), weight * 0.75)
+    return list(weights.items())[:90]

@@ -185,18 +185,25 @@ class Search:
         evaluator.evaluate(space, Evaluated(), enough=False)
         edit = (difference(code, patch.code),)
         prior = _RULE_PRIOR if patch.author == "rule" else 1.0
-        own = PlausiblePatch(patch.code, Candidate(edit, prior, prior, (patch.advisor,), patch.guard))
+        plausible = PlausiblePatch(patch.code, Candidate(edit, prior, prior, (patch.advisor,), patch.guard))
         same = normalized_code(patch.code)
-        others = [one for one in evaluator.found if normalized_code(one.code) != same]
-        found = [own, *(one for one in others if not only_hides(self._case, one.code))]
-        order = rank_patches(bench, baseline, found, functools.partial(accepted, self._case.entry))
-        one = next(one for one in order if one.patch is own)
-        rivals = {other.does for other in order if other.share > _CREDIBLE and any(other.does)}
-        one = dataclasses.replace(one, behaviours=len({one.does} | rivals))
-        if baseline.evidence == 1 and one.behaviours > 1:
+        alternatives = [
+            alternative for alternative in evaluator.found if normalized_code(alternative.code) != same
+        ]
+        patches = [
+            plausible,
+            *(alternative for alternative in alternatives if not only_hides(self._case, alternative.code)),
+        ]
+        order = rank_patches(bench, baseline, patches, functools.partial(accepted, self._case.entry))
+        ranked_patch = next(ranked_patch for ranked_patch in order if ranked_patch.patch is plausible)
+        rivals = {rival.does for rival in order if rival.share > _CREDIBLE and any(rival.does)}
+        ranked_patch = dataclasses.replace(ranked_patch, behaviours=len({ranked_patch.does} | rivals))
+        if baseline.evidence == 1 and ranked_patch.behaviours > 1:
             return OTHERS_DIFFER
         # Of an edit that some knowledge made, one check that passes is not met by chance.
-        return reason_for_doubt(code, one, 1, max(2, baseline.evidence), loudly=baseline.fails_loudly)
+        return reason_for_doubt(
+            code, ranked_patch, 1, max(2, baseline.evidence), loudly=baseline.fails_loudly
+        )
 
     def patches(self) -> Generator[Patch, Attempt | None, None]:
         """Propose patches by single edits; if there are none, by the later stages."""
@@ -225,14 +232,14 @@ class Search:
     def _undecided(self, tried: Evaluated) -> Generator[Patch, Attempt | None, None]:
         """Propose the likeliest single edits that only lack a call on record: it may be made, or allowed."""
         lacking = [
-            one
-            for one, letters in tried.with_outcomes()
+            tried_candidate
+            for tried_candidate, letters in tried.with_outcomes()
             if NOT_ON_RECORD in letters and set(letters) <= _OPEN
         ]
         most = _UNDECIDED_MAX if self._bench.may_call else _UNDECIDED_TOLD
-        for one in sorted(lacking, key=lambda one: -one.score)[:most]:
-            patch = PlausiblePatch(apply_edits(self._code, list(one.edits)), one)
-            attempt = yield self._patch(patch, one.score, doubt="")
+        for candidate in sorted(lacking, key=lambda one: -one.score)[:most]:
+            patch = PlausiblePatch(apply_edits(self._code, list(candidate.edits)), candidate)
+            attempt = yield self._patch(patch, candidate.score, doubt="")
             if attempt is not None and attempt.plausible:
                 self._evaluator.passed = True
                 return
@@ -259,10 +266,10 @@ class Search:
 
     def rest(self) -> Iterator[Patch]:
         """Propose patches that were found but not yet proposed when time is up."""
-        found, self._evaluator.found = self._evaluator.found, []
-        for one in sorted(found, key=lambda one: -one.candidate.score):
-            yield self._patch(one, one.candidate.score, doubt=UNCOMPARED)
-        if not found:
+        patches, self._evaluator.found = self._evaluator.found, []
+        for patch in sorted(patches, key=lambda one: -one.candidate.score):
+            yield self._patch(patch, patch.candidate.score, doubt=UNCOMPARED)
+        if not patches:
             yield from self._partial()
 
     def _partial(self) -> Iterator[Patch]:
@@ -280,21 +287,21 @@ class Search:
         """
         self._refused = True
         refused, doubted, stand = 0, False, Counter[tuple[str, str]]()
-        for one in order:
-            self._evaluator.found.remove(one.patch)
-            if any(one.does) and stand[one.does] >= _SAME_BEHAVIOUR_MAX:
+        for ranked in order:
+            self._evaluator.found.remove(ranked.patch)
+            if any(ranked.does) and stand[ranked.does] >= _SAME_BEHAVIOUR_MAX:
                 continue
-            edits = len(self._made_by) + len(one.patch.candidate.made_by)
+            edits = len(self._made_by) + len(ranked.patch.candidate.made_by)
             fixed, loudly = self._baseline.evidence, self._baseline.fails_loudly
             why = reason_for_doubt(
-                self._code, one, edits, fixed, loudly=loudly, alone=not self._baseline.passing
+                self._code, ranked, edits, fixed, loudly=loudly, alone=not self._baseline.passing
             )
             why = why or ("" if self._evaluator.compared else UNCOMPARED) or (OVERTAKEN if doubted else "")
-            attempt = yield self._patch(one.patch, one.rank, doubt=why)
+            attempt = yield self._patch(ranked.patch, ranked.rank, doubt=why)
             stands = attempt is None or attempt.verdict in ("cured", "unproven")
             self._refused = self._refused and attempt is not None and not attempt.plausible
             doubted = doubted or (stands and bool(why))
-            stand[one.does] += stands
+            stand[ranked.does] += stands
             refused += not stands
         return bool(order) and refused == len(order)
 
@@ -321,9 +328,9 @@ class Search:
         First those that passed all checks but one get a really long time, afterwards those that passed any.
         """
         most_s = min(_LONG_TIME_S, self._budget_s * _LONG_TIME_PART)
-        others = max(1, len(self._baseline.failing) - 1)
+        least_passed = max(1, len(self._baseline.failing) - 1)
         outcomes = first.with_outcomes()
-        nearest = timed_out(outcomes, passed=others)[:_RETRIED_LONG_MAX]
+        nearest = timed_out(outcomes, passed=least_passed)[:_RETRIED_LONG_MAX]
         evaluator.evaluate(nearest, Evaluated(), part=0.3, limit_s=most_s)
         if evaluator.passed:
             return
@@ -384,16 +391,16 @@ class Search:
         """
         ordered = sorted(first.candidates, key=lambda one: -one.score)[:_CONSIDERED_MAX]
         checks = [*self._baseline.wrong_results, *self._baseline.passing]
-        scores = self._bench.score(self._code, [one.edits for one in ordered], checks, every=True)
+        scores = self._bench.score(self._code, [candidate.edits for candidate in ordered], checks, every=True)
         changed = len(self._baseline.wrong_results)
-        found = {
+        places = {
             place
             for place, letters in scores
             if "w" in letters[:changed]
             and set(letters[:changed]) <= {"w", "."}
             and set(letters[changed:]) <= {"."}
         }
-        return [ordered[place] for place in sorted(found)]
+        return [ordered[place] for place in sorted(places)]
 
     def _with_new_bases(self, higher_order: HigherOrderSpace, stage: Evaluated) -> Iterator[Candidate]:
         """Yield the candidates; those that make more progress become bases on the way."""
@@ -407,9 +414,9 @@ class Search:
                     passed = passed_first(stage.outcomes[place])
                     if 1 < passed < failing and passed > self._best_leading:
                         self._best_leading = passed
-                        one = stage.candidates[place]
-                        code = apply_edits(self._code, list(one.edits))
-                        higher_order.add(BaseVariant(code, one, 1.0 + passed / failing))
+                        promising = stage.candidates[place]
+                        code = apply_edits(self._code, list(promising.edits))
+                        higher_order.add(BaseVariant(code, promising, 1.0 + passed / failing))
 
     _best_leading = 0
     #: Whether validation refused all that was proposed last.
@@ -420,7 +427,11 @@ class Search:
         """Return the variants that make progress: runs all checks on the most promising candidates."""
         before = self._baseline.before
         ordered = sorted(tried, key=lambda pair: (-progress(pair[1], before), -pair[0].score))
-        likely = (one for one, letters in ordered[:_CONSIDERED_MAX] if letters[:1] not in ("t", "d", "-"))
+        likely = (
+            likely_candidate
+            for likely_candidate, letters in ordered[:_CONSIDERED_MAX]
+            if letters[:1] not in ("t", "d", "-")
+        )
         most = time.monotonic() + _BASES_PART * self._budget_s
         candidates: list[Candidate] = []
 
@@ -432,13 +443,13 @@ class Search:
                     return
 
         outcomes = dict(self._bench.score(self._code, drawn(), self._baseline.checks, every=True))
-        seen = [(candidates[place], letters) for place, letters in outcomes.items()]
-        found = bases(self._code, seen, before, len(self._baseline.failing))
+        scored = [(candidates[place], letters) for place, letters in outcomes.items()]
+        variants = bases(self._code, scored, before, len(self._baseline.failing))
         self._nearest = max(
-            (base for base in found if base.gain > 1), key=lambda base: base.gain, default=None
+            (base for base in variants if base.gain > 1), key=lambda base: base.gain, default=None
         )
-        self._best_leading = max((passed_first(letters) for _, letters in seen), default=0)
-        return found
+        self._best_leading = max((passed_first(letters) for _, letters in scored), default=0)
+        return variants
 
     def _others(self) -> Iterator[Candidate]:
         """Yield other advisors' patches that were not enough: they may fix the first of two mistakes."""
@@ -548,7 +559,7 @@ class StopCriterion:
 
     def _unlikely(self, score: float) -> bool:
         """Return whether a score is far below that of the best candidate that passed."""
-        return score < _LIKELY_SHARE_MIN * max(one.score for one in self._passed)
+        return score < _LIKELY_SHARE_MIN * max(success.score for success in self._passed)
 
 
 @dataclasses.dataclass

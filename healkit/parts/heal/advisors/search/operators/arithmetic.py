@@ -39,32 +39,32 @@ _OTHERS: dict[str, dict[str, float]] = {
 def _token(program: Program, node: ast.BinOp) -> tuple[int, int, str] | None:
     start, end = program.source.span(node.left)[1], program.source.span(node.right)[0]
     between = program.text[start:end]
-    if "#" in between or (found := _TOKEN.search(between)) is None:
+    if "#" in between or (match := _TOKEN.search(between)) is None:
         return None
-    return start + found.start(), start + found.end(), found.group()
+    return start + match.start(), start + match.end(), match.group()
 
 
 @operator("another arithmetic operator", 0.8, ast.BinOp, before="x = a + b", after="x = a - b")
 def change_operator(program: Program, node: ast.BinOp) -> Changes:
-    found = _token(program, node)
-    if found is None:
+    token_span = _token(program, node)
+    if token_span is None:
         return
-    start, end, token = found
+    start, end, token = token_span
     kinds = guess_types(program, node.left) | guess_types(program, node.right)
     if "str" in kinds:
         return
-    for other, weight in _OTHERS[token].items():
-        if not _possible(other, kinds):
+    for replacement, weight in _OTHERS[token].items():
+        if not _possible(replacement, kinds):
             continue
-        whole = f"{program.piece(node.left, 0)} {other} {program.piece(node.right, 0)}"
-        tree = ast.parse(f"a {other} b", mode="eval").body
+        whole = f"{program.piece(node.left, 0)} {replacement} {program.piece(node.right, 0)}"
+        tree = ast.parse(f"a {replacement} b", mode="eval").body
         regrouped = precedence(tree) != precedence(node) and isinstance(node.left, ast.BinOp) | isinstance(
             node.right, ast.BinOp
         )
         if regrouped or parenthesized(whole, required_precedence(*program.parents[node])) != whole:
-            yield from program.put(node, _joined(program, node.left, other, node.right), weight)
+            yield from program.put(node, _joined(program, node.left, replacement, node.right), weight)
         else:
-            yield Change((Edit(start, end, other),), weight)
+            yield Change((Edit(start, end, replacement),), weight)
 
 
 def _possible(sign: str, kinds: TypeNames) -> bool:
@@ -77,8 +77,8 @@ def _possible(sign: str, kinds: TypeNames) -> bool:
 
 def _joined(program: Program, left: ast.expr, token: str, right: ast.expr) -> str:
     """Return two operands with an operator between them, in parentheses where needed."""
-    own = ast.BinOp(left, _node(token), right)
-    return f"{program.piece(left, required_precedence(own, 'left'))} {token} {program.piece(right, required_precedence(own, 'right'))}"
+    operation = ast.BinOp(left, _node(token), right)
+    return f"{program.piece(left, required_precedence(operation, 'left'))} {token} {program.piece(right, required_precedence(operation, 'right'))}"
 
 
 def _node(token: str) -> ast.operator:
@@ -90,26 +90,26 @@ def _node(token: str) -> ast.operator:
 @operator("another augmented operator", 0.9, ast.AugAssign, before="x += 1", after="x -= 1")
 def change_augmented_operator(program: Program, node: ast.AugAssign) -> Changes:
     start, end = program.source.span(node.target)[1], program.source.span(node.value)[0]
-    found = _TOKEN.search(program.text[start:end])
-    if found is None:
+    match = _TOKEN.search(program.text[start:end])
+    if match is None:
         return
     kinds = (
         guess_types(program, node.target)
         if isinstance(node.target, ast.Name)
         else guess_types(program, node.value)
     )
-    for other, weight in _OTHERS[found.group()].items():
-        if _possible(other, kinds) and kinds != {"str"}:
-            yield Change((Edit(start + found.start(), start + found.end(), other),), weight)
+    for replacement, weight in _OTHERS[match.group()].items():
+        if _possible(replacement, kinds) and kinds != {"str"}:
+            yield Change((Edit(start + match.start(), start + match.end(), replacement),), weight)
 
 
 @operator("operands swapped", 0.7, ast.BinOp, before="x = a - b", after="x = b - a")
 def swap_operands(program: Program, node: ast.BinOp) -> Changes:
-    found = _token(program, node)
+    token_span = _token(program, node)
     kinds = guess_types(program, node.left) | guess_types(program, node.right)
-    if found is None or (kinds and kinds <= NUMBERS and found[2] in "+*&|^"):
+    if token_span is None or (kinds and kinds <= NUMBERS and token_span[2] in "+*&|^"):
         return
-    yield from program.put(node, _joined(program, node.right, found[2], node.left))
+    yield from program.put(node, _joined(program, node.right, token_span[2], node.left))
 
 
 @operator("an operand removed", 0.6, ast.BinOp, before="x = a + b", after="x = a")
@@ -212,21 +212,21 @@ def combine_with_name(program: Program, node: ast.expr) -> Changes:
     if isinstance(parent, ast.Subscript) and field == "value":
         return
     statement = program.statement(node)
-    asked = _asked(program, statement)
+    condition_names = _asked(program, statement)
     for name in program.names(node)[:12]:
         if name == program.segment(node):
             continue
-        seen = program.types(name, node)
-        if may_have_type(kinds, NUMBERS) and may_have_type(seen, NUMBERS):
+        name_kinds = program.types(name, node)
+        if may_have_type(kinds, NUMBERS) and may_have_type(name_kinds, NUMBERS):
             for sign, need, likely in (
                 ("-", SUM, 1.0), ("+", SUM, 1.0), ("*", TERM, 0.8), ("//", TERM, 0.6), ("%", TERM, 0.6), ("/", TERM, 0.7),
             ):  # fmt: skip
-                share = 1.0 if name in asked else 0.8
+                share = 1.0 if name in condition_names else 0.8
                 yield from program.put(node, f"{program.piece(node, need)} {sign} {name}", likely * share)
-        elif kinds & seen & SEQUENCES:
+        elif kinds & name_kinds & SEQUENCES:
             yield from program.put(node, f"{program.piece(node, SUM)} + {name}", 0.9)
             yield from program.put(node, f"{name} + {program.piece(node, SUM)}", 0.9)
-        elif "list" in kinds and not seen <= SEQUENCES:
+        elif "list" in kinds and not name_kinds <= SEQUENCES:
             yield from program.put(node, f"{program.piece(node, SUM)} + [{name}]", 0.7)
     if (
         isinstance(statement, ast.Return)
@@ -257,7 +257,7 @@ def combine_with_number(program: Program, node: ast.expr) -> Changes:
         return
     if not _bound(program, node, parent, field) or isinstance(parent, ast.Compare):
         return
-    values = [other.value for other in program.nodes if isinstance(other, ast.Constant)]
+    values = [constant.value for constant in program.nodes if isinstance(constant, ast.Constant)]
     numbers = dict.fromkeys(value for value in values if type(value) is int and value > 1)
     lengths = dict.fromkeys(len(value) for value in values if isinstance(value, str) and 1 < len(value) < 6)
     for number in [*numbers, *(length for length in lengths if length not in numbers)][:8]:
@@ -335,8 +335,8 @@ def change_int(program: Program, node: ast.Constant) -> Changes:
         if number != value and number not in near:
             yield from program.put(node, str(number), 0.55 if abs(number) < 3 else 0.35)
     if isinstance(program.parent(node), ast.Return | ast.Assign | ast.keyword):
-        for other, weight in (("None", 0.5), ("True", 0.4), ("False", 0.4), ("0.0", 0.3)):
-            yield from program.put(node, other, weight)
+        for literal, weight in (("None", 0.5), ("True", 0.4), ("False", 0.4), ("0.0", 0.3)):
+            yield from program.put(node, literal, weight)
 
 
 def _near(program: Program, node: ast.Constant, number: int) -> float:
@@ -356,8 +356,8 @@ def change_bool(program: Program, node: ast.Constant) -> Changes:
         if isinstance(program.parent(node), ast.Return | ast.Assign):
             yield from program.put(node, "None", 0.3)
     elif node.value is None and not isinstance(program.parent(node), ast.Compare):
-        for other in ("0", "''", "[]", "False", "True", "{}", "1", "-1"):
-            yield from program.put(node, other, 0.5)
+        for literal in ("0", "''", "[]", "False", "True", "{}", "1", "-1"):
+            yield from program.put(node, literal, 0.5)
 
 
 @operator("another decimal number", 0.7, ast.Constant, before="x = 0.5", after="x = 1.5")

@@ -23,13 +23,13 @@ def swap_arguments(program: Program, node: ast.Call) -> Changes:
     commutes = isinstance(node.func, ast.Name) and node.func.id in ("min", "max")
     for first in range(len(args)):
         for second in range(first + 1, len(args)):
-            one, other = args[first], args[second]
-            if commutes or program.segment(one) == program.segment(other):
+            first_argument, second_argument = args[first], args[second]
+            if commutes or program.segment(first_argument) == program.segment(second_argument):
                 continue
             yield Change(
                 (
-                    Edit(*program.source.span(one), program.piece(other, TEST)),
-                    Edit(*program.source.span(other), program.piece(one, TEST)),
+                    Edit(*program.source.span(first_argument), program.piece(second_argument, TEST)),
+                    Edit(*program.source.span(second_argument), program.piece(first_argument, TEST)),
                 ),
                 1.0 if second == first + 1 else 0.8,
             )
@@ -84,8 +84,10 @@ def call_or_name(program: Program, node: ast.expr) -> Changes:
         or isinstance(program.parent(node), ast.Attribute)
     ):
         return
-    own = isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and node.id in program.defined)
-    if own and not guess_types(program, node):
+    is_callable = isinstance(node, ast.Attribute) or (
+        isinstance(node, ast.Name) and node.id in program.defined
+    )
+    if is_callable and not guess_types(program, node):
         yield from program.put(node, f"{program.segment(node)}()", 1.0)
 
 
@@ -125,11 +127,11 @@ _NAMES = (
 
 
 def _family(name: str, families: tuple[tuple[str, ...], ...]) -> list[str]:
-    found: dict[str, None] = {}
+    members: dict[str, None] = {}
     for family in families:
         if name in family:
-            found.update(dict.fromkeys(other for other in family if other != name))
-    return list(found)
+            members.update(dict.fromkeys(member for member in family if member != name))
+    return list(members)
 
 
 @operator(
@@ -146,22 +148,25 @@ def change_function(program: Program, node: ast.Name | ast.Attribute) -> Changes
     name = program.segment(node)
     if isinstance(node, ast.Name) and name in program.names(node):
         return
-    for other in _family(name, _SIMILAR_FUNCTIONS):
+    for alternative in _family(name, _SIMILAR_FUNCTIONS):
         weight = 1.0 if program.field(node) == "func" else 0.5
-        if (name, other) == ("sorted", "set"):  # sorting is done for an order, which a set does not have
+        if (name, alternative) == (
+            "sorted",
+            "set",
+        ):  # sorting is done for an order, which a set does not have
             weight *= 0.4
-        yield from program.put(node, other, weight)
+        yield from program.put(node, alternative, weight)
 
 
 @operator("a similar method", 0.8, ast.Attribute, before="x = s.lower()", after="x = s.upper()")
 def change_method(program: Program, node: ast.Attribute) -> Changes:
     if program.field(node) != "func":
-        for other in _family(node.attr, _NAMES):
-            yield from program.put(node, f"{program.segment(node.value)}.{other}")
+        for alternative in _family(node.attr, _NAMES):
+            yield from program.put(node, f"{program.segment(node.value)}.{alternative}")
         return
     end = program.source.span(node)[1]
-    for position, other in enumerate(_family(node.attr, _SIMILAR_METHODS)):
-        yield Change((Edit(end - len(node.attr), end, other),), 1.0 - 0.08 * min(position, 6))
+    for position, alternative in enumerate(_family(node.attr, _SIMILAR_METHODS)):
+        yield Change((Edit(end - len(node.attr), end, alternative),), 1.0 - 0.08 * min(position, 6))
 
 
 @operator(
@@ -189,22 +194,25 @@ def update_by_key(program: Program, node: ast.Assign | ast.AugAssign | ast.Expr)
             program.text[program.source.span(call.func)[1] : program.source.span(call)[1]],
         )
         for start, method in (("[]", call.func.attr), ("set()", call.func.attr)):
-            own, key = _own_and_key(program, place)
-            yield Change((Edit(*span, f"{own}.setdefault({key}, {start}).{method}{value}"),))
+            owner, key = _own_and_key(program, place)
+            yield Change((Edit(*span, f"{owner}.setdefault({key}, {start}).{method}{value}"),))
         return
     target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
     if not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice):
         return
-    own, key = _own_and_key(program, target)
+    owner, key = _own_and_key(program, target)
     value = program.segment(node.value)
     inner = (
         program.segment(node.value.elts[0])
         if isinstance(node.value, ast.List) and len(node.value.elts) == 1
         else value
     )
-    texts = [f"{own}[{key}] = {own}.get({key}, {start}) + {value}" for start in ("0", "''", "[]", "1")]
-    texts += [f"{own}.setdefault({key}, []).append({inner})", f"{own}.setdefault({key}, set()).add({inner})"]
-    texts += [f"{own}.setdefault({key}, {value})"]
+    texts = [f"{owner}[{key}] = {owner}.get({key}, {start}) + {value}" for start in ("0", "''", "[]", "1")]
+    texts += [
+        f"{owner}.setdefault({key}, []).append({inner})",
+        f"{owner}.setdefault({key}, set()).add({inner})",
+    ]
+    texts += [f"{owner}.setdefault({key}, {value})"]
     for text in texts:
         yield Change((Edit(*span, text),))
 
@@ -261,9 +269,9 @@ def wrap_in_function(program: Program, node: ast.expr) -> Changes:
         return
     kinds = guess_types(program, node)
     around = program.parent(node)
-    own = program.segment(around.func) if isinstance(around, ast.Call) else ""
+    callee = program.segment(around.func) if isinstance(around, ast.Call) else ""
     for name, wanted, weight in _ADDED_FUNCTIONS:
-        if name == own or (wanted and not may_have_type(kinds, wanted)):
+        if name == callee or (wanted and not may_have_type(kinds, wanted)):
             continue
         likely = 1.3 if kinds and kinds <= wanted else 1.0
         text = program.segment(node)
@@ -338,9 +346,9 @@ def clamp(program: Program, node: ast.expr) -> Changes:
                 first, second = (name, text) if name.isdigit() else (text, name)
                 yield from program.put(node, f"{function}({first}, {second})", likely)
     for name in program.names(node)[:10]:
-        seen = program.types(name, node)
-        last = f"len({name}) - 1" if seen & (COLLECTIONS - {"generator"}) else f"{name} - 1"
-        if last.startswith("len") or seen & frozenset({"int"}):
+        kinds = program.types(name, node)
+        last = f"len({name}) - 1" if kinds & (COLLECTIONS - {"generator"}) else f"{name} - 1"
+        if last.startswith("len") or kinds & frozenset({"int"}):
             yield from program.put(node, f"min({text}, {last})", likely)
     if isinstance(target, ast.Subscript | ast.Attribute):
         for function in ("max", "min"):
@@ -372,12 +380,12 @@ def add_default(program: Program, node: ast.Call) -> Changes:
     if (
         name not in ("max", "min")
         or len(node.args) != 1
-        or any(one.arg == "default" for one in node.keywords)
+        or any(keyword.arg == "default" for keyword in node.keywords)
     ):
         return
-    given = program.segment(node.args[0])
+    argument = program.segment(node.args[0])
     if isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
-        given = f"({given})"
-    more = "".join(f", {program.segment(one)}" for one in node.keywords)
+        argument = f"({argument})"
+    more = "".join(f", {program.segment(keyword)}" for keyword in node.keywords)
     for default in ("0", "None", "''", "[]", "0.0", "1", *program.hints.constants[:6]):
-        yield from program.put(node, f"{name}({given}{more}, default={default})", guard=True)
+        yield from program.put(node, f"{name}({argument}{more}, default={default})", guard=True)

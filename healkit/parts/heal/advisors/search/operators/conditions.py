@@ -28,14 +28,16 @@ _NO_NAMES = {"and", "or", "not", "in", "is", "len", "None"}
 
 @operator("`and` and `or` swapped", 0.9, ast.BoolOp, before="x = a and b", after="x = a or b")
 def swap_and_or(program: Program, node: ast.BoolOp) -> Changes:
-    word, other, need = ("and", "or", AND) if isinstance(node.op, ast.And) else ("or", "and", NOT)
+    word, opposite, need = ("and", "or", AND) if isinstance(node.op, ast.And) else ("or", "and", NOT)
     if len(node.values) == 2:
-        yield from program.put(node, f" {other} ".join(program.piece(value, need) for value in node.values))
+        yield from program.put(
+            node, f" {opposite} ".join(program.piece(value, need) for value in node.values)
+        )
         return
-    for left, right in zip(node.values, node.values[1:], strict=False):
-        start, end = program.source.span(left)[1], program.source.span(right)[0]
-        if found := re.search(rf"\b{word}\b", program.text[start:end]):
-            yield Change((Edit(start + found.start(), start + found.end(), other),))
+    for left_operand, right in zip(node.values, node.values[1:], strict=False):
+        start, end = program.source.span(left_operand)[1], program.source.span(right)[0]
+        if match := re.search(rf"\b{word}\b", program.text[start:end]):
+            yield Change((Edit(start + match.start(), start + match.end(), opposite),))
 
 
 @operator(
@@ -101,9 +103,9 @@ def add_condition(program: Program, node: ast.If | ast.While | ast.IfExp | ast.c
         about = (
             _names(program.segment(test)) | bound_names(program.function(test) or test, "parameter").keys()
         )
-        own = program.segment(test)
+        test_text = program.segment(test)
         for text in conditions(program, node if not isinstance(node, ast.comprehension) else test):
-            if text not in own:
+            if text not in test_text:
                 weight = 1.0 if _names(text) & about else _BESIDE
                 for word, need in (("or", AND), ("and", NOT)):
                     yield from program.put(test, f"{program.piece(test, need)} {word} {text}", weight)
@@ -128,9 +130,9 @@ def change_filter(
     if last.ifs:
         start = program.source.span(last.iter)[1]
         end = program.source.span(last.ifs[-1])[1]
-        found = program.text.find("if", start, end)
-        if found >= 0 and program.text[start:found].strip() in ("", ")") and len(last.ifs) == 1:
-            gap = program.text[start:found]
+        if_start = program.text.find("if", start, end)
+        if if_start >= 0 and program.text[start:if_start].strip() in ("", ")") and len(last.ifs) == 1:
+            gap = program.text[start:if_start]
             yield Change((Edit(start, end, gap.rstrip()),), 1.0)
         return
     end = program.source.span(last.iter)[1]
@@ -154,9 +156,9 @@ def return_condition(program: Program, node: ast.Return) -> Changes:
     """Return a condition instead of a fixed truth value, most likely about variables computed before."""
     if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, bool):
         return
-    given = bound_names(program.function(node) or program.tree, "parameter").keys()
+    parameters = bound_names(program.function(node) or program.tree, "parameter").keys()
     for text in conditions(program, node):
-        found_out = not free_names(ast.parse(text, mode="eval")) <= given
+        found_out = not free_names(ast.parse(text, mode="eval")) <= parameters
         yield from program.put(node.value, text, 1.0 if found_out else 0.7)
 
 
@@ -178,30 +180,30 @@ _ORDER = ("<", "<=", ">", ">=")
 
 def _token(program: Program, node: ast.Compare, position: int) -> tuple[int, int, str] | None:
     """Return the place and the text of the operator before a comparison's operand."""
-    left = node.left if position == 0 else node.comparators[position - 1]
-    start, end = program.source.span(left)[1], program.source.span(node.comparators[position])[0]
+    left_operand = node.left if position == 0 else node.comparators[position - 1]
+    start, end = program.source.span(left_operand)[1], program.source.span(node.comparators[position])[0]
     between = program.text[start:end]
-    if "#" in between or (found := _TOKEN.search(between)) is None:
+    if "#" in between or (match := _TOKEN.search(between)) is None:
         return None
-    return start + found.start(), start + found.end(), " ".join(found.group().split())
+    return start + match.start(), start + match.end(), " ".join(match.group().split())
 
 
 @operator("another comparison", 1.0, ast.Compare, before="x = a < b", after="x = a <= b")
 def change_comparison(program: Program, node: ast.Compare) -> Changes:
     for position in range(len(node.ops)):
-        found = _token(program, node, position)
-        if found is None:
+        token_span = _token(program, node, position)
+        if token_span is None:
             continue
-        start, end, token = found
+        start, end, token = token_span
         weights = _WEIGHTS_OF_SAME if token in ("==", "!=") else _WEIGHTS
-        for other, weight in zip(_OTHERS[token], weights, strict=False):
-            if other in ("in", "not in") and not _may_contain(program, node.comparators[position]):
+        for replacement, weight in zip(_OTHERS[token], weights, strict=False):
+            if replacement in ("in", "not in") and not _may_contain(program, node.comparators[position]):
                 continue
-            if other in ("is", "is not") and _is_literal(node, position):
+            if replacement in ("is", "is not") and _is_literal(node, position):
                 continue
-            if token in ("==", "!=") and other in _ORDER and _is_text(program, node, position):
+            if token in ("==", "!=") and replacement in _ORDER and _is_text(program, node, position):
                 continue
-            yield Change((Edit(start, end, other),), weight)
+            yield Change((Edit(start, end, replacement),), weight)
 
 
 def _sides(node: ast.Compare, position: int) -> tuple[ast.expr, ast.expr]:
@@ -247,11 +249,11 @@ def change_truth_test(program: Program, node: ast.If | ast.While | ast.IfExp) ->
     yield from program.put(test, f"{text} {yes} None", 1.0)
     yield from program.put(test, f"{text} {no} None", 0.4)
     if may_have_type(kinds, NUMBERS):
-        for other in ("== 0", "!= 0", "> 0", "< 0", ">= 0", "== 1", "> 1"):
-            yield from program.put(test, f"{text} {other}", 0.8)
+        for comparison in ("== 0", "!= 0", "> 0", "< 0", ">= 0", "== 1", "> 1"):
+            yield from program.put(test, f"{text} {comparison}", 0.8)
     if not (kinds and kinds <= NUMBERS):
-        for other in ("> 1", "== 1", "== 0", "< 2"):
-            yield from program.put(test, f"len({program.segment(value)}) {other}", 0.7)
+        for comparison in ("> 1", "== 1", "== 0", "< 2"):
+            yield from program.put(test, f"len({program.segment(value)}) {comparison}", 0.7)
 
 
 @operator(
@@ -312,9 +314,9 @@ def add_lower_bounds(program: Program, node: ast.Compare | ast.BoolOp) -> Change
     for part in parts:
         if not isinstance(part, ast.Compare) or len(part.ops) != 1 or isinstance(part.left, ast.Constant):
             continue
-        left, kinds = part.left, guess_types(program, part.left)
+        left_operand, kinds = part.left, guess_types(program, part.left)
         if isinstance(part.ops[0], ast.Lt | ast.LtE) and not (kinds and not kinds & NUMBERS):
-            at = program.source.span(left)[0]
+            at = program.source.span(left_operand)[0]
             edits.append(Edit(at, at, "0 <= "))
     if edits and (len(edits) > 1 or isinstance(node, ast.Compare)):
         lengths = "len(" in program.segment(node)
@@ -353,31 +355,35 @@ def reorder_branches(program: Program, node: ast.If) -> Changes:
     order = range(len(branches))
     yield Change(_edits(program, branches, order[::-1]), 1.0)
     if len(branches) > 2:
-        for one, other in itertools.combinations(order, 2):
-            swapped = [other if place == one else one if place == other else place for place in order]
-            yield Change(_edits(program, branches, swapped), 1.0 if other == one + 1 else 0.6)
+        for first, second in itertools.combinations(order, 2):
+            swapped = [second if place == first else first if place == second else place for place in order]
+            yield Change(_edits(program, branches, swapped), 1.0 if second == first + 1 else 0.6)
 
 
 def _chain(program: Program, node: ast.If) -> list[_Branch] | None:
     """Return the branches of an `if` with its `elif`s, or of `if`s in a row that each leave; None otherwise."""
     if program.text.startswith("elif", program.source.span(node)[0]):
         return None
-    found = [node]
-    while len(found[-1].orelse) == 1 and isinstance(following := found[-1].orelse[0], ast.If):
+    chain = [node]
+    while len(chain[-1].orelse) == 1 and isinstance(following := chain[-1].orelse[0], ast.If):
         if not program.text.startswith("elif", program.source.span(following)[0]):
             break
-        found.append(following)
-    if len(found) == 1 and not node.orelse:
-        found = list(_in_a_row(program, node))
-    branches = [_branch(program, one) for one in found]
-    return None if None in branches else [one for one in branches if one is not None]
+        chain.append(following)
+    if len(chain) == 1 and not node.orelse:
+        chain = list(_in_a_row(program, node))
+    branches = [_branch(program, statement) for statement in chain]
+    return None if None in branches else [branch for branch in branches if branch is not None]
 
 
 def _in_a_row(program: Program, node: ast.If) -> Iterator[ast.If]:
     block, position = program.places[node]
     before = block[position - 1] if position else None
     if _leaves(node) and not (before is not None and _leaves(before)):
-        yield from (one for one in itertools.takewhile(_leaves, block[position:]) if isinstance(one, ast.If))
+        yield from (
+            statement
+            for statement in itertools.takewhile(_leaves, block[position:])
+            if isinstance(statement, ast.If)
+        )
 
 
 def _leaves(statement: ast.stmt) -> bool:

@@ -34,14 +34,14 @@ def swap_elements(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Ch
     for group in groups:
         for first in range(len(group)):
             for second in range(first + 1, min(first + 7, len(group))):
-                one, other = group[first], group[second]
-                if isinstance(one, ast.Starred) or isinstance(other, ast.Starred):
+                first_element, second_element = group[first], group[second]
+                if isinstance(first_element, ast.Starred) or isinstance(second_element, ast.Starred):
                     continue
-                if program.segment(one) != program.segment(other):
+                if program.segment(first_element) != program.segment(second_element):
                     yield Change(
                         (
-                            Edit(*program.source.span(one), program.piece(other, TEST)),
-                            Edit(*program.source.span(other), program.piece(one, TEST)),
+                            Edit(*program.source.span(first_element), program.piece(second_element, TEST)),
+                            Edit(*program.source.span(second_element), program.piece(first_element, TEST)),
                         ),
                         share if second == first + 1 else 0.8 * share,
                     )
@@ -65,9 +65,9 @@ def swap_elements(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Ch
 def copy_for_each_element(program: Program, node: ast.BinOp) -> Changes:
     """Build a new list for each element: repeating a list repeats references to one object."""
     if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) and len(node.left.elts) == 1:
-        one = node.left.elts[0]
-        if isinstance(one, (*_OWN, ast.BinOp)):
-            text, count = program.segment(one), program.segment(node.right)
+        element = node.left.elts[0]
+        if isinstance(element, (*_OWN, ast.BinOp)):
+            text, count = program.segment(element), program.segment(node.right)
             yield from program.put(node, f"[{text} for _ in range({count})]")
 
 
@@ -80,7 +80,9 @@ def copy_for_each_element(program: Program, node: ast.BinOp) -> Changes:
 )
 def move_to_init(program: Program, node: ast.ClassDef) -> Changes:
     """Move a mutable class attribute into `__init__`: all objects of a class share it."""
-    makers = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+    makers = [
+        method for method in node.body if isinstance(method, ast.FunctionDef) and method.name == "__init__"
+    ]
     for statement in node.body:
         if not (makers and makers[0].args.args and isinstance(statement, ast.Assign)):
             continue
@@ -99,11 +101,11 @@ def drop_element(program: Program, node: ast.List | ast.Tuple | ast.Set) -> Chan
     if (
         not program.is_value(node)
         or len(node.elts) < 2
-        or any(program.source.in_parentheses(one) for one in node.elts)
+        or any(program.source.in_parentheses(element) for element in node.elts)
     ):
         return
-    for leave, one in enumerate(node.elts):
-        start, stop = program.source.span(one)
+    for leave, element in enumerate(node.elts):
+        start, stop = program.source.span(element)
         if leave + 1 < len(node.elts):
             stop = program.source.span(node.elts[leave + 1])[0]
         elif len(node.elts) > 2 or not isinstance(node, ast.Tuple):
@@ -111,8 +113,8 @@ def drop_element(program: Program, node: ast.List | ast.Tuple | ast.Set) -> Chan
         if not (isinstance(node, ast.Tuple) and len(node.elts) == 2):
             yield Change((Edit(start, stop, ""),))
     if isinstance(node, ast.Tuple):
-        for one in node.elts[:3]:
-            yield from program.put(node, program.segment(one), 0.7)
+        for element in node.elts[:3]:
+            yield from program.put(node, program.segment(element), 0.7)
 
 
 @operator("another slice", 0.6, ast.Subscript, before="x = a[1:b]", after="x = a[1:]")
@@ -123,20 +125,20 @@ def change_slice(program: Program, node: ast.Subscript) -> Changes:
         program.segment(part) if part else ""
         for part in (node.slice.lower, node.slice.upper, node.slice.step)
     )
-    own = program.segment(node.value)
-    found = [("", high, step), (low, "", step), (low, high, ""), (high, low, step), (low, high, "-1")]
-    found += [
+    owner = program.segment(node.value)
+    slices = [("", high, step), (low, "", step), (low, high, ""), (high, low, step), (low, high, "-1")]
+    slices += [
         (low or "1", high, step),
         (low, high or "-1", step),
         (low, f"{low} + {high}" if low and high else high, step),
     ]
-    found += [(name, high, step) for name in program.names(node)[:8] if not low] + [
+    slices += [(name, high, step) for name in program.names(node)[:8] if not low] + [
         (low, name, step) for name in program.names(node)[:8] if not high
     ]
-    found += [(f"-{high}", "", step)] if high and not low else []
-    found += [("", f"-{low}", step)] if low and not high else []
-    for one, other, by in dict.fromkeys(found):
-        text = f"{own}[{one}:{other}{':' + by if by else ''}]"
+    slices += [(f"-{high}", "", step)] if high and not low else []
+    slices += [("", f"-{low}", step)] if low and not high else []
+    for begin, end, by in dict.fromkeys(slices):
+        text = f"{owner}[{begin}:{end}{':' + by if by else ''}]"
         yield from program.put(node, text, 1.0)
 
 
@@ -179,12 +181,12 @@ def swap_indexes(program: Program, node: ast.Subscript) -> Changes:
         and not isinstance(inner.slice, ast.Slice)
         and not isinstance(node.slice, ast.Slice)
     ):
-        one, other = inner.slice, node.slice
-        if program.segment(one) != program.segment(other):
+        inner_index, outer_index = inner.slice, node.slice
+        if program.segment(inner_index) != program.segment(outer_index):
             yield Change(
                 (
-                    Edit(*program.source.span(one), program.segment(other)),
-                    Edit(*program.source.span(other), program.segment(one)),
+                    Edit(*program.source.span(inner_index), program.segment(outer_index)),
+                    Edit(*program.source.span(outer_index), program.segment(inner_index)),
                 )
             )
 
@@ -230,14 +232,14 @@ def _text(program: Program, node: ast.AST) -> str | None:
 def use_known_text(program: Program, node: ast.Constant) -> Changes:
     if (value := _text(program, node)) is None:
         return
-    found = dict.fromkeys(program.hints.constants)
-    texts = [text for other in program.nodes if (text := _text(program, other)) is not None]
-    found.update(dict.fromkeys(repr(text) for text in texts if len(text) < 60))
-    own = repr(value)
-    for text in list(found)[:60]:
-        if text[:1] in "'\"" and text != own:
-            likeness = difflib.SequenceMatcher(None, own, text).ratio()
-            yield from program.put(node, text, 0.5 + 0.5 * likeness if len(own) > 3 else 0.8)
+    literals = dict.fromkeys(program.hints.constants)
+    texts = [text for candidate in program.nodes if (text := _text(program, candidate)) is not None]
+    literals.update(dict.fromkeys(repr(text) for text in texts if len(text) < 60))
+    current = repr(value)
+    for text in list(literals)[:60]:
+        if text[:1] in "'\"" and text != current:
+            likeness = difflib.SequenceMatcher(None, current, text).ratio()
+            yield from program.put(node, text, 0.5 + 0.5 * likeness if len(current) > 3 else 0.8)
 
 
 @operator("another separator", 0.6, ast.Constant, before="x = ','.join(a)", after="x = ', '.join(a)")
@@ -247,10 +249,10 @@ def change_separator(program: Program, node: ast.Constant) -> Changes:
         return
     parent = program.parent(node)
     joins = isinstance(parent, ast.Attribute) and parent.attr == "join"
-    given = isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute)
+    is_method_argument = isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute)
     for text in _SEPARATORS:
         if text != value:
-            yield from program.put(node, repr(text), 1.0 if joins or given else 0.5)
+            yield from program.put(node, repr(text), 1.0 if joins or is_method_argument else 0.5)
 
 
 @operator(
@@ -267,20 +269,20 @@ def change_format(program: Program, node: ast.Constant | ast.JoinedStr) -> Chang
     start, end = program.source.span(node)
     text = program.text[start:end]
     if isinstance(node, ast.Constant):
-        for found in re.finditer(r"%-?([A-Za-z])", text):
-            for other in _DATES.get(found.group(1), ""):
-                yield Change((Edit(start + found.start(1), start + found.end(1), other),))
+        for match in re.finditer(r"%-?([A-Za-z])", text):
+            for letter in _DATES.get(match.group(1), ""):
+                yield Change((Edit(start + match.start(1), start + match.end(1), letter),))
     codes = list(re.finditer(r"%-?[A-Za-z]", text)) if isinstance(node, ast.Constant) else []
     for first, second in itertools.combinations(codes, 2):
-        places = ((start + one.start(), start + one.end()) for one in (first, second))
+        places = ((start + code.start(), start + code.end()) for code in (first, second))
         yield Change(
-            tuple(Edit(*place, other.group()) for place, other in zip(places, (second, first), strict=True))
+            tuple(Edit(*place, code.group()) for place, code in zip(places, (second, first), strict=True))
         )
-    for found in _DIGITS.finditer(text):
-        group = 1 if found.group(1) else 2
+    for match in _DIGITS.finditer(text):
+        group = 1 if match.group(1) else 2
         for digit in "0123":
-            if digit != found.group(group):
-                yield Change((Edit(start + found.start(group), start + found.end(group), digit),))
+            if digit != match.group(group):
+                yield Change((Edit(start + match.start(group), start + match.end(group), digit),))
 
 
 @operator(
@@ -311,12 +313,12 @@ def change_pattern(program: Program, node: ast.Constant) -> Changes:
     yield Change((Edit(stop, stop, "$"),), 1.0)
     yield Change((Edit(begin, begin, "^"),), 1.0)
     yield Change((Edit(begin, begin, "^"), Edit(stop, stop, "$")), 0.8)
-    for found in re.finditer(r"[+*?]|\\[dwsDWS]|\.", program.text[begin:stop]):
-        place = (begin + found.start(), begin + found.end())
-        if (part := found.group()) in "+*?":
-            for other in ("+", "*", "?", "", f"{part}?"):
-                if other != part:
-                    yield Change((Edit(*place, other),), 0.9)
+    for match in re.finditer(r"[+*?]|\\[dwsDWS]|\.", program.text[begin:stop]):
+        place = (begin + match.start(), begin + match.end())
+        if (part := match.group()) in "+*?":
+            for quantifier in ("+", "*", "?", "", f"{part}?"):
+                if quantifier != part:
+                    yield Change((Edit(*place, quantifier),), 0.9)
         elif part == ".":
             yield Change((Edit(*place, r"\."),), 0.9)
         else:
@@ -376,9 +378,13 @@ def strip_text(program: Program, node: ast.expr) -> Changes:
     if not isinstance(parent, ast.Return | ast.Assign | ast.Call | ast.comprehension | ast.For):
         return
     signs: dict[str, None] = {}
-    for other in program.nodes:
-        if isinstance(other, ast.Constant) and isinstance(other.value, str) and 0 < len(other.value) <= 2:
-            signs.setdefault(repr(other.value))
+    for constant in program.nodes:
+        if (
+            isinstance(constant, ast.Constant)
+            and isinstance(constant.value, str)
+            and 0 < len(constant.value) <= 2
+        ):
+            signs.setdefault(repr(constant.value))
     text = program.piece(node, ATOM)
     weight = 1.0 if isinstance(parent, ast.Return) else 0.6
     for sign in list(signs)[:8]:
@@ -404,11 +410,11 @@ def convert_parts(program: Program, node: ast.expr) -> Changes:
     if not splits and not (isinstance(node, ast.Name) and guess_types(program, node) == {"list"}):
         return
     text, weight = program.segment(node), 1.0 if splits else 0.35
-    for made, condition, share in (
+    for expression, condition, share in (
         ("int(part)", "", 1.0), ("part.strip()", "", 1.0), ("part.strip()", " if part.strip()", 1.3),
         ("part", " if part", 1.0), ("float(part)", "", 1.0), ("part.lower()", "", 1.0), ("int(part)", " if part", 1.0),
     ):  # fmt: skip
-        yield from program.put(node, f"[{made} for part in {text}{condition}]", weight * share)
+        yield from program.put(node, f"[{expression} for part in {text}{condition}]", weight * share)
 
 
 @operator(
@@ -426,16 +432,16 @@ def split_once_only(program: Program, node: ast.Assign) -> Changes:
     func = value.func
     if not isinstance(func, ast.Attribute) or func.attr not in ("split", "rsplit", "partition"):
         return
-    names = [program.segment(one) for one in target.elts]
-    own, given = program.segment(func.value), ", ".join(map(program.segment, value.args[:1])) or "' '"
+    names = [program.segment(element) for element in target.elts]
+    owner, separator = program.segment(func.value), ", ".join(map(program.segment, value.args[:1])) or "' '"
     start, end = program.source.span(node)
     if start != program.source.span(target.elts[0])[0]:  # parentheses around the names
         return
     for text in (
-        f"{', '.join(names)} = {own}.split({given}, 1)",
-        f"{', '.join(names)} = {own}.rsplit({given}, 1)",
-        f"{names[0]}, _, {names[1]} = {own}.partition({given})",
-        f"{names[0]}, _, {names[1]} = {own}.rpartition({given})",
-        f"{names[1]}, {names[0]} = {own}.split({given})",
+        f"{', '.join(names)} = {owner}.split({separator}, 1)",
+        f"{', '.join(names)} = {owner}.rsplit({separator}, 1)",
+        f"{names[0]}, _, {names[1]} = {owner}.partition({separator})",
+        f"{names[0]}, _, {names[1]} = {owner}.rpartition({separator})",
+        f"{names[1]}, {names[0]} = {owner}.split({separator})",
     ):
         yield Change((Edit(start, end, text),))

@@ -76,17 +76,19 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 
 def deals_with_frames(program: Program) -> bool:
     """Return whether a program names pandas or numpy, or was seen with their values."""
-    known: bool | None = getattr(program, "_frames", None)
-    if known is None:
-        seen = any(kinds & _TYPES for kinds in program.hints.types.values())
-        known = seen or bool(program.hints.columns) or _IMPORTS.search(program.text) is not None
-        program._frames = known  # type: ignore[attr-defined]  # kept with the program it is about
-    return known
+    has_frames: bool | None = getattr(program, "_frames", None)
+    if has_frames is None:
+        has_frame_types = any(kinds & _TYPES for kinds in program.hints.types.values())
+        has_frames = (
+            has_frame_types or bool(program.hints.columns) or _IMPORTS.search(program.text) is not None
+        )
+        program._frames = has_frames  # type: ignore[attr-defined]  # kept with the program it is about
+    return has_frames
 
 
 def _others(name: str, families: tuple[tuple[str, ...], ...]) -> list[str]:
-    found = [other for family in families if name in family for other in family if other != name]
-    return list(dict.fromkeys(found))
+    members = [member for family in families if name in family for member in family if member != name]
+    return list(dict.fromkeys(members))
 
 
 def method_of(node: ast.Call) -> str:
@@ -108,8 +110,8 @@ def change_frame_method(program: Program, node: ast.Attribute) -> Changes:
         return
     called = program.field(node) == "func"
     end = program.source.span(node)[1]
-    for position, other in enumerate(_others(node.attr, _METHODS if called else _ATTRIBUTES)):
-        yield Change((Edit(end - len(node.attr), end, other),), 1.0 - 0.04 * min(position, 10))
+    for position, alternative in enumerate(_others(node.attr, _METHODS if called else _ATTRIBUTES)):
+        yield Change((Edit(end - len(node.attr), end, alternative),), 1.0 - 0.04 * min(position, 10))
 
 
 @operator(
@@ -124,8 +126,8 @@ def change_option_text(program: Program, node: ast.Constant) -> Changes:
         return
     if isinstance(program.parent(node), ast.Subscript):
         return
-    for position, other in enumerate(_others(node.value, _TEXTS)):
-        yield from program.put(node, repr(other), 1.0 - 0.04 * min(position, 10))
+    for position, alternative in enumerate(_others(node.value, _TEXTS)):
+        yield from program.put(node, repr(alternative), 1.0 - 0.04 * min(position, 10))
 
 
 @operator(
@@ -143,9 +145,9 @@ def change_axis(program: Program, node: ast.Call) -> Changes:
         yield from with_option(program, node, "axis=1", 0.8)
         yield from with_option(program, node, "axis=0", 0.5)
     elif isinstance(axis, ast.Constant):
-        other = {0: "1", 1: "0", "index": "1", "columns": "0"}.get(axis.value, "")
-        if other:
-            yield from program.put(axis, other)
+        opposite_axis = {0: "1", 1: "0", "index": "1", "columns": "0"}.get(axis.value, "")
+        if opposite_axis:
+            yield from program.put(axis, opposite_axis)
 
 
 @operator(
@@ -158,10 +160,10 @@ def change_axis(program: Program, node: ast.Call) -> Changes:
 def add_option(program: Program, node: ast.Call) -> Changes:
     if not deals_with_frames(program):
         return
-    given = {keyword.arg for keyword in node.keywords}
+    option_names = {keyword.arg for keyword in node.keywords}
     for position, text in enumerate(_OPTIONS.get(method_of(node), ())):
-        name, found, _ = text.partition("=")
-        if (found and name not in given) or (not found and not node.args):
+        name, equals_sign, _ = text.partition("=")
+        if (equals_sign and name not in option_names) or (not equals_sign and not node.args):
             yield from with_option(program, node, text, 1.0 - 0.1 * position)
 
 
@@ -213,15 +215,16 @@ def swap_options(program: Program, node: ast.Call) -> Changes:
         return
     for first in range(len(node.keywords)):
         for second in range(first + 1, len(node.keywords)):
-            one, other = node.keywords[first].value, node.keywords[second].value
-            if type(one) is not type(other) or ast.dump(one) == ast.dump(other):
+            first_value, second_value = node.keywords[first].value, node.keywords[second].value
+            if type(first_value) is not type(second_value) or ast.dump(first_value) == ast.dump(second_value):
                 continue
-            if isinstance(one, ast.Constant) and type(one.value) is not type(other.value):  # type: ignore[attr-defined]  # of one type
+            constants = (value for value in (first_value, second_value) if isinstance(value, ast.Constant))
+            if len({type(constant.value) for constant in constants}) > 1:
                 continue
             yield Change(
                 (
-                    Edit(*program.source.span(one), program.segment(other)),
-                    Edit(*program.source.span(other), program.segment(one)),
+                    Edit(*program.source.span(first_value), program.segment(second_value)),
+                    Edit(*program.source.span(second_value), program.segment(first_value)),
                 )
             )
 
@@ -296,18 +299,18 @@ def fill_otherwise(program: Program, node: ast.Call) -> Changes:
         node.func, ast.Attribute
     ):
         return
-    own = program.segment(node.func.value)
+    owner = program.segment(node.func.value)
     methods = (
         "ffill()",
         "bfill()",
-        f"fillna({own}.mean())",
-        f"fillna({own}.median())",
+        f"fillna({owner}.mean())",
+        f"fillna({owner}.median())",
         "fillna(0)",
         "dropna()",
         "fillna('')",
     )
     for position, method in enumerate(methods):
-        yield from program.put(node, f"{own}.{method}", 1.0 - 0.05 * position)
+        yield from program.put(node, f"{owner}.{method}", 1.0 - 0.05 * position)
 
 
 # Columns, masks, groups and merges.
@@ -325,12 +328,12 @@ _GROUPED = dict.fromkeys(
 
 def columns(program: Program) -> list[str]:
     """Return the columns that are known: those of the frames in the checks, then those that the program names."""
-    found = dict.fromkeys(program.hints.columns)
+    names = dict.fromkeys(program.hints.columns)
     for node in program.nodes:
         named = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
         if named and isinstance(node.slice.value, str):  # type: ignore[attr-defined]  # as `named` says
-            found[node.slice.value] = None  # type: ignore[attr-defined]  # as above
-    return list(found)[:_COLUMNS_MAX]
+            names[node.slice.value] = None  # type: ignore[attr-defined]  # as above
+    return list(names)[:_COLUMNS_MAX]
 
 
 def _is_column(program: Program, node: ast.Constant, known: list[str]) -> bool:
@@ -367,11 +370,11 @@ def _is_column(program: Program, node: ast.Constant, known: list[str]) -> bool:
 def change_column(program: Program, node: ast.Constant) -> Changes:
     if not isinstance(node.value, str) or not deals_with_frames(program):
         return
-    known = columns(program)
-    if _is_column(program, node, known):
-        for other in known:
-            if other != node.value:
-                yield from program.put(node, repr(other))
+    column_names = columns(program)
+    if _is_column(program, node, column_names):
+        for column in column_names:
+            if column != node.value:
+                yield from program.put(node, repr(column))
 
 
 @operator(
@@ -385,12 +388,12 @@ def merge_on_two(program: Program, node: ast.keyword) -> Changes:
     """Merge on a column that has another name in the other frame."""
     if node.arg != "on" or not isinstance(node.value, ast.Constant) or not deals_with_frames(program):
         return
-    own, span = program.segment(node.value), program.source.span(node)
-    for other in columns(program):
-        if other != node.value.value:
-            text = program.quoted(repr(other))
-            yield Change((Edit(*span, f"left_on={own}, right_on={text}"),))
-            yield Change((Edit(*span, f"left_on={text}, right_on={own}"),), 0.8)
+    key_text, span = program.segment(node.value), program.source.span(node)
+    for column in columns(program):
+        if column != node.value.value:
+            text = program.quoted(repr(column))
+            yield Change((Edit(*span, f"left_on={key_text}, right_on={text}"),))
+            yield Change((Edit(*span, f"left_on={text}, right_on={key_text}"),), 0.8)
 
 
 @operator(
@@ -416,9 +419,11 @@ def combine_by_row(program: Program, node: ast.BoolOp | ast.UnaryOp | ast.Compar
         if isinstance(node.op, ast.Not):
             yield from program.put(node, f"~{program.piece(node.operand, ATOM)}")
     elif len(node.ops) == 2:
-        left, middle, right = (program.segment(part) for part in (node.left, *node.comparators))
-        one, other = (_SIGNS.get(type(sign), "<") for sign in node.ops)
-        yield from program.put(node, f"({left} {one} {middle}) & ({middle} {other} {right})")
+        left_text, middle, right = (program.segment(part) for part in (node.left, *node.comparators))
+        first_sign, second_sign = (_SIGNS.get(type(sign), "<") for sign in node.ops)
+        yield from program.put(
+            node, f"({left_text} {first_sign} {middle}) & ({middle} {second_sign} {right})"
+        )
     elif isinstance(node.ops[0], ast.In | ast.NotIn):
         sign = "~" if isinstance(node.ops[0], ast.NotIn) else ""
         owner = program.piece(node.left, ATOM)
@@ -468,10 +473,10 @@ def assign_by_loc(program: Program, node: ast.Assign | ast.AugAssign) -> Changes
     if not isinstance(inner, ast.Subscript):
         return
     owner = program.segment(inner.value).removesuffix(".loc").removesuffix(".iloc")
-    one = program.segment(inner.slice)
-    other = program.segment(target.slice) if isinstance(target, ast.Subscript) else repr(target.attr)
+    inner_key = program.segment(inner.slice)
+    outer_key = program.segment(target.slice) if isinstance(target, ast.Subscript) else repr(target.attr)
     span = program.source.span(target)
-    for rows, column, weight in ((one, other, 1.0), (other, one, 0.95)):
+    for rows, column, weight in ((inner_key, outer_key, 1.0), (outer_key, inner_key, 0.95)):
         yield Change((Edit(*span, f"{owner}.loc[{rows}, {column}]"),), weight)
 
 
@@ -491,15 +496,15 @@ def group_first(program: Program, node: ast.Call) -> Changes:
     if not isinstance(column, ast.Subscript) or not isinstance(column.slice, ast.Constant):
         return
     owner, name = program.segment(column.value), program.segment(column.slice)
-    given = program.text[program.source.span(func)[1] : program.source.span(node)[1]]
+    arguments = program.text[program.source.span(func)[1] : program.source.span(node)[1]]
     for position, by in enumerate(columns(program)):
         if by == column.slice.value:
             continue
         grouped = f"{owner}.groupby({program.quoted(repr(by))})[{name}]"
         weight = 1.0 - 0.05 * position
-        if _GROUPED[method] and given == "()":
+        if _GROUPED[method] and arguments == "()":
             yield from program.put(node, f"{grouped}.transform({program.quoted(repr(method))})", weight)
-        yield from program.put(node, f"{grouped}.{method}{given}", weight * 0.9)
+        yield from program.put(node, f"{grouped}.{method}{arguments}", weight * 0.9)
 
 
 #: Methods that take columns, and the name of that argument where it is not the first.
@@ -541,14 +546,14 @@ def give_column(program: Program, node: ast.Call) -> Changes:
 def multiply_matrices(program: Program, node: ast.BinOp) -> Changes:
     if not deals_with_frames(program) or not isinstance(node.op, ast.Mult | ast.MatMult):
         return
-    left, right = program.segment(node.left), program.segment(node.right)
+    left_text, right = program.segment(node.left), program.segment(node.right)
     if isinstance(node.op, ast.MatMult):
-        yield from program.put(node, f"{left} * {right}")
+        yield from program.put(node, f"{left_text} * {right}")
         yield from program.put(
             node, f"{program.piece(node.right, ATOM)} @ {program.piece(node.left, ATOM)}", 0.8
         )
     else:
-        yield from program.put(node, f"{left} @ {right}")
+        yield from program.put(node, f"{left_text} @ {right}")
         yield from program.put(
             node, f"{program.piece(node.right, ATOM)} @ {program.piece(node.left, ATOM)}", 0.6
         )

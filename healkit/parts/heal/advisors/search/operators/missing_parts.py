@@ -206,7 +206,9 @@ def catch_failure(program: Program, node: ast.stmt) -> Changes:
                 f"except {error}:",
                 f"{program.source.indent_unit}{ending}",
             ]
-            yield Change((Edit(*whole, newline.join(indent + one for one in block)),), 1.0, guard=True)
+            yield Change(
+                (Edit(*whole, newline.join(indent + block_line for block_line in block)),), 1.0, guard=True
+            )
 
 
 # Missing updates of a variable.
@@ -270,14 +272,16 @@ def _of_own_function(program: Program, node: ast.Expr, value: ast.Call) -> Chang
 )
 def advance_loop(program: Program, node: ast.While) -> Changes:
     """Change a variable of the loop's condition on a path that does not, so that the loop ends."""
-    asked = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
-    asked -= set(program.defined) | {"len", "abs", "min", "max", "any", "all", "int"}
+    condition_names = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+    condition_names -= set(program.defined) | {"len", "abs", "min", "max", "any", "all", "int"}
     steps = dict.fromkeys(
         program.segment(part)
         for part in ast.walk(node)
-        if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id in asked
+        if isinstance(part, ast.AugAssign)
+        and isinstance(part.target, ast.Name)
+        and part.target.id in condition_names
     )
-    names = [name for name in sorted(asked) if may_have_type(program.types(name, node), NUMBERS)]
+    names = [name for name in sorted(condition_names) if may_have_type(program.types(name, node), NUMBERS)]
     usual = dict.fromkeys(f"{name} {sign} 1" for name in names for sign in ("+=", "-="))
     for statement, after in _ways_through(node):
         for text in {**steps, **usual}:
@@ -314,12 +318,12 @@ def _ways_through(loop: ast.While) -> Iterator[tuple[ast.stmt, bool]]:
 )
 def store_last_group(program: Program, node: ast.For | ast.While) -> Changes:
     """Store the last group after a loop that stores a group when the next one begins."""
-    own = (
+    loop_names = (
         {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
         if isinstance(node, ast.For)
         else set()
     )
-    bound = set(stored_names(node)) - own
+    bound = set(stored_names(node)) - loop_names
     for statement in ast.walk(node):
         value = _put_away(statement)
         if value is None or not isinstance(statement, ast.stmt) or statement.lineno != statement.end_lineno:
@@ -407,12 +411,12 @@ def mirror_statement(program: Program, node: ast.stmt) -> Changes:
     """Repeat a statement with two names exchanged, for a symmetric relation."""
     text = program.segment(node)
     used = [name for name in program.names(node)[:8] if re.search(rf"\b{re.escape(name)}\b", text)]
-    for place, one in enumerate(used):
-        for other in used[place + 1 :]:
-            kinds = program.types(one, node), program.types(other, node)
+    for place, first_name in enumerate(used):
+        for second_name in used[place + 1 :]:
+            kinds = program.types(first_name, node), program.types(second_name, node)
             if kinds[0] and kinds[1] and not kinds[0] & kinds[1]:
                 continue
-            instead = {one: other, other: one}
+            instead = {first_name: second_name, second_name: first_name}
             swapped = re.sub(rf"\b({'|'.join(map(re.escape, instead))})\b", _by_name(instead), text)
             if swapped != text and (edit := program.insert(node, [swapped], after=True)) is not None:
                 yield Change((edit,), 1.0 if kinds[0] and kinds[1] else 0.5, line=node.lineno)

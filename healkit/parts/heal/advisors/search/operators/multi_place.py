@@ -32,11 +32,11 @@ def change_all_bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Chang
         if not isinstance(part, ast.Compare):
             continue
         sides = [part.left, *part.comparators]
-        for left, right in itertools.pairwise(sides):
-            start, end = program.source.span(left)[1], program.source.span(right)[0]
-            found = _SIGN.search(program.text[start:end])
-            if found is not None:
-                edits.append(Edit(start + found.start(), start + found.end(), _STRICTNESS[found.group()]))
+        for left_operand, right in itertools.pairwise(sides):
+            start, end = program.source.span(left_operand)[1], program.source.span(right)[0]
+            match = _SIGN.search(program.text[start:end])
+            if match is not None:
+                edits.append(Edit(start + match.start(), start + match.end(), _STRICTNESS[match.group()]))
     if len(edits) > 1:
         yield Change(tuple(edits))
 
@@ -55,21 +55,23 @@ def change_constant_everywhere(program: Program, node: ast.Constant) -> Changes:
     if isinstance(program.parent(node), ast.FormattedValue | ast.JoinedStr):
         return
     places = [
-        other
-        for other in program.nodes
-        if isinstance(other, ast.Constant)
-        and other.value == node.value
-        and type(other.value) is type(node.value)
-        and not isinstance(program.parent(other), ast.FormattedValue | ast.JoinedStr)
+        constant
+        for constant in program.nodes
+        if isinstance(constant, ast.Constant)
+        and constant.value == node.value
+        and type(constant.value) is type(node.value)
+        and not isinstance(program.parent(constant), ast.FormattedValue | ast.JoinedStr)
     ]
     if len(places) < 2 or places[0] is not node:
         return
     if isinstance(node.value, int):
         texts = [str(node.value + 1), str(node.value - 1)]
     else:
-        own = [o.value for o in program.nodes if isinstance(o, ast.Constant) and isinstance(o.value, str)]
+        strings = [o.value for o in program.nodes if isinstance(o, ast.Constant) and isinstance(o.value, str)]
         texts = [
-            text for text in dict.fromkeys([*program.hints.constants, *map(repr, own)]) if text[:1] in "'\""
+            text
+            for text in dict.fromkeys([*program.hints.constants, *map(repr, strings)])
+            if text[:1] in "'\""
         ]
     for text in texts[:24]:
         if text != repr(node.value):
@@ -120,11 +122,11 @@ def change_all_comparisons(program: Program, node: ast.FunctionDef | ast.Module)
     places: dict[str, list[Edit]] = {}
     for part in ast.walk(node):
         if isinstance(part, ast.Compare) and part in program.parents:
-            for left, right in itertools.pairwise([part.left, *part.comparators]):
-                start, end = program.source.span(left)[1], program.source.span(right)[0]
-                if (found := _SIGN.search(program.text[start:end])) is not None:
-                    edit = Edit(start + found.start(), start + found.end(), _STRICTNESS[found.group()])
-                    places.setdefault(found.group(), []).append(edit)
+            for left_operand, right in itertools.pairwise([part.left, *part.comparators]):
+                start, end = program.source.span(left_operand)[1], program.source.span(right)[0]
+                if (match := _SIGN.search(program.text[start:end])) is not None:
+                    edit = Edit(start + match.start(), start + match.end(), _STRICTNESS[match.group()])
+                    places.setdefault(match.group(), []).append(edit)
     for edits in places.values():
         if 2 <= len(edits) <= 4:
             yield Change(tuple(edits))
@@ -153,7 +155,7 @@ def convert_key(program: Program, node: ast.Compare) -> Changes:
             places.append(part.slice)
     if len(places) > 1:
         for form in ("str", "int"):
-            yield Change(tuple(Edit(*program.source.span(one), f"{form}({texts[1]})") for one in places))
+            yield Change(tuple(Edit(*program.source.span(place), f"{form}({texts[1]})") for place in places))
 
 
 @operator(

@@ -23,11 +23,11 @@ from healkit.parts.heal.advisors.search.program import (
 def change_variable(program: Program, node: ast.Name) -> Changes:
     if not isinstance(node.ctx, ast.Load) or program.field(node) == "func" or node.id in program.defined:
         return
-    known = program.names(node)
-    own = program.types(node.id, node)
-    for name in known[:24]:
-        if name != node.id and (weight := type_agreement(own, program.types(name, node))):
-            yield from program.put(node, name, weight if node.id in known else 0.9)
+    names = program.names(node)
+    kinds = program.types(node.id, node)
+    for name in names[:24]:
+        if name != node.id and (weight := type_agreement(kinds, program.types(name, node))):
+            yield from program.put(node, name, weight if node.id in names else 0.9)
 
 
 @operator(
@@ -73,11 +73,11 @@ def replace_by_expression(program: Program, node: ast.expr) -> Changes:
     ):
         return
     key = isinstance(node, ast.Constant) and isinstance(parent, ast.Subscript) and isinstance(node.value, str)
-    own = guess_types(program, node)
-    for other, text in expressions(program, node):
-        if key and not isinstance(other, ast.Attribute):  # a fixed key may have been meant to vary
+    kinds = guess_types(program, node)
+    for expression, text in expressions(program, node):
+        if key and not isinstance(expression, ast.Attribute):  # a fixed key may have been meant to vary
             continue
-        weight = type_agreement(own, guess_types(program, other)) if other is not None else 0.6
+        weight = type_agreement(kinds, guess_types(program, expression)) if expression is not None else 0.6
         if weight:
             yield from program.put(node, text, weight if not isinstance(node, ast.Constant) else weight * 0.7)
 
@@ -106,8 +106,8 @@ def return_name(program: Program, node: ast.Return) -> Changes:
 )
 def change_target(program: Program, node: ast.Assign | ast.AugAssign) -> Changes:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    for one in targets:
-        for part in one.elts if isinstance(one, ast.Tuple) else [one]:
+    for target in targets:
+        for part in target.elts if isinstance(target, ast.Tuple) else [target]:
             if isinstance(part, ast.Name | ast.Subscript):
                 text = program.segment(part)
                 for name in program.names(node)[:16]:
@@ -138,11 +138,11 @@ def change_target(program: Program, node: ast.Assign | ast.AugAssign) -> Changes
 def change_attribute(program: Program, node: ast.Attribute) -> Changes:
     if program.field(node) == "func":
         return
-    own = program.segment(node.value)
+    owner = program.segment(node.value)
     for base, name in _attributes(program):
         if name != node.attr:
             yield from program.put(
-                node, f"{program.piece(node.value, 16)}.{name}", 1.0 if base == own else 0.8
+                node, f"{program.piece(node.value, 16)}.{name}", 1.0 if base == owner else 0.8
             )
 
 
@@ -150,11 +150,11 @@ def change_attribute(program: Program, node: ast.Attribute) -> Changes:
 def _attributes(program: Program) -> list[tuple[str, str]]:
     """Return attributes that the program reads or sets, each with its owner."""
     called = {id(node.func) for node in program.nodes if isinstance(node, ast.Call)}
-    found: dict[tuple[str, str], None] = {}
+    attributes: dict[tuple[str, str], None] = {}
     for node in program.nodes:
         if isinstance(node, ast.Attribute) and id(node) not in called:
-            found[program.segment(node.value), node.attr] = None
-    return list(found)[:20]
+            attributes[program.segment(node.value), node.attr] = None
+    return list(attributes)[:20]
 
 
 # Slips: names swapped, left behind, quoted, unbound.
@@ -217,13 +217,13 @@ def unquote(program: Program, node: ast.Constant) -> Changes:
     if isinstance(program.parent(node), ast.Expr | ast.JoinedStr):
         return
     try:
-        found = free_names(ast.parse(text.strip(), mode="eval").body)
+        free = free_names(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError):
         return
     if (
-        found
-        and found & set(program.names(node))
-        and found <= {*program.names(node), *program.defined, "len", "str"}
+        free
+        and free & set(program.names(node))
+        and free <= {*program.names(node), *program.defined, "len", "str"}
     ):
         yield from program.put(node, text.strip())
 

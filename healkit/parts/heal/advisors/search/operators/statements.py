@@ -69,14 +69,14 @@ def swap_statements(program: Program, node: ast.stmt) -> Changes:
         or isinstance(block[position + 1], _NO_STATEMENT)
     ):
         return
-    mine, others = program.rows(node), program.rows(block[position + 1])
-    if mine is None or others is None or mine[1] >= others[0]:
+    mine, next_rows = program.rows(node), program.rows(block[position + 1])
+    if mine is None or next_rows is None or mine[1] >= next_rows[0]:
         return
     first = Edit(
-        program.source.line_start(mine[0]), program.source.line_end(mine[1]), _block(program, *others)
+        program.source.line_start(mine[0]), program.source.line_end(mine[1]), _block(program, *next_rows)
     )
     second = Edit(
-        program.source.line_start(others[0]), program.source.line_end(others[1]), _block(program, *mine)
+        program.source.line_start(next_rows[0]), program.source.line_end(next_rows[1]), _block(program, *mine)
     )
     yield Change((first, second))
 
@@ -208,13 +208,13 @@ def swap_if_and_while(program: Program, node: ast.If | ast.While) -> Changes:
 def change_jump(program: Program, node: ast.stmt) -> Changes:
     span = program.source.span(node)
     in_loop = any(isinstance(around, ast.For | ast.While) for around in program.around(node))
-    others = []
+    jumps = []
     if in_loop:
-        others += ["break", "continue", "pass"]
+        jumps += ["break", "continue", "pass"]
     if program.function(node) is not None and not isinstance(node, ast.Return):
-        others += ["return", "return True", "return False", "return None"]
-        others += [f"return {name}" for name in program.names(node)[:10]]
-    for text in others:
+        jumps += ["return", "return True", "return False", "return None"]
+        jumps += [f"return {name}" for name in program.names(node)[:10]]
+    for text in jumps:
         if program.text[span[0] : span[1]] != text:
             yield Change(
                 (Edit(*span, text),),
@@ -246,12 +246,12 @@ def change_handler(program: Program, node: ast.ExceptHandler) -> Changes:
     """Handle other exceptions: those that were seen, alone or with the present ones; then common ones."""
     if node.type is None:
         return
-    own = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-    names = [program.segment(one) for one in own]
-    seen = [name for name in program.hints.raised if name not in names]
+    exceptions = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    names = [program.segment(exception) for exception in exceptions]
+    raised = [name for name in program.hints.raised if name not in names]
     texts = {
-        _handled([*names, *seen]): 1.8, _handled(seen): 1.6,
-        **{_handled([one]): 1.5 for one in seen}, **{_handled([*names, one]): 1.5 for one in seen},
+        _handled([*names, *raised]): 1.8, _handled(raised): 1.6,
+        **{_handled([error_name]): 1.5 for error_name in raised}, **{_handled([*names, error_name]): 1.5 for error_name in raised},
         **{name: 0.6 for name in _FAILURES if name not in names},
         **{_handled([*names, name]): 0.5 for name in _FAILURES if name not in names},
     }  # fmt: skip
@@ -312,21 +312,26 @@ def assign_name(program: Program, node: ast.stmt) -> Changes:
             for number in _numbers(program):
                 for text in (f"{name} -= {number}", f"{name} += {number}"):
                     yield from _at(program, node, text, 0.6)
-        for other in names:
-            if other != name:
-                seen = program.types(other, node)
-                if not kinds or not seen or kinds & seen or "NoneType" in kinds | seen:
-                    yield from _at(program, node, f"{name} = {other}", 0.9)
-                if may_have_type(kinds, NUMBERS) and may_have_type(seen, NUMBERS):
-                    yield from _at(program, node, f"{name} += {other}", 0.7)
+        for source_name in names:
+            if source_name != name:
+                source_kinds = program.types(source_name, node)
+                if (
+                    not kinds
+                    or not source_kinds
+                    or kinds & source_kinds
+                    or "NoneType" in kinds | source_kinds
+                ):
+                    yield from _at(program, node, f"{name} = {source_name}", 0.9)
+                if may_have_type(kinds, NUMBERS) and may_have_type(source_kinds, NUMBERS):
+                    yield from _at(program, node, f"{name} += {source_name}", 0.7)
 
 
 def _numbers(program: Program) -> list[int]:
     """Return some whole numbers of the program above one."""
-    found = dict.fromkeys(
+    numbers = dict.fromkeys(
         n.value for n in program.nodes if isinstance(n, ast.Constant) and type(n.value) is int
     )
-    return [number for number in found if number > 1][:3]
+    return [number for number in numbers if number > 1][:3]
 
 
 @operator(
