@@ -18,9 +18,9 @@ from healkit.core.rendering import cleaning, execution_card, listings, plain
 from healkit.core.rendering.cleaning import HIDDEN_MARK, ShownExecution
 from healkit.core.runtime.background import no_output
 from healkit.core.runtime.execution import Execution, arguments_of, logged
+from healkit.core.runtime.vault_edits import motivating_row
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.faces.commands.parsing import parse_arguments
-from healkit.faces.commands.vault_edits import motivating_row
 from healkit.faces.notebook.cell_output import CellOutput
 from healkit.faces.notebook.widgets.panel import Panel
 from healkit.faces.pages.page_data import PageData
