@@ -290,7 +290,7 @@ def test_healing_reads_no_file_that_the_notebook_could_not(
 
 TAMPERED = """
 import json, os
-from healkit.core.runtime import cell_export
+from healkit.parts.cells import cell_export
 honest = cell_export.export
 rows = [1]
 
@@ -335,7 +335,7 @@ def test_what_a_hostile_kernel_leaves_for_the_host_is_not_believed(
 @pytest.mark.slow
 def test_a_kernel_that_fills_the_folder_of_the_host_is_ended(cli: Cli, tmp_path: Path) -> None:
     code = """
-from healkit.core.runtime import cell_export
+from healkit.parts.cells import cell_export
 
 def fill(folder, **options):
     for number in range(1000):
