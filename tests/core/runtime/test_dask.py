@@ -100,7 +100,8 @@ def test_a_search_on_a_killed_worker_scores_every_candidate_and_its_row_counts_t
     notes = tmp_path / "notes.txt"
     code = NOTES.format(path=str(notes)).replace("return n", "return n + 0")
     at = code.rindex("0")
-    candidates = [[Edit(at, at + 1, str(number))] for number in range(200)]
+    # As many as take some seconds: the worker must be at work when it is killed.
+    candidates = [[Edit(at, at + 1, str(number))] for number in range(1000)]
     checks = [Check(origin="declared", arguments={"n": 1}, known=True, expected=151)]
     with Healkit(tmp_path / "x.db", config=Config(isolation="process", start_timeout_s=60)) as healkit:
         bench = Bench(
@@ -112,7 +113,7 @@ def test_a_search_on_a_killed_worker_scores_every_candidate_and_its_row_counts_t
                 kill_a_worker(client)
             assert position not in scores
             scores[position] = letters
-        assert sorted(scores) == list(range(200))
+        assert sorted(scores) == list(range(1000))
         assert [position for position, letters in scores.items() if letters == "."] == [150]
         (row,) = healkit.log.query(origin="search").rows
         assert '"lost":' in row.result_summary

@@ -227,7 +227,7 @@ def test_after_kill_9_data_is_there_as_it_was_or_is_said_not_to_be(tmp_path: Pat
     pause = random.Random(20261123)
     for kills in range(2):
         here = Path(__file__).parent
-        command = [sys.executable, "-c", program, path, here, here.parent]
+        command = [sys.executable, "-c", program, path, here, here.parents[1]]
         process = subprocess.Popen(command, start_new_session=True)
         wait_until(lambda done=kills: len(set(tmp_path.glob("*.views/*.parquet"))) > 3 * done)
         time.sleep(pause.random())

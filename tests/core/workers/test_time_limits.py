@@ -63,7 +63,7 @@ print([rings(LIMIT_S / 2) for _ in range(20)])
 def test_waiting_for_the_processor_is_not_late(busy_processor: int) -> None:
     """On a busy machine a right candidate counted as late, and an equally right one was met first."""
     here = Path(__file__).parent
-    alone = python(ALONE, busy_processor, env={**os.environ, "PYTHONPATH": f"{here}:{here.parent}"})
+    alone = python(ALONE, busy_processor, env={**os.environ, "PYTHONPATH": f"{here}:{here.parents[1]}"})
     assert alone.stdout.strip() == str([False] * 20), alone
 
 
