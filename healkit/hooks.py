@@ -1,4 +1,6 @@
-"""What a plug-in can hook into: one function of `Specs` for each place.
+"""What a plug-in can hook into.
+
+One function of `Specs` for each place.
 
 A plug-in is a module with functions of these names, marked with `@hookimpl`. healkit's own parts are plug-ins, each by
 its `healkit/parts/NAME/plugin.py`; another package names its module under the entry point `healkit`. A function takes

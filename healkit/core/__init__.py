@@ -1,1 +1,4 @@
-"""One execution: called, restricted, on record, shown. Nothing here knows a part or a face."""
+"""One execution: restricted, on record, shown.
+
+Nothing here knows a part or a face.
+"""

@@ -1,4 +1,7 @@
-"""Identity of this process among all hosts, and whether another one still lives."""
+"""Identity of this process among all hosts.
+
+And whether another one still lives.
+"""
 
 from __future__ import annotations
 

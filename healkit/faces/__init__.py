@@ -1,1 +1,4 @@
-"""What people and other programs touch: they parse, call and show."""
+"""What people and other programs touch.
+
+Faces parse, call and show.
+"""

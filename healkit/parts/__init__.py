@@ -1,1 +1,4 @@
-"""What hangs from the core. Each folder can be left out, and the rest works."""
+"""What hangs from the core.
+
+Each folder can be left out, and the rest works.
+"""

@@ -1,4 +1,7 @@
-"""Explanation of a failure in plain words, as every face shows it."""
+"""Explanation of a failure in plain words.
+
+Every face shows it so.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tracebacks read from exceptions and from faulthandler, written, and compared by their fingerprints."""
+"""Tracebacks: read, written, and compared by fingerprints.
+
+They come from exceptions and from faulthandler.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Steps of one execution, gathered while it runs, and records as the log keeps them.
+"""Steps of one execution, gathered while it runs.
+
+And records as the log keeps them.
 
 Each `Healkit` has one `LogCleaner`. The recorder asks it for a `StepCollector` as an execution begins; the bridge's
 records pass through that on their way to the journal. A part that makes more of the steps, such as a trace, puts a

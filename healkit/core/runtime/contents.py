@@ -1,4 +1,6 @@
-"""Frames and arrays of executions, which the log has as previews: who keeps their data, and gives it back.
+"""Frames and arrays of executions: who keeps their data.
+
+The log has previews of them.
 
 The core keeps none. A part that does has one `Contents` for each `Healkit` (`hooks.Specs.contents`).
 """

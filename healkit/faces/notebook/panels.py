@@ -1,4 +1,7 @@
-"""Live panels as a cell's value: `hk.browse()`, `hk.heal_panel(…)` and the others."""
+"""Live panels as a cell's value.
+
+`hk.browse()`, `hk.heal_panel(…)` and the others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the notebook adds to a `Healkit`: live panels, as a cell's value."""
+"""What the notebook adds to a `Healkit`: live panels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What decisions add to a `Healkit`: `hk.decide`, `hk.summarize`, and their steps in the audit."""
+"""What decisions add to a `Healkit`.
+
+`hk.decide`, `hk.summarize`, and their steps in the audit.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the failure catalogue hooks into: facts in the worker, explanations and exports in the host."""
+"""What the failure catalogue hooks into.
+
+Facts in the worker, explanations and exports in the host.
+"""
 
 from __future__ import annotations
 

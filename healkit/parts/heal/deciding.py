@@ -1,4 +1,7 @@
-"""Decision on the patches of a healing: kept, shown, declined, or left to a person."""
+"""Decision on the patches of a healing.
+
+The best is kept, shown, declined, or left to a person.
+"""
 
 from __future__ import annotations
 

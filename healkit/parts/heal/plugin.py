@@ -1,4 +1,7 @@
-"""What healing adds to a `Healkit`: `hk.heal`, requests, and its steps in the audit."""
+"""What healing adds to a `Healkit`.
+
+`hk.heal`, requests, and its steps in the audit.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reproduction of a failure: what the checks of a case give with the code as it is, and which of them count."""
+"""Reproduction of a failure, with the code as it is.
+
+What the checks of a case give, and which of them count.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Restricted kernels for whole notebooks: kernelspec and provisioner."""
+"""Restricted kernels for whole notebooks.
+
+Kernelspec, provisioner, and a session of one notebook.
+"""

@@ -1,4 +1,7 @@
-"""What learning hooks into: each ending on record, and what it adds to a `Healkit`."""
+"""What learning hooks into.
+
+Each ending on record, and what it adds to a `Healkit`.
+"""
 
 from __future__ import annotations
 

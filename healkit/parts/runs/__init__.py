@@ -1,1 +1,4 @@
-"""Run folders: `trace.jsonl`, the manifest, the audit of decisions, the timeline."""
+"""Run folders, and the audit of decisions.
+
+A folder has `trace.jsonl` and the manifest.
+"""

@@ -1,4 +1,7 @@
-"""What runs hook into: the sink of each execution, and the audit chain."""
+"""What runs hook into.
+
+The sink of each execution, and the audit chain.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Cleaning of traces: of those that others made, and of a trace by what its later parts have taught the cleaner."""
+"""Cleaning of traces.
+
+Of those that others made, and of a trace by what its later parts have taught the cleaner.
+"""
 
 from __future__ import annotations
 

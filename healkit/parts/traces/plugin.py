@@ -1,4 +1,7 @@
-"""What traces hook into: the recorder's cleaner, which makes them, and their sending."""
+"""What traces hook into.
+
+The recorder's cleaner, which makes them, and their sending.
+"""
 
 from __future__ import annotations
 

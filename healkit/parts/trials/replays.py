@@ -1,4 +1,7 @@
-"""`hk.replay` and `hk.export_cassette`: a recorded execution again, without making a call."""
+"""`hk.replay` and `hk.export_cassette`.
+
+A recorded execution again, without making a call.
+"""
 
 from __future__ import annotations
 

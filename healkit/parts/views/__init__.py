@@ -1,1 +1,4 @@
-"""Frames that tools were given or returned, kept as files and read by name."""
+"""Frames that tools were given or returned.
+
+They are kept as files, and read by name.
+"""

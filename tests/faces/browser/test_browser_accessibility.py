@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[3]
 #: The HTML of every subject, as tests/core/rendering/test_golden.py writes it.
-CARDS = sorted((ROOT / "tests" / "rendering" / "golden").glob("*.html.txt"))
+CARDS = sorted((ROOT / "tests" / "core" / "rendering" / "golden").glob("*.html.txt"))
 
 
 def test_no_card_has_a_serious_fault_of_accessibility(axe: str, browser: BrowserContext) -> None:
