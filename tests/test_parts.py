@@ -1,4 +1,4 @@
-"""Each part can be taken away: the rest starts, and the way of the core passes."""
+"""Each part can be taken away, and the rest works."""
 
 from __future__ import annotations
 

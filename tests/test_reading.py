@@ -1,4 +1,4 @@
-"""The page that says how to read the core: its files, and the lines of the walk."""
+"""How to read the core: its files, and the lines of a walk."""
 
 from __future__ import annotations
 
