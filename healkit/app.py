@@ -222,7 +222,7 @@ class Healkit:
         )
         trust = self.database.why_trusted or f"no: {NO_AUTHORITY}"
         status = dataclasses.replace(status, trust=trust)
-        for more in hooks.ask().status(services=services):
+        for more in hooks.every("status", services=services):
             status = dataclasses.replace(status, **more)
         return status
 

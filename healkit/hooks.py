@@ -6,7 +6,8 @@ A plug-in is a module with functions of these names, marked with `@hookimpl`. he
 its `healkit/parts/NAME/plugin.py`; another package names its module under the entry point `healkit`. A function takes
 the parameters that it needs, by name, and leaves out the others. docs/plugins.md builds one.
 
-What a plug-in raises reaches whoever asked. One that cannot be imported is left out, with a warning in the log; a part
+A plug-in of another package that raises is passed over, with a warning in the log: it costs itself, never a record or a
+card. One that cannot be imported is left out, with a warning in the log; a part
 of healkit's own only where a part that it needs was taken away.
 """
 
@@ -15,9 +16,9 @@ from __future__ import annotations
 import functools
 import importlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Protocol
 
 import pluggy
 
@@ -30,7 +31,7 @@ _spec = pluggy.HookspecMarker(GROUP)
 _log = logging.getLogger(__name__)
 
 
-class Specs:
+class Specs(Protocol):
     """Places to hook into. `services`: a `services.Services`. `failure`: a `core.contracts.failure.Failure`."""
 
     # What a Healkit has.
@@ -38,7 +39,6 @@ class Specs:
     @_spec
     def attributes(self) -> Mapping[str, Callable[[Any], Any]]:
         """Return attributes of a `Healkit`: name → what makes it of the services, when it is first asked for."""
-        raise NotImplementedError
 
     @_spec
     def opened(self, services: Any) -> None:
@@ -55,17 +55,14 @@ class Specs:
     @_spec
     def problem(self, services: Any) -> str:
         """Return a sentence for the user on what is wrong; empty where nothing is."""
-        raise NotImplementedError
 
     @_spec
     def status(self, services: Any) -> Mapping[str, Any]:
         """Return fields of a `core.contracts.doctor.Status` that the part knows."""
-        raise NotImplementedError
 
     @_spec
     def record_folders(self, services: Any) -> Sequence[Any]:
         """Return folders of records, as paths: no tool may be granted one of them, or a folder around it."""
-        raise NotImplementedError
 
     @_spec
     def resting(self) -> None:
@@ -102,7 +99,6 @@ class Specs:
     @_spec
     def observers(self) -> Sequence[str]:
         """Return modules that a worker asks for facts about a failure: each has `observe` and `suggestions`."""
-        raise NotImplementedError
 
     @_spec(firstresult=True)
     def explain(self, failure: Any, where: str, code: str, defined: Any) -> Any:
@@ -118,7 +114,6 @@ class Specs:
     @_spec
     def advisors(self) -> Mapping[str, Callable[[Any], Any]]:
         """Return advisors of healing: name → what makes a `parts.heal.advisor.Advisor` of the `Config`."""
-        raise NotImplementedError
 
 
 @functools.cache
@@ -143,6 +138,25 @@ def plugins() -> pluggy.PluginManager:
     return manager
 
 
-def ask() -> Any:
-    """Return the hooks, to be called by name with their parameters by keyword; a list of results, or the first one."""
-    return plugins().hook
+def every(hook: str, **given: Any) -> list[Any]:
+    """Call that function of every plug-in, the last registered first; return what is not None."""
+    return list(_results(hook, given))
+
+
+def first(hook: str, **given: Any) -> Any:
+    """Call that function of one plug-in after the other, until one returns something; None where none does."""
+    return next(_results(hook, given), None)
+
+
+def _results(hook: str, given: Mapping[str, Any]) -> Iterator[Any]:
+    for implementation in reversed(getattr(plugins().hook, hook).get_hookimpls()):
+        try:
+            result = implementation.function(*(given[name] for name in implementation.argnames))
+        except Exception as error:
+            if implementation.plugin_name.startswith("healkit."):
+                raise
+            name = implementation.plugin_name
+            _log.warning("The plug-in %s failed in %s: %s: %s", name, hook, type(error).__name__, error)
+            continue
+        if result is not None:
+            yield result

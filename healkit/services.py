@@ -6,6 +6,7 @@ The core's own are attributes with their types. A part's is an attribute by the 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
@@ -20,7 +21,7 @@ from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.vault import NO_GRANTS, UNTRUSTED_GRANTS
 from healkit.core.runtime import background
 from healkit.core.runtime.auto_retention import AutoRetention
-from healkit.core.runtime.collecting import LogCleaner
+from healkit.core.runtime.collecting import LogCleaner, sanitizer_of
 from healkit.core.runtime.contents import Contents
 from healkit.core.runtime.events import Steps
 from healkit.core.runtime.executor import Executor
@@ -36,7 +37,6 @@ from healkit.core.store.trust import trusted_folder
 from healkit.core.workers.sandbox import check_grants
 
 if TYPE_CHECKING:
-    from healkit.core.sanitizer.cleaner import Cleaner
     from healkit.core.store.log_reader import Log
     from healkit.core.store.vault import Vault
 
@@ -51,17 +51,16 @@ class Services:
     """
 
     def __init__(self, database: Database, config: Config) -> None:
-        ask = hooks.ask()
         self.config = config
         self.database = database
         self._made: dict[str, Any] = {}
         self._making = threading.RLock()
-        self.cleaner: LogCleaner = ask.cleaner(services=self) or LogCleaner(
-            config, lambda: _sanitizer(config)
+        self.cleaner: LogCleaner = hooks.first("cleaner", services=self) or LogCleaner(
+            config, lambda: sanitizer_of(config)
         )
         self.recorder = Recorder(database, config, self.cleaner, self._recorded)
         self.recorder.recover_orphans()
-        self.contents: Contents = ask.contents(services=self) or Contents()
+        self.contents: Contents = hooks.first("contents", services=self) or Contents()
         self.executor = Executor(
             EntryLookup(database, lambda: self.vault),
             self.recorder,
@@ -71,7 +70,7 @@ class Services:
             self.contents,
             self.grants_in_force,
         )
-        steps: Steps = ask.steps(services=self) or Steps()
+        steps: Steps = hooks.first("steps", services=self) or Steps()
         self.runner = Runner(self.executor, steps, lambda: self.log)
         newest = NewestRows(database, self.recorder.ingest)
         self.history = History(config, newest, lambda: self.log, lambda: self.vault)
@@ -82,7 +81,7 @@ class Services:
             "healkit": LogTools(lambda: self.vault, lambda: self.log),
         }
         self.retention = AutoRetention(database, config)
-        ask.opened(services=self)
+        hooks.every("opened", services=self)
         self.retention.start()
 
     # Parts that an execution has no use for are loaded when they are first asked for.
@@ -128,20 +127,21 @@ class Services:
     def problem(self) -> str:
         """Sentence for the user on what is wrong; empty where nothing is."""
         problems = (self.recorder.problem, self.retention.problem, self.contents.problem)
-        return next(filter(None, (*problems, *hooks.ask().problem(services=self))), "")
+        return next(filter(None, (*problems, *hooks.every("problem", services=self))), "")
 
     def close(self) -> None:
         """End what the parts have begun, and close the database."""
-        self.retention.close()
-        hooks.ask().closing(services=self)
-        self.contents.close()
-        self.recorder.close()
-        hooks.ask().closed(services=self)
-        self.database.close()
+        with contextlib.ExitStack() as last_first:  # each is done, whatever another one raises
+            last_first.callback(self.database.close)
+            last_first.callback(hooks.every, "closed", services=self)
+            last_first.callback(self.recorder.close)
+            last_first.callback(self.contents.close)
+            last_first.callback(hooks.every, "closing", services=self)
+            self.retention.close()
 
     def _recorded(self, send: bool) -> None:
         """Tell the parts that there is one more ending on record; called by the recorder."""
-        hooks.ask().recorded(services=self, send=send)
+        hooks.every("recorded", services=self, send=send)
 
     def _check_grants(self, grants: Grants) -> None:
         """Raise `ConfigError` for grants that no tool may have on this machine, or beside these records."""
@@ -152,7 +152,7 @@ class Services:
                 *Spool(path or url).folders,
                 views_folder(path, url),
                 trusted_folder(),
-                *(folder for folders in hooks.ask().record_folders(services=self) for folder in folders),
+                *(folder for folders in hooks.every("record_folders", services=self) for folder in folders),
             )
             keep_records_apart(grants, path, records)
             check_grants(grants)
@@ -177,13 +177,6 @@ class Services:
 def attribute_makers() -> Mapping[str, Callable[[Services], Any]]:
     """Return what makes each attribute that a part adds; of two with one name, healkit's own."""
     makers: dict[str, Callable[[Services], Any]] = {}
-    for attributes in hooks.ask().attributes():  # the last registered first
+    for attributes in hooks.every("attributes"):  # the last registered first
         makers |= attributes
     return makers
-
-
-def _sanitizer(config: Config) -> Cleaner:
-    """Return the sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
-    from healkit.core.sanitizer.sanitizer import Sanitizer
-
-    return Sanitizer.from_config(config)

@@ -22,7 +22,7 @@ from healkit.core.workers.inside import capture
 from healkit.parts.heal.advisor import Case
 from healkit.parts.heal.case import merged
 
-capture.observers[:] = [name for part in hooks.ask().observers() for name in part]  # as in a worker
+capture.observers[:] = [name for part in hooks.every("observers") for name in part]  # as in a worker
 
 
 def entry_of(code: str, name: str = "tool", **more: Any) -> VaultEntry:

@@ -102,3 +102,50 @@ def test_an_attribute_of_a_plug_in_is_made_once_and_ours_comes_first(tmp_path: P
         hooks.plugins().unregister(name="acme")
     with Healkit(tmp_path / "healkit.db") as hk, pytest.raises(AttributeError, match="acme"):
         _ = hk.acme
+
+
+@pytest.mark.requirement("ARCH-2")
+def test_a_plug_in_that_raises_costs_itself_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_: object) -> None:
+        raise ArithmeticError("a fault of its own")
+
+    class Plugin:
+        @staticmethod
+        @hooks.hookimpl
+        def opened(services: object) -> None:
+            fail(services)
+
+        @staticmethod
+        @hooks.hookimpl
+        def recorded(services: object) -> None:
+            fail(services)
+
+        @staticmethod
+        @hooks.hookimpl
+        def explain(failure: object) -> None:
+            fail(failure)
+
+        @staticmethod
+        @hooks.hookimpl
+        def closing(services: object) -> None:
+            fail(services)
+
+        @staticmethod
+        @hooks.hookimpl
+        def status(services: object) -> None:
+            fail(services)
+
+    hooks.plugins().register(Plugin, name="acme")
+    try:
+        with Healkit(tmp_path / "healkit.db") as hk:
+            hk.vault.add("half", "def half(n):\n    return n['count'] / 2\n")
+            failed = hk.execute("half", arguments={"n": {"cuont": 4}})
+            assert "has no key" in str(failed.explain())
+            assert hk.status().executions == 1
+            assert [row.status for row in hk.log.query(limit=5).rows] == ["FAILURE"]
+            assert hk.recorder.problem == ""
+        assert hk.closed
+    finally:
+        hooks.plugins().unregister(name="acme")
+    for hook in ("opened", "recorded", "explain", "status", "closing"):
+        assert f"The plug-in acme failed in {hook}: ArithmeticError: a fault of its own" in caplog.text

@@ -1,4 +1,4 @@
-"""One execution: restricted, on record, shown.
+"""Core: one execution, restricted, on record, shown.
 
 Nothing here knows a part or a face.
 """

@@ -1,4 +1,4 @@
-"""What people and other programs touch.
+"""Faces: what people and other programs touch.
 
 Faces parse, call and show.
 """

@@ -369,8 +369,8 @@ def explanation(execution: ExecutionData, defined: Collection[str] = ()) -> Expl
     failure = execution.failure
     if failure is None:
         return None
-    advice: Explanation | None = hooks.ask().explain(
-        failure=failure, where=place(execution), code=execution.code or "", defined=defined
+    advice: Explanation | None = hooks.first(
+        "explain", failure=failure, where=place(execution), code=execution.code or "", defined=defined
     )
     if advice is None:
         return None

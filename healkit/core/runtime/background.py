@@ -233,7 +233,7 @@ async def let_go(trace_id: str) -> None:
 
 def shutdown() -> None:
     """End all workers, fork servers, folders, MCP servers and the loop; each starts again when it is used."""
-    hooks.ask().resting()
+    hooks.every("resting")
     if _pools:
         loop.submit(_close_pools()).result(timeout=20)
     loop.close()

@@ -35,7 +35,7 @@ _CLEANERS_MAX = 500
 
 
 class LogCleaner:
-    """What the log keeps of records, as configured; one for each `Healkit`.
+    """Cleaner of records for the log, as configured; one for each `Healkit`.
 
     `cleaner` is called once. The sanitiser takes half a second to load the first time, so a thread begins to load it
     when the first execution begins, while its worker starts.
@@ -156,3 +156,10 @@ class StepCollector:
     def conclude(self, finished: Finished) -> Finished:
         """Return the ending as it is stored, with what was made of the steps; called once."""
         return finished
+
+
+def sanitizer_of(config: Config) -> Cleaner:
+    """Return the sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
+    from healkit.core.sanitizer.sanitizer import Sanitizer
+
+    return Sanitizer.from_config(config)

@@ -130,7 +130,7 @@ class OpenRun(Protocol):
 
 
 class RetryPolicy(Protocol):
-    """How often an action that failed by a passing fault is tried again, and after which pauses."""
+    """Policy of retries: how often an action that failed by a passing fault is tried again, after which pauses."""
 
     @property
     def retries_per_action(self) -> int:

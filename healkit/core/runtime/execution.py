@@ -388,7 +388,7 @@ def logged(log: Log, log_id: int) -> ExecutionLog:
 
 def _writer(form: str) -> Callable[..., Any]:
     """Return what writes a failure in that form; raises `UsageInvalid` where no part does."""
-    write: Callable[..., Any] | None = hooks.ask().writer(form=form)
+    write: Callable[..., Any] | None = hooks.first("writer", form=form)
     if write is None:
         raise UsageInvalid(f"Nothing here writes a failure as {form}.", hint="Install healkit whole.")
     return write

@@ -336,7 +336,7 @@ class Retention:
         """
         report = self._prune(older_than, keep, archive, archive_format)
         if report.deleted:
-            hooks.ask().pruned(database=self._database)
+            hooks.every("pruned", database=self._database)
         return report
 
     def _prune(

@@ -34,7 +34,7 @@ W = TypeVar("W", KernelWorker, SubprocessWorker)
 
 
 class Companion(Protocol):
-    """What a part keeps beside the workers."""
+    """Companion of the workers, kept by a part."""
 
     async def close(self) -> None:
         """End its processes."""

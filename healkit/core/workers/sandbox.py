@@ -135,7 +135,7 @@ class Sandbox:
                 if bridge_fd is None
                 else {
                     RESTRICTIONS_VARIABLE: msgspec.json.encode(self.restrictions(bridge_fd)).decode(),
-                    OBSERVERS_VARIABLE: ",".join(name for part in hooks.ask().observers() for name in part),
+                    OBSERVERS_VARIABLE: ",".join(name for part in hooks.every("observers") for name in part),
                 }
             ),
         }

@@ -165,7 +165,7 @@ def advisor_names() -> list[str]:
 def _makers() -> dict[str, Callable[[Config], Advisor]]:
     """Return what makes each advisor; of two with one name, healkit's own."""
     makers: dict[str, Callable[[Config], Advisor]] = {}
-    for registry in reversed(hooks.ask().advisors()):  # the last registered comes first
+    for registry in reversed(hooks.every("advisors")):  # the last registered comes first
         makers |= {name: make for name, make in registry.items() if name not in makers}
     return makers
 

@@ -82,5 +82,5 @@ def _audit(services: Services) -> Audit:
 
 def audit_steps(manifest: RunManifest) -> run_audit.StepOf | None:
     """Return what makes the audit's entries of a run; None for a run that is not audited."""
-    step_maker: run_audit.StepOf | None = hooks.ask().audit_steps(manifest=manifest)
+    step_maker: run_audit.StepOf | None = hooks.first("audit_steps", manifest=manifest)
     return step_maker

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from healkit.config import Config
 from healkit.core.contracts.doctor import OutboxState
-from healkit.core.sanitizer.cleaner import Cleaner
+from healkit.core.runtime.collecting import sanitizer_of
 from healkit.core.store.database import Database
 from healkit.errors import ConfigError, DatabaseError
 from healkit.parts.traces.contract import ExecutionTrace, read_trace
@@ -39,15 +39,15 @@ class Traces:
 
             self._syncer = Syncer(self._outbox, config)
         if config.sanitizer_rules or config.sanitizer_allow:
-            _sanitizer(config)  # fail now for faulty rules of the user's own
+            sanitizer_of(config)  # fail now for faulty rules of the user's own
         self._otel: OtelExporter | None = None
         if config.otel:
             from healkit.core.store.log_reader import Log
             from healkit.parts.traces.otel import OtelExporter
 
-            self._otel = OtelExporter(config, lambda: _sanitizer(config), root_finder(Log(database)))
+            self._otel = OtelExporter(config, lambda: sanitizer_of(config), root_finder(Log(database)))
         export = [self._otel.export] if self._otel is not None else []
-        self.tracer = Tracer(config, lambda: _sanitizer(config), *export)
+        self.tracer = Tracer(config, lambda: sanitizer_of(config), *export)
 
     @functools.cached_property
     def _outbox(self) -> Outbox:
@@ -116,10 +116,3 @@ def root_finder(log: Log) -> Callable[[str], str]:
         return trace_id if row is None or row.parent_trace_id is None else root_of(row.parent_trace_id)
 
     return root_of
-
-
-def _sanitizer(config: Config) -> Cleaner:
-    """Return the sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
-    from healkit.core.sanitizer.sanitizer import Sanitizer
-
-    return Sanitizer.from_config(config)
