@@ -43,7 +43,7 @@ class Reproduction:
     """Runs the code of one healing as it is.
 
     notes: gets sentences for the report; say: tells of progress. is_cell: the code is a notebook's cell. blamed: it is
-    known that the tool made its callers fail. lacks_grants: the tool has grants that code which nobody has accepted
+    known that the tool made its callers fail. lacks_grants: the tool has grants that code that no person has accepted
     has not. may_act: nothing of the tool may be run.
     """
 

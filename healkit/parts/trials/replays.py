@@ -74,7 +74,7 @@ class Replays:
             )
             foreign = VaultEntry(*named, flags={"derived": ["input_schema"]})
         entry = foreign or vault.lookup(reproduction.tool_name, reproduction.persona)
-        # What a revision did was somebody's to accept; what was only tried was not.
+        # What a revision did was a person's to accept; what was only tried was not.
         tried = row is not None and row.revision is None and entry.code != reproduction.code
         # A replay makes no call but those that `live` allows here: neither a file nor a provider's word adds any.
         cassette = msgspec.structs.replace(reproduction.cassette, live=[])
