@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from healkit.config import Config
-from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.core.store.database import Database
 from healkit.parts.runs.audit import COLUMNS, Audit, columns_of
 from healkit.parts.runs.audit_records import AuditMetadata, AuditStep
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 ROUNDS, BATCH = 1500, 20
 VERIFIED = 100_000

@@ -25,10 +25,10 @@ from typing import Any
 
 from healkit.config import Config
 from healkit.core.contracts.execution import new_trace_id, utc_now
-from healkit.core.sanitizer.cleaner import Verbatim
-from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.secrets.cleaner import Verbatim
 from healkit.core.store.database import Database
 from healkit.parts.collect.service import Ingest
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.traces.outbox import CollectedTraces
 
 BATCH, BATCHES, CLIENTS = 100, 20, 4

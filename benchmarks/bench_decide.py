@@ -32,9 +32,9 @@ import pyarrow as pa
 from healkit import Healkit
 from healkit.config import Config
 from healkit.core.runtime.runner import Runner
-from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.parts.decide import Turn
 from healkit.parts.decide.telling import KnownNames, counts_of, facts_of, values_among
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.views.views import Views
 
 STEP_ROWS, STEPS, ROUNDS = 100_000, 20, 3

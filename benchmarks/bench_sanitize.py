@@ -28,7 +28,7 @@ from blind_set import blind_cases, harmless_files
 from hostile_texts import FULL_BYTES, many_secrets, repeated, search, seconds_per_mb
 from secret_samples import KINDS, harmless_lines, samples
 
-from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 ROUNDS = 200
 SIZE_BYTES = 10_240

@@ -22,9 +22,9 @@ from pathlib import Path
 from healkit import Config, Healkit
 from healkit.core.contracts.execution import CallRecord, Finished, Started, new_trace_id, utc_now
 from healkit.core.host import host_identity
-from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.core.store.database import Database
 from healkit.core.store.log_writer import LogWriter
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.traces.trace_collector import Tracer
 
 ROUNDS, WARM_UP, PART_ROUNDS = 100, 10, 1500

@@ -12,8 +12,8 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from healkit.core.sanitizer.rule import expand
-from healkit.core.sanitizer.sanitizer import Sanitizer, rules_for
+from healkit.parts.sanitizer.rule import expand
+from healkit.parts.sanitizer.sanitizer import Sanitizer, rules_for
 
 PROBE_BYTES, FULL_BYTES = 12_000, 1_000_000
 _PIECES = (

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from healkit.config import Config
     from healkit.core.contracts.tools import Tool
     from healkit.core.runtime.execution import Execution
-    from healkit.core.sanitizer.sanitizer import sanitize
     from healkit.errors import HealkitError, ToolExecutionError
     from healkit.faces.defaults import execute_tool
     from healkit.faces.notebook.ipython_extension import load_ipython_extension, unload_ipython_extension
+    from healkit.parts.sanitizer.sanitizer import sanitize
 
 __version__ = package.VERSION
 
@@ -32,7 +32,7 @@ _HOMES = {
     "ToolExecutionError": "errors",
     "execute_tool": "faces.defaults",
     "load_ipython_extension": "faces.notebook.ipython_extension",
-    "sanitize": "core.sanitizer.sanitizer",
+    "sanitize": "parts.sanitizer.sanitizer",
     "unload_ipython_extension": "faces.notebook.ipython_extension",
 }
 

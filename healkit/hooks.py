@@ -75,6 +75,10 @@ class Specs(Protocol):
         """Return what gives each execution its sink and its retries, a `core.runtime.events.Steps`."""
 
     @_spec(firstresult=True)
+    def sanitizer(self, config: Any) -> Any:
+        """Return what hides secrets and personal data as a `Config` says, a `core.secrets.cleaner.Cleaner`."""
+
+    @_spec(firstresult=True)
     def contents(self, services: Any) -> Any:
         """Return what keeps the frames and arrays of executions, a `core.runtime.contents.Contents`."""
 

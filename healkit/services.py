@@ -21,7 +21,7 @@ from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.vault import NO_GRANTS, UNTRUSTED_GRANTS
 from healkit.core.runtime import background
 from healkit.core.runtime.auto_retention import AutoRetention
-from healkit.core.runtime.collecting import LogCleaner, sanitizer_of
+from healkit.core.runtime.collecting import LogCleaner
 from healkit.core.runtime.contents import Contents
 from healkit.core.runtime.events import Steps
 from healkit.core.runtime.executor import Executor
@@ -29,6 +29,7 @@ from healkit.core.runtime.history import History, NewestRows
 from healkit.core.runtime.providers import HostFunctions, LogTools, VaultTools
 from healkit.core.runtime.recording import Recorder
 from healkit.core.runtime.runner import Runner
+from healkit.core.secrets.cleaner import sanitizer_of
 from healkit.core.store.database import Database
 from healkit.core.store.entries import EntryLookup, keep_records_apart, make_grants
 from healkit.core.store.locations import views_folder

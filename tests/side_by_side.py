@@ -40,7 +40,7 @@ _FORKING.set_forkserver_preload(
         "healkit.parts.collect.service",
         "healkit.parts.collect.standalone",
         "healkit.parts.heal.requests",
-        "healkit.core.sanitizer.sanitizer",
+        "healkit.parts.sanitizer.sanitizer",
         "healkit.parts.traces.delivery",
     ]
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit.core.contracts.execution import utc_now
-from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.secrets.cleaner import Verbatim
 from healkit.parts.runs.contract import (
     SCHEMA_VERSION,
     ExecutionProfile,

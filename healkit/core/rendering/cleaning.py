@@ -39,11 +39,16 @@ from healkit.core.rendering.document import (
     Steps,
     Table,
 )
-from healkit.core.sanitizer.cleaner import cleaned_failure, cleaned_record, learn, secret_columns
+from healkit.core.secrets.cleaner import (
+    cleaned_failure,
+    cleaned_record,
+    learn,
+    sanitizer_of,
+    secret_columns,
+)
 
 if TYPE_CHECKING:
-    from healkit.core.sanitizer.cleaner import Cleaner
-    from healkit.core.sanitizer.sanitizer import RecordCleaner, Sanitizer
+    from healkit.core.secrets.cleaner import Cleaner, RecordCleaner
 
 Whole = TypeVar("Whole")
 
@@ -63,11 +68,11 @@ _WORDED: dict[type, tuple[str, ...]] = {
 HIDDEN_MARK = "[REDACTED"
 
 
-def sanitizer() -> Sanitizer:
+def sanitizer() -> Cleaner:
     """Return the sanitiser for what is shown; its tables are read with the first card."""
-    from healkit.core.sanitizer.sanitizer import configured
-
-    return configured(_config(tuple([item for item in os.environ.items() if item[0].startswith("HEALKIT_")])))
+    return sanitizer_of(
+        _config(tuple([item for item in os.environ.items() if item[0].startswith("HEALKIT_")]))
+    )
 
 
 @functools.lru_cache(maxsize=4)
@@ -264,20 +269,13 @@ class LiveOutputs:
             kind: content for kind, content in output.get("data", {}).items() if not kind.startswith("image/")
         }
         hidden = self._cleaner.clean([text, texts, output.get("traceback")], limit_bytes=_UNLIMITED).hidden
-        secret = hidden.keys() - _personal_rules()
+        secret = hidden.keys() - self._cleaner.personal_rules
         self._show(outputs([output], self._cleaner)[0] if secret else output)
 
 
 def has_secret(text: str) -> bool:
     """Return whether something in a text would be hidden where it is shown."""
     return bool(text) and bool(sanitizer().clean([text]).hidden)
-
-
-@functools.cache
-def _personal_rules() -> frozenset[str]:
-    from healkit.core.sanitizer.personal_data import PERSONAL_DATA, PhoneRules
-
-    return frozenset(rule.id for rule in (*PERSONAL_DATA, *PhoneRules("US").rules()))
 
 
 def failure(found: Failure, cleaner: RecordCleaner) -> Failure:

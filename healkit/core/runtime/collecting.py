@@ -20,13 +20,12 @@ import msgspec
 from healkit.config import Config
 from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started, Step
 from healkit.core.contracts.failure import Failure
-from healkit.core.sanitizer.cleaner import (
+from healkit.core.secrets.cleaner import (
     AnyRecord,
     Cleaner,
     Verbatim,
     cleaned_facts,
     cleaned_record,
-    of_record,
     secret_columns,
 )
 
@@ -99,7 +98,7 @@ class LogCleaner:
         """Return the cleaner of the execution that the record belongs to: its arguments tell what its message holds."""
         with self._lock():
             cleaner = self._cleaners.pop(record.trace_id, None)
-        cleaner = cleaner or of_record(self.sanitizer)
+        cleaner = cleaner or self.sanitizer.of_record()
         if not isinstance(record, Finished):
             with self._lock():
                 self._cleaners[record.trace_id] = cleaner
@@ -156,10 +155,3 @@ class StepCollector:
     def conclude(self, finished: Finished) -> Finished:
         """Return the ending as it is stored, with what was made of the steps; called once."""
         return finished
-
-
-def sanitizer_of(config: Config) -> Cleaner:
-    """Return the sanitiser; loaded with the first record that needs one, since its tables take a while to read."""
-    from healkit.core.sanitizer.sanitizer import Sanitizer
-
-    return Sanitizer.from_config(config)

@@ -74,7 +74,7 @@ from healkit.core.runtime.outcomes import (
     refusal_of,
 )
 from healkit.core.runtime.recording import Recorder, Recording
-from healkit.core.sanitizer.cleaner import HEAD_CHARS, WHOLE_MAX_CHARS
+from healkit.core.secrets.cleaner import HEAD_CHARS, WHOLE_MAX_CHARS
 from healkit.core.store.arguments import PackedArguments, pack_arguments, validate_arguments
 from healkit.core.store.entries import EntryLookup, code_hash
 from healkit.core.store.sql_tools import READ_LOG, SqlFailed, run_sql

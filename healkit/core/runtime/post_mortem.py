@@ -22,8 +22,7 @@ from healkit.core.rendering import cleaning, execution_card, plain
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime import background
-from healkit.core.sanitizer.cleaner import UNLIMITED
-from healkit.core.sanitizer.sanitizer import RecordCleaner
+from healkit.core.secrets.cleaner import UNLIMITED, RecordCleaner
 from healkit.errors import PostMortemError, PostMortemGone
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from healkit.core.runtime.calls import CallContext
 from healkit.core.runtime.events import OnCall, OpenRun, RetryPolicy, Steps
 from healkit.core.runtime.execution import Execution, arguments_of, ending_of, logged, nested_grants
 from healkit.core.runtime.executor import ExecutionRequest, Executor
-from healkit.core.sanitizer.cleaner import UNLIMITED
+from healkit.core.secrets.cleaner import UNLIMITED
 from healkit.core.workers.worker import OnOutput
 from healkit.errors import HealkitError, ToolExecutionError
 

@@ -93,9 +93,9 @@ def summarize(
 ) -> Answer:
     """Summarise a text or a table without a model: counts, n-grams, entities; types, nulls, ranges."""
     from healkit.config import Config
-    from healkit.core.sanitizer.sanitizer import Sanitizer
     from healkit.parts.decide import render_summaries as summaries
     from healkit.parts.decide.summaries import summarize as summary_of
+    from healkit.parts.sanitizer.sanitizer import Sanitizer
 
     value = read_source(file, kind or KINDS.get(Path(file).suffix.lower(), "text"))
     summary = summary_of(value, Sanitizer.from_config(Config.from_environment()), top=top)

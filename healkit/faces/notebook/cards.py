@@ -23,7 +23,7 @@ from healkit.core.rendering import execution_card as rendered
 from healkit.core.rendering.document import Card, Line, Section, Span
 from healkit.core.rendering.execution_card import Aside
 from healkit.core.runtime.execution import Execution
-from healkit.core.sanitizer.sanitizer import RecordCleaner, Sanitizer
+from healkit.core.secrets.cleaner import Cleaner, RecordCleaner, Verbatim
 from healkit.errors import HealkitError
 from healkit.faces.notebook import panels
 from healkit.faces.notebook.cell_output import CellOutput, MakePanel
@@ -75,14 +75,14 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
     return CellOutput.of_failure(card, cell.run.source, fixable=allowed, panel=panel)
 
 
-def cleaner_of(healkit: Healkit) -> Sanitizer:
+def cleaner_of(healkit: Healkit) -> Cleaner:
     """Return the sanitiser that a Healkit's own rules and allowed patterns make."""
-    sanitizer = healkit.traces.tracer.sanitizer
-    return sanitizer if isinstance(sanitizer, Sanitizer) else cleaning.sanitizer()
+    sanitizer: Cleaner = healkit.traces.tracer.sanitizer
+    return cleaning.sanitizer() if isinstance(sanitizer, Verbatim) else sanitizer
 
 
 def without_secrets(
-    execution: Execution, found: Sequence[Local], cleaner: Sanitizer
+    execution: Execution, found: Sequence[Local], cleaner: Cleaner
 ) -> tuple[ExecutionData, tuple[Local, ...], int]:
     """Return the execution and the variables beside it as a card may show them, and how many of these were hidden.
 

@@ -23,8 +23,8 @@ from healkit.core.rendering.outputs import safe_output
 from healkit.core.runtime.execution import Execution
 
 if TYPE_CHECKING:
-    from healkit.core.sanitizer.cleaner import Cleaned
-    from healkit.core.sanitizer.sanitizer import Sanitizer
+    from healkit.core.secrets.cleaner import Cleaned
+    from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 #: What one answer holds of recorded data, in bytes of JSON, and one text of it, in characters.
 _ANSWER_MAX_BYTES = 400_000
@@ -56,7 +56,7 @@ class PageData:
         """Sanitiser as the Healkit is configured; made when something is first shown."""
         with self._lock:
             if self._sanitizer is None:
-                from healkit.core.sanitizer.sanitizer import Sanitizer  # its tables take a while to read
+                from healkit.parts.sanitizer.sanitizer import Sanitizer  # its tables take a while to read
 
                 self._sanitizer = Sanitizer.from_config(self.config)
             return self._sanitizer

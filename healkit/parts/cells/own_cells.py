@@ -32,7 +32,7 @@ from healkit.config import Config
 from healkit.core.contracts.execution import new_trace_id, utc_now
 from healkit.core.contracts.failure import SECRETS_MAX, Failure, Frame, Link
 from healkit.core.pysource.tracebacks import fingerprint, linked_to, message_of, read_traceback, text_of
-from healkit.core.sanitizer.secret_names import named_secrets
+from healkit.core.secrets.secret_names import named_secrets
 from healkit.parts.cells.notebook_file import CellRun
 
 if TYPE_CHECKING:

@@ -29,8 +29,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from healkit.config import Config
 from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.contracts.moments import parse_since
-from healkit.core.sanitizer.cleaner import Cleaner
-from healkit.core.sanitizer.rule import shared_limit
+from healkit.core.secrets.cleaner import Cleaner
 from healkit.errors import (
     BatchTooLarge,
     DatabaseError,
@@ -43,6 +42,7 @@ from healkit.errors import (
 )
 from healkit.parts.collect.limits import RateLimiter, unpacked
 from healkit.parts.learn.thread import ConsumerThread
+from healkit.parts.sanitizer.rule import shared_limit
 from healkit.parts.traces.cleaning import cleaned_trace
 from healkit.parts.traces.contract import NO_ID, ExecutionTrace, TraceFault, read_batch
 
@@ -234,7 +234,7 @@ class CollectorService:
 
 
 def _sanitizer(config: Config) -> Cleaner:
-    from healkit.core.sanitizer.sanitizer import Sanitizer  # its tables are only wanted by who stores
+    from healkit.parts.sanitizer.sanitizer import Sanitizer  # its tables are only wanted by who stores
 
     return Sanitizer.from_config(config)
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from healkit.core.sanitizer.cleaner import Cleaner
+from healkit.core.secrets.cleaner import Cleaner
 from healkit.errors import HealkitError
 from healkit.parts.decide.asked import Analyst, HeldView
 from healkit.parts.decide.choosers import ModelQuestions

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from healkit.core.contracts.vault import VaultEntry
-from healkit.core.sanitizer.cleaner import Cleaner
+from healkit.core.secrets.cleaner import Cleaner
 from healkit.parts.decide.choosers import Chooser
 from healkit.parts.decide.records import EntityQuestion, Origin, Resumed, ToolFacts, Turn, ViewFacts
 from healkit.parts.runs.contract import PolicyDefaults

@@ -12,7 +12,7 @@ import pandas as pd
 
 from healkit.config import Config
 from healkit.core.contracts.vault import VaultEntry
-from healkit.core.sanitizer.cleaner import Cleaner
+from healkit.core.secrets.cleaner import Cleaner
 from healkit.errors import UsageInvalid, ViewNotFound
 from healkit.parts.decide.analysis import ModelAnalyst, analyse
 from healkit.parts.decide.asked import Analyst, Asked, Given, Shared

@@ -22,8 +22,8 @@ from pandas.api import types as kinds
 
 from healkit.core.contracts.data import Bound, ColumnSummary, Counted
 from healkit.core.contracts.encoding import int_text
-from healkit.core.sanitizer.cleaner import Cleaner
-from healkit.core.sanitizer.secret_names import Secrecy, secrecy_of
+from healkit.core.secrets.cleaner import Cleaner
+from healkit.core.secrets.secret_names import Secrecy, secrecy_of
 from healkit.parts.decide.render_summaries import ShownFrameSummary
 from healkit.plain_text import one_line
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from healkit.core.contracts.data import Counted, Found, Numbers
-from healkit.core.sanitizer.cleaner import Cleaner, whole_words
+from healkit.core.secrets.cleaner import Cleaner, whole_words
 from healkit.errors import UsageInvalid
 from healkit.parts.decide.render_summaries import ShownFrameSummary, ShownTextSummary
 

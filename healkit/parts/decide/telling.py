@@ -20,7 +20,7 @@ import msgspec
 import pandas as pd
 
 from healkit.core.contracts.encoding import is_from_library
-from healkit.core.sanitizer.cleaner import Cleaner
+from healkit.core.secrets.cleaner import Cleaner
 from healkit.parts.decide.records import (
     ColumnFacts,
     FoundEntities,

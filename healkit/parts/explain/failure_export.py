@@ -29,9 +29,9 @@ from healkit.core.pysource.shapes import Shape, parse, read_shape
 from healkit.core.rendering import cleaning, execution_card, plain
 from healkit.core.rendering.plain import visible
 from healkit.core.runtime import contents
-from healkit.core.sanitizer.cleaner import UNLIMITED, learn, secret_columns
-from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.secrets.cleaner import UNLIMITED, learn, secret_columns
 from healkit.errors import HealkitError, UsageInvalid, ViewGone
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -32,9 +32,8 @@ from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing.values import CannotCross
 from healkit.core.rendering import cleaning
 from healkit.core.runtime import background
-from healkit.core.sanitizer.cleaner import UNLIMITED, learn
-from healkit.core.sanitizer.sanitizer import RecordCleaner
-from healkit.core.sanitizer.secret_names import named_secrets
+from healkit.core.secrets.cleaner import UNLIMITED, RecordCleaner, learn
+from healkit.core.secrets.secret_names import named_secrets
 from healkit.core.store.entries import code_hash
 from healkit.core.workers.tiers import achieved_tier
 from healkit.errors import HealError

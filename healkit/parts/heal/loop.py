@@ -26,8 +26,7 @@ from healkit.core.rendering import cleaning, plain
 from healkit.core.runtime import background
 from healkit.core.runtime.calls import allows, unaccepted
 from healkit.core.runtime.execution import nested_grants
-from healkit.core.sanitizer.cleaner import learn
-from healkit.core.sanitizer.sanitizer import RecordCleaner
+from healkit.core.secrets.cleaner import RecordCleaner, learn
 from healkit.core.workers.tiers import achieved_tier
 from healkit.errors import (
     BudgetSpent,

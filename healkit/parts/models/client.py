@@ -30,10 +30,10 @@ from httpx_sse import EventSource
 
 from healkit.config import Config
 from healkit.core.contracts.backoff import pause_s
-from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.errors import BudgetSpent, ModelError, ModelInputTooLarge, ModelKeyRefused, ModelUnavailable
 from healkit.parts.models.model_endpoint import KEY_VARIABLE, ModelEndpoint, ModelRequest
 from healkit.parts.models.protocols import Progress, Prompt, Reader, Reply, StreamError, complaint_of, mapping
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.traces.delivery import DaemonExecutor, readable, retry_after_s
 
 #: How often a request is repeated while the server is busy or away, and the first pause before that, doubled by each;

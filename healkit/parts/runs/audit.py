@@ -23,7 +23,7 @@ import msgspec
 
 from healkit.core.contracts.data import MentionedView
 from healkit.core.contracts.execution import escaped, utc_now
-from healkit.core.sanitizer.cleaner import Cleaner, Verbatim, clean_bounded
+from healkit.core.secrets.cleaner import Cleaner, Verbatim, clean_bounded
 from healkit.core.store.database import Database, mapped
 from healkit.core.store.log_writer import LogWriter
 from healkit.core.store.statements import prepared, sqlite_time

@@ -40,7 +40,7 @@ from healkit.core.runtime.events import (
     StepKind,
     Steps,
 )
-from healkit.core.sanitizer.cleaner import Cleaner
+from healkit.core.secrets.cleaner import Cleaner
 from healkit.core.store.entries import NO_REVISION
 from healkit.errors import HealkitError, PolicyHalted, RunFolderError, RunNotAllowed, is_retryable
 from healkit.parts.runs import run_audit

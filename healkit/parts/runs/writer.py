@@ -29,12 +29,11 @@ import msgspec
 from healkit.core import plain_files
 from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.crossing import values
-from healkit.core.sanitizer.cleaner import (
+from healkit.core.secrets.cleaner import (
     PAYLOAD_MAX_BYTES,
     Cleaned,
     Cleaner,
     clean_bounded,
-    of_record,
     secret_columns,
 )
 from healkit.errors import RunFolderError
@@ -127,7 +126,7 @@ class RunWriter:
     ) -> None:
         self.run_id = manifest.run_id
         self._manifest = manifest
-        self._cleaner = cleaner = of_record(cleaner)  # a run is one record
+        self._cleaner = cleaner = cleaner.of_record()  # a run is one record
         self._payload_max_bytes = manifest.redaction_policy.payload_max_bytes
         self._lock = threading.RLock()
         self._owner = os.getpid()

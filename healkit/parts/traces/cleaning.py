@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from healkit.core.sanitizer.cleaner import UNLIMITED, Cleaner, again, of_record
+from healkit.core.secrets.cleaner import UNLIMITED, Cleaner, RecordCleaner
 from healkit.parts.traces.contract import ExecutionTrace
 
 
 def cleaned_trace(
-    trace: ExecutionTrace, cleaner: Cleaner, limit_bytes: int
+    trace: ExecutionTrace, sanitizer: Cleaner, limit_bytes: int
 ) -> tuple[ExecutionTrace, dict[str, int]]:
     """Clean a trace that was made elsewhere, whatever was done to it there; return it and what was hidden, by rule.
 
@@ -23,7 +23,7 @@ def cleaned_trace(
     `limit_bytes` for itself. Cleaning a clean trace changes nothing.
     """
     hidden: Counter[str] = Counter()
-    cleaner = of_record(cleaner)
+    cleaner = sanitizer.of_record()
 
     def clean(value: object, limit: int = limit_bytes) -> Any:
         result = cleaner.clean(value, limit_bytes=limit)
@@ -50,21 +50,21 @@ def cleaned_trace(
     return trace_again(cleaned, cleaner), dict(hidden)
 
 
-def trace_again(trace: ExecutionTrace, cleaner: Cleaner) -> ExecutionTrace:
+def trace_again(trace: ExecutionTrace, cleaner: RecordCleaner) -> ExecutionTrace:
     """Return a trace whose parts this cleaner has cleaned, without what later parts have taught it."""
-    if not getattr(cleaner, "has_hidden", False):
+    if not cleaner.has_hidden:
         return trace
     tasks = [
-        msgspec.structs.replace(task, args=again(cleaner, task.args), result=again(cleaner, task.result))
+        msgspec.structs.replace(task, args=cleaner.again(task.args), result=cleaner.again(task.result))
         for task in trace.task_results
     ]
     decisions = [
         msgspec.structs.replace(
-            decision, outcome=again(cleaner, decision.outcome), condition=again(cleaner, decision.condition)
+            decision, outcome=cleaner.again(decision.outcome), condition=cleaner.again(decision.condition)
         )
         for decision in trace.decisions
     ]
-    error, metadata = again(cleaner, trace.error), again(cleaner, trace.metadata)
+    error, metadata = cleaner.again(trace.error), cleaner.again(trace.metadata)
     return msgspec.structs.replace(
         trace, error=error, task_results=tasks, decisions=decisions, metadata=metadata
     )

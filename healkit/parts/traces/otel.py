@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit.config import Config
-from healkit.core.sanitizer.cleaner import Cleaner
+from healkit.core.secrets.cleaner import Cleaner
 from healkit.errors import ConfigError
 from healkit.package import VERSION
 from healkit.parts.traces.cleaning import cleaned_trace

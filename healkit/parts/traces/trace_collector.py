@@ -30,11 +30,10 @@ from healkit.core.contracts.execution import (
 )
 from healkit.core.crossing import values
 from healkit.core.runtime.collecting import LogCleaner, StepCollector
-from healkit.core.sanitizer.cleaner import (
+from healkit.core.secrets.cleaner import (
     Cleaner,
     Verbatim,
     learn,
-    of_record,
     payload_of,
     secret_columns,
 )
@@ -198,7 +197,7 @@ class _Tally:
     """Cleaner of one trace's payloads, with counts of what was hidden (by rule) and cut (by place)."""
 
     def __init__(self, cleaner: Cleaner, limit_bytes: int, room_chars: int) -> None:
-        self.cleaner = of_record(cleaner)
+        self.cleaner = cleaner.of_record()
         self._limit_bytes = limit_bytes
         self._left_chars = room_chars
         self.hidden: Counter[str] = Counter()

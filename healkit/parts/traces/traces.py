@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from healkit.config import Config
 from healkit.core.contracts.doctor import OutboxState
-from healkit.core.runtime.collecting import sanitizer_of
+from healkit.core.secrets.cleaner import sanitizer_of
 from healkit.core.store.database import Database
 from healkit.errors import ConfigError, DatabaseError
 from healkit.parts.traces.contract import ExecutionTrace, read_trace

@@ -35,12 +35,12 @@ from healkit.core.crossing import values
 from healkit.core.runtime import contents
 from healkit.core.runtime.calls import OpenCall, Provider, allows, reaches
 from healkit.core.runtime.execution import REDACTED, arguments_of, call_of, logged
-from healkit.core.sanitizer.cleaner import UNLIMITED, again, of_record, secret_columns
+from healkit.core.secrets.cleaner import UNLIMITED, secret_columns
 from healkit.errors import ConfigError, HealkitError, LogFileError, ViewError
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
-    from healkit.core.sanitizer.cleaner import Cleaner
+    from healkit.core.secrets.cleaner import Cleaner
     from healkit.core.store.log_reader import Log
     from healkit.core.store.models import ExecutionLog
     from healkit.core.store.vault import Vault
@@ -403,11 +403,11 @@ def write_reproduction(
     Raises `LogFileError` where the file is there already or cannot be written.
     """
     file = Path(path)
-    record = of_record(cleaner)
+    record = cleaner.of_record()
     hidden = functools.partial(secret_columns, record)
     plain = values.without_secret_frames(msgspec.json.decode(msgspec.json.encode(found)), hidden)
     cleaned = record.clean(plain, limit_bytes=UNLIMITED)
-    whole = msgspec.json.encode(again(record, cleaned.value))
+    whole = msgspec.json.encode(record.again(cleaned.value))
     try:
         with file.open("wb" if overwrite else "xb") as opened:
             opened.write(msgspec.json.format(whole, indent=1) + b"\n")

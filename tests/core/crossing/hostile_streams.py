@@ -393,7 +393,7 @@ def readers(folder: Path) -> dict[str, Callable[[Any], object]]:
     import polars as pl
 
     from healkit.core.crossing import values
-    from healkit.core.sanitizer.cleaner import Verbatim
+    from healkit.core.secrets.cleaner import Verbatim
     from healkit.parts.decide.frame_summaries import frame_summary
     from healkit.parts.decide.telling import as_frame, counts_of
     from healkit.parts.views import view_files

@@ -18,7 +18,7 @@ from healkit.core.rendering.document import Card, Line, Span
 from healkit.core.rendering.execution_card import grouped
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
-from healkit.core.sanitizer.secret_names import word_set
+from healkit.core.secrets.secret_names import word_set
 from healkit.parts.explain.catalogue import subjects
 
 #: What an untrusted notebook takes away; the words and their order are the same without.

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from nbconvert.filters.markdown_mistune import markdown2html_mistune
 
 from healkit.core.rendering.outputs import safe_markdown, safe_output
-from healkit.core.sanitizer.secret_names import word_set
+from healkit.core.secrets.secret_names import word_set
 
 WORK_1 = pytest.mark.requirement("WORK-1")
 

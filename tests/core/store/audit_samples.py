@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.secrets.cleaner import Verbatim
 from healkit.core.store.database import Database
 from healkit.parts.runs.audit import Audit
 from healkit.parts.runs.audit_records import AuditEntry, AuditHead

@@ -22,7 +22,6 @@ from trusted import trusted_copy
 from waiting import wait_until
 
 from healkit import Healkit
-from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.core.store.database import Database
 from healkit.core.store.vault import Vault
 from healkit.errors import AuditEntryInvalid, DatabaseError
@@ -35,6 +34,7 @@ from healkit.parts.runs.audit_records import (
     AuditStep,
     AuditVerification,
 )
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 DECIDE_3 = pytest.mark.requirement("DECIDE-3")
 

@@ -10,7 +10,7 @@ import pytest
 from collector_samples import CAPABILITY, trace
 
 from healkit.core.contracts.execution import new_trace_id, utc_now
-from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.secrets.cleaner import Verbatim
 from healkit.core.store.database import Database
 from healkit.core.store.entries import code_hash
 from healkit.core.store.vault import Vault

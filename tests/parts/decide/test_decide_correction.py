@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from healkit import Healkit
-from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.secrets.cleaner import Verbatim
 from healkit.parts.decide import told
 from healkit.parts.decide.correction import gap_of
 from healkit.parts.decide.decision import Decision

@@ -23,12 +23,12 @@ from healkit.core.contracts.failure import Failure, Frame
 from healkit.core.contracts.patches import Check, CheckResult, Observed
 from healkit.core.contracts.post_mortem import KeptFrame, Local
 from healkit.core.contracts.vault import VaultEntry
-from healkit.core.sanitizer.rule import expand
 from healkit.errors import PostMortemGone
 from healkit.parts.heal.advisor import Case, Peer
 from healkit.parts.heal.advisors.model import ModelAdvisor
 from healkit.parts.heal.records import Attempt, Patch
 from healkit.parts.models.model_endpoint import ApiKey, find_endpoint
+from healkit.parts.sanitizer.rule import expand
 
 BROKEN = "def halve(n):\n    return n / 0\n"
 ANSWER = "It divided by zero.\n```python\ndef halve(n):\n    return n / 2\n```\n"

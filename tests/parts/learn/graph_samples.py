@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.secrets.cleaner import Verbatim
 from healkit.core.store.database import Database
 from healkit.core.store.models import COLLECTED, TOOL_EDGES, TOOL_NODES, TOOL_SEQUENCES, TOOL_WORDS, TRACES
 from healkit.parts.collect.service import Ingest

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from healkit.core.contracts.data import ColumnSummary, Counted, FrameSummary
-from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.errors import UsageInvalid
 from healkit.parts.decide.frame_summaries import COLUMNS_MAX
 from healkit.parts.decide.summaries import summarize
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 pytestmark = pytest.mark.requirement("DECIDE-7")
 SANITIZER = Sanitizer()

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from healkit.core.contracts.data import Counted, Found, TextSummary
-from healkit.core.sanitizer.cleaner import Verbatim
-from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.secrets.cleaner import Verbatim
 from healkit.errors import UsageInvalid
 from healkit.parts.decide.summaries import TEXT_MAX_CHARS, summarize
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 pytestmark = pytest.mark.requirement("DECIDE-7")
 SANITIZER = Sanitizer()
@@ -144,7 +144,7 @@ def test_the_summary_is_the_same_in_another_process() -> None:
         random.Random(3).choices(["alpha", "Beta", "gamma @delta", "#eps", "http://z.org/"], k=300)
     )
     script = (
-        "import sys, msgspec\nfrom healkit.core.sanitizer.sanitizer import Sanitizer\nfrom healkit.parts.decide.summaries import summarize\n"
+        "import sys, msgspec\nfrom healkit.parts.sanitizer.sanitizer import Sanitizer\nfrom healkit.parts.decide.summaries import summarize\n"
         "sys.stdout.write(msgspec.json.encode(summarize(sys.argv[1], Sanitizer())).decode())"
     )
     done = subprocess.run(
@@ -202,7 +202,7 @@ def test_a_hostile_text_takes_time_in_proportion(piece: str) -> None:
 def test_ten_megabytes_end_in_bounded_memory() -> None:
     """Of 1,700,000 random words, each n-gram is another: a dict of them took gigabytes."""
     script = (
-        "import random, resource, sys\nfrom healkit.core.sanitizer.sanitizer import Sanitizer\nfrom healkit.parts.decide.summaries import summarize\n"
+        "import random, resource, sys\nfrom healkit.parts.sanitizer.sanitizer import Sanitizer\nfrom healkit.parts.decide.summaries import summarize\n"
         "r = random.Random(1)\n"
         "text = ' '.join(''.join(r.choices('abcdefghijklmnopqrst', k=5)) for _ in range(10_000_000 // 6))\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"

@@ -19,8 +19,8 @@ from typing import NoReturn
 import httpx  # noqa: F401 - so that no host has to import it
 
 from healkit import Config, Healkit
-from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.core.store.arguments import validate_arguments
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.traces import delivery
 
 SLEEPS = """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from healkit.core.sanitizer.cleaner import Cleaner, Verbatim
+from healkit.core.secrets.cleaner import Cleaned, Cleaner, Verbatim
 from healkit.parts.runs.contract import (
     SCHEMA_VERSION,
     ActionSpec,
@@ -65,20 +64,11 @@ def written(folder: Path, run_id: str = "a", steps: int = 2, n: int = 0) -> Path
     return writer.folder
 
 
-@dataclasses.dataclass
-class Hidden:
-    """Result of `Blackout` for a value."""
-
-    value: Any
-    hidden: dict[str, int]
-    truncated_from: int | None = None
-
-
-class Blackout:
+class Blackout(Verbatim):
     """Cleaner that hides everything it is shown: what is left of a run is what it was never shown."""
 
-    def clean(self, value: Any, *, limit_bytes: int | None = None) -> Hidden:
-        return Hidden("[HIDDEN]", {"all": 1})
+    def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
+        return Cleaned("[HIDDEN]", {"all": 1})
 
 
 def checked(folder: Path) -> Run:

@@ -23,8 +23,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from healkit import Healkit
 from healkit.config import Config
 from healkit.core.contracts.execution import new_trace_id, utc_now
-from healkit.core.sanitizer.cleaner import Verbatim
-from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.secrets.cleaner import Verbatim
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.traces import otel
 from healkit.parts.traces.contract import BranchDecision, ExecutionTrace, TaskResult
 from healkit.parts.traces.otel import OtelExporter

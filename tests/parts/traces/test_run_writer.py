@@ -17,14 +17,14 @@ import pytest
 from run_samples import Blackout, begin, checked, manifest, tell, written
 
 from healkit import Config, __version__
-from healkit.core.sanitizer.cleaner import Cleaner, Verbatim
-from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.secrets.cleaner import Cleaner, Verbatim
 from healkit.errors import RunExists, RunFolderError, RunLocked
 from healkit.parts.runs import run_folders
 from healkit.parts.runs.contract import ExecutionProfile, PolicyDefaults, RunManifest
 from healkit.parts.runs.reader import in_order, validate_run
 from healkit.parts.runs.run_folders import app_version, is_being_written, manifest_for, new_run_id
 from healkit.parts.runs.writer import RunWriter
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 sys.path.insert(
     0, str(Path(__file__).parents[2] / "core" / "store")

@@ -18,7 +18,7 @@ from waiting import wait_until
 
 from healkit import Config, Healkit
 from healkit.core.contracts.execution import CallRecord, DecisionRecord, utc_now
-from healkit.core.sanitizer.cleaner import Verbatim
+from healkit.core.secrets.cleaner import Verbatim
 from healkit.errors import ArgumentsInvalid, RulesInvalid, ToolNotFound
 from healkit.parts.traces.contract import ExecutionTrace, read_trace
 from healkit.parts.traces.trace_collector import Tracer

@@ -178,7 +178,7 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
 
 def _secrets(errors: Sequence[BaseException]) -> list[tuple[str, str]]:
     """Return the secrets in the variables of the failure's frames; the host keeps those that stand in what it has."""
-    from healkit.core.sanitizer.secret_names import named_secrets  # late: most tools do not fail
+    from healkit.core.secrets.secret_names import named_secrets  # late: most tools do not fail
 
     try:
         entries = (frame for error in errors for frame, _ in traceback.walk_tb(traceback_of(error)))

@@ -33,7 +33,6 @@ from healkit.core.pysource import shapes
 from healkit.core.pysource.nodes import Function
 from healkit.core.rendering import plain
 from healkit.core.runtime.post_mortem import SHOWN_FRAMES, PostMortem
-from healkit.core.sanitizer.sanitizer import Sanitizer, SecretMap, cut_text
 from healkit.errors import (
     BudgetSpent,
     HealkitError,
@@ -50,6 +49,7 @@ from healkit.parts.heal.checks import told_apart
 from healkit.parts.heal.records import VERDICTS, Attempt, Patch
 from healkit.parts.models.model_endpoint import Availability, find_endpoint
 from healkit.parts.models.protocols import Progress, Prompt, Reply
+from healkit.parts.sanitizer.sanitizer import Sanitizer, SecretMap, cut_text
 from healkit.parts.traces.delivery import readable
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from healkit.config import Config
-from healkit.core.sanitizer.sanitizer import as_markdown
+from healkit.parts.sanitizer.sanitizer import as_markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "sanitizing.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

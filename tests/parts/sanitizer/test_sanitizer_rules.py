@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from healkit.core.sanitizer.matcher import Matcher
-from healkit.core.sanitizer.rule import SanitizerRule, expand
-from healkit.core.sanitizer.sanitizer import rules_for
+from healkit.parts.sanitizer.matcher import Matcher
+from healkit.parts.sanitizer.rule import SanitizerRule, expand
+from healkit.parts.sanitizer.sanitizer import rules_for
 
 RULES = rules_for("US")
 WHOLE = Matcher(RULES)

@@ -22,7 +22,8 @@ import ahocorasick
 import msgspec
 
 from healkit.core.contracts.encoding import int_text, type_only
-from healkit.core.sanitizer.rule import (
+from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_of
+from healkit.parts.sanitizer.rule import (
     FOUND,
     READ_ON,
     Locate,
@@ -36,9 +37,8 @@ from healkit.core.sanitizer.rule import (
     tries_left,
     word_behind,
 )
-from healkit.core.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
-from healkit.core.sanitizer.secret_values import HIDDEN, STRUCTURED, hides, looks_like_token, spells_bytes
-from healkit.core.sanitizer.syntaxes import COMMAND_PASSWORD, JWK_MEMBERS, SECRET_NAME, argument_with_secret
+from healkit.parts.sanitizer.secret_values import HIDDEN, STRUCTURED, hides, looks_like_token, spells_bytes
+from healkit.parts.sanitizer.syntaxes import COMMAND_PASSWORD, JWK_MEMBERS, SECRET_NAME, argument_with_secret
 
 #: Ranks of kinds: where two rules hide the same text, it gets the id of the rule with the lower rank.
 _RANKS = {"token": 0, "place": 1, "personal": 2, "named": 3}

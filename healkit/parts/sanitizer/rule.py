@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal
 
-from healkit.core.sanitizer.secret_values import looks_like_token
+from healkit.parts.sanitizer.secret_values import looks_like_token
 
 #: Start, end and replacement (None: the rule's own) of a found text. An empty span hides nothing, but says up to where
 #: the rule need not look again; its replacement is empty where that took no reading.

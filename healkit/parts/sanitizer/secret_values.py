@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from healkit.core.sanitizer.secret_names import Secrecy, secrecy_of, word_set, words_of
+from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_of
 
 #: An identifier of so many words is more than another name of the secret: `my_secret_password`.
 _MANY_WORDS = 3

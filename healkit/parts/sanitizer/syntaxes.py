@@ -9,11 +9,11 @@ import base64
 import re
 from collections.abc import Iterator, Sequence
 
-from healkit.core.sanitizer import assignments
-from healkit.core.sanitizer.assignments import default_behind
-from healkit.core.sanitizer.rule import SanitizerRule, Span, starts_word
-from healkit.core.sanitizer.secret_names import NAME_KEYWORDS, Secrecy, secrecy_of, word_set
-from healkit.core.sanitizer.secret_values import (
+from healkit.core.secrets.secret_names import NAME_KEYWORDS, Secrecy, secrecy_of, word_set
+from healkit.parts.sanitizer import assignments
+from healkit.parts.sanitizer.assignments import default_behind
+from healkit.parts.sanitizer.rule import SanitizerRule, Span, starts_word
+from healkit.parts.sanitizer.secret_values import (
     ALGORITHM,
     QUOTED,
     hides,

@@ -20,13 +20,13 @@ import msgspec
 
 from healkit.config import Config
 from healkit.core.contracts.encoding import int_text, to_jsonable, type_only
-from healkit.core.sanitizer.cleaner import Cleaned, cut, size_of
-from healkit.core.sanitizer.matcher import Hidden, KnownValues, Matcher, Traversal
-from healkit.core.sanitizer.personal_data import PERSONAL_DATA, PhoneRules
-from healkit.core.sanitizer.rule import SanitizerRule
-from healkit.core.sanitizer.syntaxes import CODE_SYNTAXES, COMMAND_SYNTAXES, KEY_SYNTAXES, SECRET_SYNTAXES
-from healkit.core.sanitizer.tokens import CLOUD_TOKENS, CODE_TOKENS, OTHER_TOKENS, SERVICE_TOKENS
+from healkit.core.secrets.cleaner import Cleaned, cut, size_of
 from healkit.errors import RulesInvalid
+from healkit.parts.sanitizer.matcher import Hidden, KnownValues, Matcher, Traversal
+from healkit.parts.sanitizer.personal_data import PERSONAL_DATA, PhoneRules
+from healkit.parts.sanitizer.rule import SanitizerRule
+from healkit.parts.sanitizer.syntaxes import CODE_SYNTAXES, COMMAND_SYNTAXES, KEY_SYNTAXES, SECRET_SYNTAXES
+from healkit.parts.sanitizer.tokens import CLOUD_TOKENS, CODE_TOKENS, OTHER_TOKENS, SERVICE_TOKENS
 
 #: How much of a long value is read: several times its limit, since hiding makes it shorter.
 _READ_TIMES, _READ_BYTES = 4, 64 * 1024
@@ -57,6 +57,9 @@ class Sanitizer:
         self._limit_bytes = limit_bytes
         self._phone_region = phone_region
         self.custom_rules = tuple(rule.id for rule in rules)
+        self.personal_rules = frozenset(
+            rule.id for rule in (*PERSONAL_DATA, *PhoneRules(phone_region).rules())
+        )
         self._matcher = (
             Matcher((*rules_for(phone_region), *rules), compiled_allow(allow))
             if rules or allow
@@ -92,9 +95,9 @@ class Sanitizer:
             cleaned = hidden.known.hide(cleaned, hidden)
         return Cleaned(cleaned, dict(hidden))
 
-    def of_record(self) -> RecordCleaner:
+    def of_record(self) -> RecordSanitizer:
         """Return a cleaner for the parts of one record: what it hides in one, it hides in all that follow."""
-        return RecordCleaner(self)
+        return RecordSanitizer(self)
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """Return the spans to hide in a text as (start, end, rule id), in order and without overlaps."""
@@ -145,7 +148,7 @@ class Sanitizer:
         return Cleaned(cleaned, dict(walk.hidden), size if size > limit_bytes else None)
 
 
-class RecordCleaner:
+class RecordSanitizer:
     """Cleaner for the parts of one record; a value hidden in one part is hidden in all.
 
     What a later part teaches is hidden in the earlier ones by `again`.
@@ -155,6 +158,7 @@ class RecordCleaner:
         self._sanitizer = sanitizer
         self._known = KnownValues()
         self.rule_set_version, self.custom_rules = sanitizer.rule_set_version, sanitizer.custom_rules
+        self.personal_rules = sanitizer.personal_rules
 
     def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
         """Return any value as plain JSON data, as `Sanitizer.clean` does."""
@@ -183,7 +187,7 @@ class RecordCleaner:
         """Return a cleaned value without what was hidden since."""
         return self._known.hide_in(value, Counter()) if self._known.rules else value
 
-    def of_record(self) -> RecordCleaner:
+    def of_record(self) -> RecordSanitizer:
         """Return itself: it belongs to a record already."""
         return self
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from healkit.config import Config
-from healkit.core.sanitizer.matcher import fast_pattern
-from healkit.core.sanitizer.sanitizer import Sanitizer
 from healkit.errors import RulesInvalid
+from healkit.parts.sanitizer.matcher import fast_pattern
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 TRACE_2 = pytest.mark.requirement("TRACE-2")
 GOOD = """

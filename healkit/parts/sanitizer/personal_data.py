@@ -17,8 +17,8 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
-from healkit.core.sanitizer.rule import SanitizerRule, Span
-from healkit.core.sanitizer.secret_names import word_set
+from healkit.core.secrets.secret_names import word_set
+from healkit.parts.sanitizer.rule import SanitizerRule, Span
 
 _ID_BEFORE = re.compile(
     r"(?:order|invoice|tracking|serial|sku|part|ticket|case|ref(?:erence)?|isbn|ean|upc|gtin|imei|batch|lot|build|commit|version|"

@@ -12,9 +12,9 @@ import re
 import string
 from typing import NamedTuple
 
-from healkit.core.sanitizer.rule import Span
-from healkit.core.sanitizer.secret_names import Secrecy, secrecy_of, word_set
-from healkit.core.sanitizer.secret_values import (
+from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set
+from healkit.parts.sanitizer.rule import Span
+from healkit.parts.sanitizer.secret_values import (
     BARE,
     HIDDEN,
     QUOTED,

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from healkit import hooks
+from healkit.config import Config
 from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started, summarize
 from healkit.core.contracts.failure import Failure
-from healkit.core.sanitizer.secret_names import Secrecy, secrecy_of
+from healkit.core.secrets.secret_names import Secrecy, secrecy_of
+from healkit.errors import ConfigError
 
 #: Default limit of one payload, in bytes of JSON.
 PAYLOAD_MAX_BYTES = 10_240
@@ -39,15 +42,18 @@ class Cleaned:
 
 
 class Cleaner(Protocol):
-    """Hides secrets and personal data in payloads.
+    """Hides secrets and personal data in payloads; `healkit.parts.sanitizer` is one.
 
     rule_set_version: a hash of the built-in rules, None without any. custom_rules: ids of the user's own rules.
+    personal_rules: ids of the rules that hide personal data rather than secrets.
     """
 
     @property
     def rule_set_version(self) -> str | None: ...
     @property
     def custom_rules(self) -> tuple[str, ...]: ...
+    @property
+    def personal_rules(self) -> frozenset[str]: ...
 
     def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
         """Return the value as JSON data without what must not be kept, cut at the limit; never raise.
@@ -56,12 +62,55 @@ class Cleaner(Protocol):
         """
         ...
 
+    def text(self, text: str) -> Cleaned:
+        """Return a text with everything hidden and nothing cut."""
+        ...
+
+    def of_record(self) -> RecordCleaner:
+        """Return a cleaner for the parts of one record: what it hides in one, it hides in all that follow."""
+        ...
+
+
+class RecordCleaner(Cleaner, Protocol):
+    """Cleaner for the parts of one record; a value hidden in one part is hidden in all."""
+
+    @property
+    def has_hidden(self) -> bool:
+        """Whether it has learned a value that `again` would hide."""
+        ...
+
+    def texts(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return what to show for each text; what is hidden in one is hidden in all of them."""
+        ...
+
+    def again(self, value: object) -> Any:
+        """Return a cleaned value without what later parts have taught."""
+        ...
+
 
 class Verbatim:
     """Cleaner that hides nothing: values are only made JSON, and cut."""
 
     rule_set_version: str | None = None
     custom_rules: tuple[str, ...] = ()
+    personal_rules: frozenset[str] = frozenset()
+    has_hidden = False
+
+    def text(self, text: str) -> Cleaned:
+        """Return the text as it is."""
+        return Cleaned(text, {})
+
+    def of_record(self) -> Verbatim:
+        """Return itself: it learns nothing."""
+        return self
+
+    def texts(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return each text as it is."""
+        return {text: text for text in texts}
+
+    def again(self, value: object) -> Any:
+        """Return the value as it is."""
+        return value
 
     def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
         """Return the value as it is; one that is too long becomes text, cut and marked."""
@@ -87,17 +136,17 @@ def clean_bounded(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
     return Cleaned(f"{cleaned.value}{MARKER}", cleaned.hidden, len(encoded))
 
 
-def of_record(cleaner: Cleaner) -> Cleaner:
-    """Return a cleaner for the parts of one record: what the sanitiser hides in one part, it hides in all."""
-    make = getattr(cleaner, "of_record", None)
-    record_cleaner: Cleaner = cleaner if make is None else make()
-    return record_cleaner
+def sanitizer_of(config: Config) -> Cleaner:
+    """Return the sanitiser of a configuration, made once; the rules of `healkit.parts.sanitizer` take a while to read.
 
-
-def again(cleaner: Cleaner, value: object) -> Any:
-    """Return a part that `of_record`'s cleaner has cleaned, without what later parts have taught it."""
-    hide = getattr(cleaner, "again", None)
-    return value if hide is None else hide(value)
+    Raises `RulesInvalid` for bad custom rules, and `ConfigError` where records are to be cleaned and nothing cleans.
+    """
+    cleaner: Cleaner | None = hooks.first("sanitizer", config=config)
+    if cleaner is None and config.sanitize_log:
+        raise ConfigError(
+            "sanitize_log is on, and no plug-in hides anything: healkit.parts.sanitizer is missing."
+        )
+    return cleaner or Verbatim()
 
 
 # Records and traces with their payloads cleaned.
@@ -185,13 +234,13 @@ def secret_columns(cleaner: Cleaner, columns: Mapping[str, Sequence[Any]]) -> se
 
 def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
     """Return the failure with all its texts cleaned; a page shows it like this."""
-    cleaner = of_record(cleaner)
+    cleaner = cleaner.of_record()
     failure = learn(failure, cleaner)
     text = partial(_cleaned_text, cleaner)
     stack = text(failure.traceback)  # first: a name there tells what a word of the message is
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
     changes = {name: text(getattr(failure, name)) for name in ("evalue", "hint")}
-    changes["traceback"] = again(cleaner, stack)
+    changes["traceback"] = cleaner.again(stack)
     linked = [cleaned_failure(linked_failure, cleaner) for linked_failure in failure.linked]
     return msgspec.structs.replace(cleaned_facts(failure, cleaner), frames=frames, linked=linked, **changes)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from healkit.core.sanitizer.sanitizer import Sanitizer
-from healkit.core.sanitizer.secret_names import Secrecy, secrecy_of
+from healkit.core.secrets.secret_names import Secrecy, secrecy_of
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 SANITIZER = Sanitizer()
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import healkit
 from healkit.config import Config
-from healkit.core.sanitizer.cleaner import size_of
-from healkit.core.sanitizer.sanitizer import Sanitizer
+from healkit.core.secrets.cleaner import size_of
+from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 SANITIZER = Sanitizer()
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from healkit.core.sanitizer.matcher import HiddenSpan, Matcher, Traversal
-from healkit.core.sanitizer.personal_data import PhoneRules
-from healkit.core.sanitizer.rule import SanitizerRule, Span, expand, shared_limit
-from healkit.core.sanitizer.sanitizer import Sanitizer, rules_for
+from healkit.parts.sanitizer.matcher import HiddenSpan, Matcher, Traversal
+from healkit.parts.sanitizer.personal_data import PhoneRules
+from healkit.parts.sanitizer.rule import SanitizerRule, Span, expand, shared_limit
+from healkit.parts.sanitizer.sanitizer import Sanitizer, rules_for
 
 RULES = rules_for("US")
 TRACE_2 = pytest.mark.requirement("TRACE-2")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import re
 
-from healkit.core.sanitizer.rule import JUDGED_CHARS, SanitizerRule, Span, starts_word
-from healkit.core.sanitizer.secret_values import looks_like_token
+from healkit.parts.sanitizer.rule import JUDGED_CHARS, SanitizerRule, Span, starts_word
+from healkit.parts.sanitizer.secret_values import looks_like_token
 
 
 def _mixed(match: re.Match[str]) -> bool:

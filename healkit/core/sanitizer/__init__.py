@@ -1,8 +1,0 @@
-"""Sanitiser: hides secrets and personal data in what is kept.
-
-`Sanitizer` in `sanitizer` is the service, `cleaner` the seam to it: most modules need only that, and compiling the
-rules is slow. A value meets the other modules in this order: `matcher` walks nested data, finds keywords and tries the
-rules there (`tokens` by their own form, `syntaxes` by their name or place, `personal_data`), `assignments` with
-`secret_names` and `secret_values` judges the value behind a secret's name. `rule` says what a rule is, and how much
-work a text may cost.
-"""
