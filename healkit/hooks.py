@@ -68,6 +68,13 @@ class Specs(Protocol):
     def resting(self) -> None:
         """End what belongs to the process; called before healkit's event loop ends, and it may start again."""
 
+    @_spec
+    def migrations(self) -> Mapping[str, Any]:
+        """Return folders with Alembic migrations of the plug-in's own tables: a lower-case name → the folder's path.
+
+        They run when a database is opened, after healkit's. The table `healkit_NAME_version` has the last one's number.
+        """
+
     # An execution.
 
     @_spec(firstresult=True)
@@ -89,6 +96,10 @@ class Specs(Protocol):
     @_spec
     def recorded(self, services: Any, send: bool) -> None:
         """Take note that one more end is on record; send: its trace is to be sent. Must not wait or raise."""
+
+    @_spec
+    def deleting(self, session: Any, trace_ids: Sequence[str]) -> None:
+        """Delete what the plug-in's tables hold of these executions; called in the transaction that deletes them."""
 
     @_spec
     def pruned(self, database: Any) -> None:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from healkit import hooks
 from healkit.core.contracts.doctor import TrustReport
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.tools import revision_label
@@ -454,7 +455,7 @@ class Database:
             with self.engine.connect() as connection:
                 version = migrate.current_version(connection)
             migrate.refuse_unknown(version, self.where)
-        if version == migrate.head():
+        if version == migrate.head() and (self.read_only or not self._plugins_behind()):
             return
         if version is None and not create:
             raise DatabaseMissing(
@@ -481,6 +482,12 @@ class Database:
             engine.dispose()
         if version is None:
             trust.trust_own(self.place, self.identity(), lasting=not is_temporary(self.path))
+
+    def _plugins_behind(self) -> bool:
+        if not any(hooks.every("migrations")):
+            return False
+        with self.engine.connect() as connection:
+            return migrate.plugins_behind(connection)
 
     def _set_wal(self) -> None:
         """Set WAL mode; SQLite fails at once, timeout or not, if another process does the same."""

@@ -15,7 +15,6 @@ import itertools
 import json
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,7 +34,6 @@ from sqlalchemy import (
     func,
     select,
     tuple_,
-    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
@@ -44,18 +42,7 @@ from healkit import hooks
 from healkit.core.contracts.execution import Filters, escaped, finite, utc_now
 from healkit.core.store.database import Database
 from healkit.core.store.log_pages import oldest_first
-from healkit.core.store.models import (
-    CALLS,
-    DECISIONS,
-    LEARNED,
-    LOG,
-    PLACES,
-    PRIORITIES,
-    REVISIONS,
-    TRACES,
-    USES,
-    UtcDateTime,
-)
+from healkit.core.store.models import CALLS, DECISIONS, LOG, REVISIONS, TRACES, UtcDateTime
 from healkit.core.store.stats import lock_stats
 from healkit.errors import ArchiveBusy, LogFileError
 
@@ -466,22 +453,14 @@ class Retention:
                 trace_ids = [
                     trace_id for trace_id in trace_ids if counts[trace_id] <= archived_parts[trace_id]
                 ]
-            _forget_priorities(session, trace_ids)
-            for table in (*(table for table, _ in PARTS.values()), USES, LEARNED, LOG):
+            hooks.every("deleting", session=session, trace_ids=trace_ids)
+            for table in (*(table for table, _ in PARTS.values()), LOG):
                 session.execute(delete(table).where(table.c.trace_id.in_(trace_ids)))
         held_s = time.monotonic() - begun
         self._longest_s = max(self._longest_s, held_s)
         self._batch = max(1, min(_LARGEST_BATCH, int(self._batch * min(2.0, _HOLD_S / max(held_s, 1e-6)))))
         time.sleep(min(held_s, 1.0))  # SQLite has no queue: without a pause, no other writer would get a turn
         return len(trace_ids)
-
-
-def _forget_priorities(session: Session, trace_ids: Sequence[str]) -> None:
-    """Count the executions that go out of their levels of priority, from which samples are drawn."""
-    slots = select(LEARNED.c.slot).where(LEARNED.c.trace_id.in_(trace_ids), LEARNED.c.slot.is_not(None))
-    for level, gone in Counter(slot // PLACES for slot in session.scalars(slots)).items():
-        fewer = update(PRIORITIES).where(PRIORITIES.c.level == level)
-        session.execute(fewer.values(live=PRIORITIES.c.live - gone))
 
 
 def _may_go() -> ColumnElement[bool]:

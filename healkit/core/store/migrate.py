@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,13 +22,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from healkit import hooks
 from healkit.core.contracts.execution import new_trace_id
 from healkit.core.contracts.failure import Failure
 from healkit.core.pysource.tracebacks import fingerprint
-from healkit.errors import DatabaseError, DatabaseNewer
+from healkit.errors import ConfigError, DatabaseError, DatabaseNewer
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
+
+_log = logging.getLogger(__name__)
 
 VERSION_TABLE = "healkit_version"
 FOLDER = Path(__file__).parent / "migrations"
@@ -50,9 +54,9 @@ _INSERT_ADOPTED = (
 
 
 @cache
-def versions() -> tuple[str, ...]:
-    """Return the numbers of all migrations that this version ships, in order: `("r0001", …)`."""
-    matches = (re.match(r"(r\d{4})_\w+\.py$", file.name) for file in (FOLDER / "versions").iterdir())
+def versions(folder: Path = FOLDER / "versions") -> tuple[str, ...]:
+    """Return the numbers of all migrations in a folder, in order: `("r0001", …)`; by default healkit's own."""
+    matches = (re.match(r"(r\d{4})_\w+\.py$", file.name) for file in folder.iterdir())
     return tuple(sorted(match[1] for match in matches if match))
 
 
@@ -78,14 +82,14 @@ def refuse_unknown(version: str | None, where: str) -> None:
         )
 
 
-def current_version(connection: Connection) -> str | None:
-    """Return the number of the last migration that ran there, or None before the first."""
+def current_version(connection: Connection, table: str = VERSION_TABLE) -> str | None:
+    """Return the number of the last migration that ran there, or None before the first. table: that has it."""
     from sqlalchemy import text
     from sqlalchemy.exc import DBAPIError
 
     try:
         with connection.begin_nested():
-            return connection.execute(text(READ_VERSION)).scalar_one_or_none()
+            return connection.execute(text(READ_VERSION.replace(VERSION_TABLE, table))).scalar_one_or_none()
     except DBAPIError as error:
         if "no such table" in str(error.orig) or getattr(error.orig, "sqlstate", "") == "42P01":
             return None
@@ -101,12 +105,47 @@ def upgrade(connection: Connection, where: str) -> bool:
     version = current_version(connection)
     refuse_unknown(version, where)
     if version == head():
-        return False
+        return _upgrade_plugins(connection)
     adopting = version is None and _set_aside(connection, where)
     _migrate(connection, "head")
     if adopting:
         _bring_back(connection, where)
+    _upgrade_plugins(connection)
     return True
+
+
+def plugins_behind(connection: Connection) -> bool:
+    """Return whether a plug-in's tables are not those of its newest migration."""
+    return any(
+        current_version(connection, table) != versions(folder)[-1] for table, folder in _of_plugins().items()
+    )
+
+
+def _of_plugins() -> dict[str, Path]:
+    """Return the plug-ins' folders of migrations, by the table that has the number of the last that ran."""
+    folders = {name: Path(folder) for given in hooks.every("migrations") for name, folder in given.items()}
+    for name in folders:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
+            raise ConfigError(f"A plug-in's migrations are named {name!r}: a lower-case name is needed.")
+    return {f"healkit_{name}_version": folder for name, folder in folders.items()}
+
+
+def _upgrade_plugins(connection: Connection) -> bool:
+    """Run the missing migrations of plug-ins; return False where there were none.
+
+    Those of one that fails are undone, and costs that plug-in only: the database opens all the same.
+    """
+    done = False
+    for table, folder in _of_plugins().items():
+        if current_version(connection, table) == versions(folder)[-1]:
+            continue
+        try:
+            with connection.begin_nested():
+                _migrate(connection, "head", folder, table)
+            done = True
+        except Exception as error:  # noqa: BLE001 - another package's fault must not keep the database closed
+            _log.warning("The tables of %s were left as they are: %s: %s", table, type(error).__name__, error)
+    return done
 
 
 @cache
@@ -124,14 +163,20 @@ def schema_of(version: str) -> dict[str, tuple[str, str | None]]:
     return {name: (kind, sql) for name, kind, sql in rows}
 
 
-def _migrate(connection: Connection, version: str) -> None:
+def _migrate(
+    connection: Connection, version: str, folder: Path | None = None, version_table: str = VERSION_TABLE
+) -> None:
+    """Run migrations up to a version. folder: a plug-in's, instead of healkit's own."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
+    if folder is not None:
+        config.set_main_option("version_locations", str(folder).replace("%", "%%"))
     config.attributes["connection"] = connection
+    config.attributes["version_table"] = version_table
     command.upgrade(config, version)
 
 

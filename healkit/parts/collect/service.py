@@ -18,7 +18,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -148,7 +148,7 @@ class CollectorService:
         def work() -> bytes:
             store = self._store()
             page = store.page(**vars(query))
-            return page_json(page, store.priorities(page.rows))
+            return page_json(page, self._priorities([row.trace_id for row in page.rows]))
 
         return await self._on_thread(self._asking, work)
 
@@ -202,10 +202,15 @@ class CollectorService:
         self._learn_for(_LEARNING_S)
         return trace_json(
             row,
-            store.priorities([row]).get(trace_id),
+            self._priorities([trace_id]).get(trace_id),
             parent_stored=parent is not None and store.get(parent) is not None,
             children=store.children(trace_id),
         )
+
+    def _priorities(self, trace_ids: Sequence[str]) -> dict[str, float]:
+        from healkit.parts.learn.priority import priorities  # loads SQLAlchemy
+
+        return priorities(self.open(), trace_ids)
 
     def _learn_for(self, seconds: float) -> None:
         """Learn from what came, as far as that goes; a backlog is the thread's work."""

@@ -19,10 +19,11 @@ from sqlalchemy import Table, select
 
 from healkit.core.contracts.execution import utc_now
 from healkit.core.store.database import Database
-from healkit.core.store.models import COLLECTED, LEARNED, LEARNING, TRACES, upsert
+from healkit.core.store.models import COLLECTED, TRACES, upsert
 from healkit.errors import TraceInvalid
 from healkit.parts.learn.facts import Learned, Learner, learned_of
 from healkit.parts.learn.priority import MODEL_VERSION
+from healkit.parts.learn.tables import LEARNED, LEARNING
 from healkit.parts.traces.contract import read_trace
 
 if TYPE_CHECKING:

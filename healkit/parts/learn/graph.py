@@ -22,17 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Table, delete, select
 
-from healkit.core.store.models import (
-    LEARNING,
-    TOOL_EDGES,
-    TOOL_NODES,
-    TOOL_SEQUENCES,
-    TOOL_WORDS,
-    TOOLS,
-    upsert,
-)
+from healkit.core.store.models import TOOLS, upsert
 from healkit.parts.learn.facts import Learned, node_of
 from healkit.parts.learn.ranking import START, Context, Ranker, habit_of, words_of
+from healkit.parts.learn.tables import LEARNING, TOOL_EDGES, TOOL_NODES, TOOL_SEQUENCES, TOOL_WORDS
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

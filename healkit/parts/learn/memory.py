@@ -33,9 +33,10 @@ from sqlmodel import col, select
 from healkit.core.contracts.execution import utc_now
 from healkit.core.contracts.patches import Edit
 from healkit.core.store.database import Database
-from healkit.core.store.models import CodeVault, ExecutionLog, FixMemoryRow, PatchRow, Revision
+from healkit.core.store.models import CodeVault, ExecutionLog, PatchRow, Revision
 from healkit.errors import UsageInvalid
 from healkit.parts.explain.source import Source
+from healkit.parts.learn.tables import FixMemoryRow
 from healkit.parts.learn.templates import BLOCK, FRESH, HOLE, Sites, Template, check_template, templates_of
 from healkit.parts.sanitizer.sanitizer import sanitize
 

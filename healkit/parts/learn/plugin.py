@@ -13,6 +13,8 @@ from healkit.hooks import hookimpl
 from healkit.parts.learn.thread import ConsumerThread
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from healkit.parts.learn.regress import RegressReport
     from healkit.parts.learn.service import LearningService
     from healkit.parts.learn.suggest import Suggester
@@ -50,6 +52,14 @@ def problem(services: Services) -> str:
 def closing(services: Services) -> None:
     """End the thread."""
     services.learning_thread.close()
+
+
+@hookimpl
+def deleting(session: Session, trace_ids: Sequence[str]) -> None:
+    """Delete what was learned from them."""
+    from healkit.parts.learn.priority import forget
+
+    forget(session, trace_ids)
 
 
 def _learning(services: Services) -> LearningService:

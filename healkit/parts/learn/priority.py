@@ -16,16 +16,18 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, update
 
 from healkit.core.store.database import Database
-from healkit.core.store.models import LEARNED, PLACES, PRIORITIES, VALUES, upsert
+from healkit.core.store.models import upsert
 from healkit.errors import UsageInvalid
 from healkit.parts.learn.facts import Learned, node_of
 from healkit.parts.learn.records import Sampled, Surprise
+from healkit.parts.learn.tables import LEARNED, PLACES, PRIORITIES, VALUES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,6 +201,25 @@ def surprising(database: Database, count: int, tool: str | None = None) -> list[
         chosen = chosen.where(LEARNED.c.tool_name == tool)
     with database.read() as session:
         return [Surprise(*row[:-1]) for row in session.execute(chosen)]
+
+
+def priorities(database: Database, trace_ids: Sequence[str]) -> dict[str, float]:
+    """Return how surprising the traces were, by id, 0.01 to 1; those that nothing was learned from are left out."""
+    chosen = select(LEARNED.c.trace_id, LEARNED.c.priority).where(
+        LEARNED.c.trace_id.in_(trace_ids), LEARNED.c.task_id == ""
+    )
+    with database.read() as session:
+        return {row.trace_id: row.priority for row in session.execute(chosen)}
+
+
+def forget(session: Session, trace_ids: Sequence[str]) -> None:
+    """Delete what was learned from these traces, and count them out of their levels, from which samples are drawn."""
+    theirs = LEARNED.c.trace_id.in_(trace_ids)
+    slots = select(LEARNED.c.slot).where(theirs, LEARNED.c.slot.is_not(None))
+    for level, gone in Counter(slot // PLACES for slot in session.scalars(slots)).items():
+        fewer = update(PRIORITIES).where(PRIORITIES.c.level == level)
+        session.execute(fewer.values(live=PRIORITIES.c.live - gone))
+    session.execute(delete(LEARNED).where(theirs))
 
 
 #: The largest sample.

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select
 
 from healkit.core.store.database import Database
-from healkit.core.store.models import COLLECTED, LEARNED, TRACES
+from healkit.core.store.models import COLLECTED, TRACES
 from healkit.parts.learn import priority
 from healkit.parts.learn.consumer import Consumer
 from healkit.parts.learn.facts import Learner
 from healkit.parts.learn.graph import GraphLearner
 from healkit.parts.learn.priority import PriorityLearner, Sample
 from healkit.parts.learn.records import Surprise
+from healkit.parts.learn.tables import LEARNED
 from healkit.parts.traces.contract import ExecutionTrace, read_trace
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ import numpy as np
 from sqlalchemy import select
 
 from healkit.core.contracts.execution import utc_now
-from healkit.core.store.models import CHANGES, TOOL_NODES, TOOLS
+from healkit.core.store.models import CHANGES, TOOLS
 from healkit.errors import UsageInvalid, check_text, did_you_mean
 from healkit.parts.learn.facts import node_of
 from healkit.parts.learn.graph import GraphLearner, documents_of, stored_state
 from healkit.parts.learn.ranking import SIGNALS, Context, Ranker, habit_of, words_of
+from healkit.parts.learn.tables import TOOL_NODES
 from healkit.parts.learn.tool_graph import wilson_least
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from sqlalchemy import select
 
 from healkit.core.pysource.reach import called_by
 from healkit.core.store.database import Database
-from healkit.core.store.models import TOOL_EDGES, TOOL_NODES
 from healkit.core.store.vault_rows import active_rows
 from healkit.errors import UsageInvalid, did_you_mean
 from healkit.parts.learn.extra import load
 from healkit.parts.learn.facts import node_of
+from healkit.parts.learn.tables import TOOL_EDGES, TOOL_NODES
 
 if TYPE_CHECKING:
     import networkx

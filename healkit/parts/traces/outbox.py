@@ -42,7 +42,6 @@ from healkit.core.store import vault_rows
 from healkit.core.store.database import Database
 from healkit.core.store.models import (
     COLLECTED,
-    LEARNED,
     LOG,
     REVISIONS,
     TOOLS,
@@ -312,15 +311,6 @@ class CollectedTraces:
             return list(
                 session.scalars(statement.order_by(COLLECTED.c.timestamp, COLLECTED.c.id).limit(limit))
             )
-
-    def priorities(self, rows: Sequence[CollectedTrace]) -> dict[str, float]:
-        """Return how surprising the traces were, by id, 0.01 to 1; those that nothing was learned from are left out."""
-        ids = [row.trace_id for row in rows]
-        statement = select(LEARNED.c.trace_id, LEARNED.c.priority).where(
-            LEARNED.c.trace_id.in_(ids), LEARNED.c.task_id == ""
-        )
-        with self._database.read() as session:
-            return {row.trace_id: row.priority for row in session.execute(statement)}
 
     def page(
         self,

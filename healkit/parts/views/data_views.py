@@ -36,7 +36,7 @@ from healkit.core.crossing.values import BadValue, CannotCross
 from healkit.core.runtime.contents import Side
 from healkit.core.store.database import Database
 from healkit.core.store.locations import views_folder
-from healkit.core.store.models import USES, VIEWS, ExecutionLog, ToolRegistry, table_of
+from healkit.core.store.models import ExecutionLog, ToolRegistry, table_of
 from healkit.errors import (
     DatabaseError,
     ViewChanged,
@@ -48,6 +48,7 @@ from healkit.errors import (
     named,
 )
 from healkit.parts.views import view_files
+from healkit.parts.views.tables import USES, VIEWS
 
 #: Characters of the digest in the name that a view has by itself.
 _NAME_DIGITS = 12

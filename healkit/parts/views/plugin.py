@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from healkit.core.runtime.contents import Contents
@@ -12,6 +12,8 @@ from healkit.hooks import hookimpl
 from healkit.parts.views.views import ViewKeeper, Views
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from healkit.services import Services
 
 
@@ -29,6 +31,16 @@ def contents(services: Services) -> Contents:
     """Return the keeper of views."""
     keeper: ViewKeeper = services.view_keeper
     return keeper
+
+
+@hookimpl
+def deleting(session: Session, trace_ids: Sequence[str]) -> None:
+    """Delete which data their records stand for."""
+    from sqlalchemy import delete
+
+    from healkit.parts.views.tables import USES
+
+    session.execute(delete(USES).where(USES.c.trace_id.in_(trace_ids)))
 
 
 @hookimpl

@@ -24,6 +24,8 @@ from healkit.core.store.log_writer import LogWriter
 from healkit.core.store.models import TableBase
 from healkit.core.store.sql_tools import SqlFailed, run_sql
 from healkit.errors import SqlNotAllowed
+from healkit.parts.learn import tables as _learned  # noqa: F401 - its tables are compared too
+from healkit.parts.views import tables as _views  # noqa: F401 - as above
 
 
 @pytest.fixture

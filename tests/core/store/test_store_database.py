@@ -66,6 +66,8 @@ from healkit.errors import (
     DatabaseNewer,
     DatabaseReadOnly,
 )
+from healkit.parts.learn import tables as _learned  # noqa: F401 - its tables are compared too
+from healkit.parts.views import tables as _views  # noqa: F401 - as above
 
 PARTIAL_INDEXES = (
     "SELECT name, substr(sql, instr(sql, 'WHERE')) FROM sqlite_master "

@@ -12,10 +12,11 @@ from sqlalchemy import select
 
 from healkit.core.secrets.cleaner import Verbatim
 from healkit.core.store.database import Database
-from healkit.core.store.models import COLLECTED, TOOL_EDGES, TOOL_NODES, TOOL_SEQUENCES, TOOL_WORDS, TRACES
+from healkit.core.store.models import COLLECTED, TRACES
 from healkit.parts.collect.service import Ingest
 from healkit.parts.learn.facts import Learned, learned_of
 from healkit.parts.learn.graph import GraphLearner
+from healkit.parts.learn.tables import TOOL_EDGES, TOOL_NODES, TOOL_SEQUENCES, TOOL_WORDS
 from healkit.parts.traces.contract import read_trace
 from healkit.parts.traces.outbox import CollectedTraces
 

@@ -11,9 +11,10 @@ from typing import Any
 from sqlalchemy import Table, insert, select
 
 from healkit.core.store.database import Database
-from healkit.core.store.models import LEARNED, PRIORITIES, TRACES, VALUES
+from healkit.core.store.models import TRACES
 from healkit.parts.learn.consumer import Consumer
 from healkit.parts.learn.service import consumer_of
+from healkit.parts.learn.tables import LEARNED, PRIORITIES, VALUES
 from healkit.parts.traces.contract import ExecutionTrace, TaskResult, capability_id_of, encode_trace
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

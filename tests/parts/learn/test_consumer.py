@@ -22,10 +22,11 @@ from healkit import Config, Healkit
 from healkit.core.contracts.failure import Failure
 from healkit.core.store.database import Database
 from healkit.core.store.log_files import Retention
-from healkit.core.store.models import LEARNING, TRACES
+from healkit.core.store.models import TRACES
 from healkit.parts.learn import priority
 from healkit.parts.learn.consumer import Consumer
 from healkit.parts.learn.service import LearningService, consumer_of
+from healkit.parts.learn.tables import LEARNING
 from healkit.parts.learn.thread import ConsumerThread
 from healkit.parts.traces.contract import encode_trace
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from alembic import context
 
-from healkit.core.store.migrate import VERSION_TABLE
-
 context.configure(
     connection=context.config.attributes["connection"],
-    version_table=VERSION_TABLE,
+    version_table=context.config.attributes["version_table"],
     transactional_ddl=True,
     render_as_batch=True,
 )
