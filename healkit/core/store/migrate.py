@@ -54,9 +54,11 @@ _INSERT_ADOPTED = (
 
 
 @cache
-def versions(folder: Path = FOLDER / "versions") -> tuple[str, ...]:
+def versions(folder: Path | None = None) -> tuple[str, ...]:
     """Return the numbers of all migrations in a folder, in order: `("r0001", …)`; by default healkit's own."""
-    matches = (re.match(r"(r\d{4})_\w+\.py$", file.name) for file in folder.iterdir())
+    matches = (
+        re.match(r"(r\d{4})_\w+\.py$", file.name) for file in (folder or FOLDER / "versions").iterdir()
+    )
     return tuple(sorted(match[1] for match in matches if match))
 
 
