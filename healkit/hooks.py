@@ -94,6 +94,10 @@ class Specs(Protocol):
     def recorded(self, services: Any, send: bool) -> None:
         """Take note that one more end is on record; send: its trace is to be sent. Must not wait or raise."""
 
+    @_spec(firstresult=True)
+    def log_files(self, database: Any) -> Any:
+        """Return what exports, imports and archives executions, a `core.store.log_reader.LogFiles`."""
+
     @_spec
     def pruned(self, database: Any) -> None:
         """Remove what only deleted rows needed; called after rows of a `core.store.database.Database` were deleted."""
