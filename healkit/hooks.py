@@ -58,7 +58,11 @@ class Specs(Protocol):
 
     @_spec
     def status(self, services: Any) -> Mapping[str, Any]:
-        """Return fields of a `core.contracts.doctor.Status` that the part knows."""
+        """Return fields of a `parts.doctor.records.Status` that the part knows."""
+
+    @_spec(firstresult=True)
+    def shown(self, services: Any) -> Any:
+        """Return the card of a `Healkit`, a `core.rendering.document.Card`."""
 
     @_spec
     def record_folders(self, services: Any) -> Sequence[Any]:
@@ -97,6 +101,10 @@ class Specs(Protocol):
     def recorded(self, services: Any, send: bool) -> None:
         """Take note that one more end is on record; send: its trace is to be sent. Must not wait or raise."""
 
+    @_spec(firstresult=True)
+    def log_files(self, database: Any) -> Any:
+        """Return what exports, imports and archives executions, a `core.store.log_reader.LogFiles`."""
+
     @_spec
     def deleting(self, session: Any, trace_ids: Sequence[str]) -> None:
         """Delete what the plug-in's tables hold of these executions; called in the transaction that deletes them."""
@@ -114,6 +122,18 @@ class Specs(Protocol):
     @_spec
     def observers(self) -> Sequence[str]:
         """Return modules that a worker asks for facts about a failure: each has `observe` and `suggestions`."""
+
+    @_spec(firstresult=True)
+    def retainer(self, retire: Callable[[Any], None]) -> Any:
+        """Return what keeps the workers of failed runs, a `core.workers.worker.Retainer`. retire: ends a worker."""
+
+    @_spec(firstresult=True)
+    def inspector(self) -> str:
+        """Return the module that answers questions in a failed run's worker, by its function `answer_questions`."""
+
+    @_spec(firstresult=True)
+    def post_mortem(self, trace_id: str, label: str) -> Any:
+        """Return what asks the worker of a failed run; None where none was kept."""
 
     @_spec(firstresult=True)
     def explain(self, failure: Any, where: str, code: str, defined: Any) -> Any:

@@ -16,7 +16,7 @@ import msgspec
 
 from healkit.config import Config, ExplainLevel
 from healkit.core.contracts.execution import ExecutionData
-from healkit.core.contracts.post_mortem import Local
+from healkit.core.contracts.failure import Local
 from healkit.core.contracts.tools import revision_label
 from healkit.core.rendering import cleaning, execution_card
 from healkit.core.rendering import execution_card as rendered
@@ -109,7 +109,7 @@ def _cleaned(found: Sequence[Local], cleaner: RecordCleaner) -> tuple[tuple[Loca
 
 def _history(healkit: Healkit, execution: Execution) -> str:
     """Say how often this failure is on record, since when, and what resolved it last."""
-    recurrence = healkit.history.recurrence(execution)
+    recurrence = healkit.trends.recurrence(execution)
     if recurrence is None:
         return ""
     tool, persona, number = execution.tool_name, execution.persona, recurrence.cured_by

@@ -29,7 +29,6 @@ from typing import Any, ClassVar
 import msgspec
 
 from healkit.core.contracts.cassette import NOT_ON_RECORD_HINT
-from healkit.core.contracts.encoding import encodable, int_text
 from healkit.core.contracts.failure import FACT_MAX_CHARS, FRAMES_MAX, SECRETS_MAX, Failure, Frame, Link
 from healkit.core.contracts.tools import EntryRef
 from healkit.core.pysource.tracebacks import (
@@ -40,6 +39,7 @@ from healkit.core.pysource.tracebacks import (
     text_of,
     traceback_of,
 )
+from healkit.core.wire.encoding import encodable, int_text
 from healkit.package import FOLDER
 
 #: Files whose frames are ours or the kernel's: they tell a tool's author nothing.
@@ -49,6 +49,9 @@ _OWN_PARTS = (f"{os.sep}ipykernel{os.sep}", f"{os.sep}IPython{os.sep}core{os.sep
 OBSERVERS_VARIABLE = "HEALKIT_OBSERVERS"
 #: Those modules; taken from the environment before any tool runs.
 observers = [name for name in os.environ.pop(OBSERVERS_VARIABLE, "").split(",") if name]
+#: Names the module that answers questions about a failure (`hooks.Specs.inspector`), and that module.
+INSPECTOR_VARIABLE = "HEALKIT_INSPECTOR"
+inspector = os.environ.pop(INSPECTOR_VARIABLE, "")
 #: Module name of a tool's code. Registered, because dataclasses look their module up.
 TOOL_MODULE = "__healkit_tool__"
 _TRACEBACK_MAX_CHARS = 200_000

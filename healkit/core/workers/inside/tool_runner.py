@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from healkit.core.contracts import claims, rpc
+from healkit.core.contracts import rpc
 from healkit.core.contracts.cassette import (
     NAME_IT_HINT,
     NOT_ON_RECORD_HINT,
@@ -30,11 +30,12 @@ from healkit.core.contracts.cassette import (
     not_on_record,
     not_read,
 )
-from healkit.core.contracts.encoding import ValueTooLarge, to_jsonable, type_only, type_outline
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.tools import Tool
 from healkit.core.crossing import regions, values
 from healkit.core.pysource.shapes import Shape, parse, read_shape
+from healkit.core.wire import claims, framing
+from healkit.core.wire.encoding import ValueTooLarge, to_jsonable, type_only, type_outline
 from healkit.core.workers.inside import capture, lockdown
 from healkit.core.workers.inside.capture import TOOL_MODULE, TimeIsUp, deadline
 from healkit.core.workers.inside.observer import Observer
@@ -46,7 +47,6 @@ from healkit.core.workers.inside.proxies import (
     Trace,
     build_servers,
 )
-from healkit.core.workers.inside.stack_inspector import StackInspector
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -79,12 +79,12 @@ class ToolRunner:
         self.dump_fd = crash_fd if dump else None
         self.finish = finish
         self.limited = limited
-        #: Set once there is a failure.
-        self.inspector: StackInspector | None = None
         #: Set where the work asks for it.
         self.watch: Observer | None = None
         #: What the code raised, if it did.
         self.ended_by: BaseException | None = None
+        #: Name of the code's file in tracebacks.
+        self.filename = ""
         #: Functions by which the code has tried to start a program.
         self.programs: list[str] = []
         #: The work, where whoever forked this process has compiled it.
@@ -106,6 +106,7 @@ class ToolRunner:
     def complete(self, init: rpc.Init) -> rpc.ExecutionComplete:
         """Execute the work and say how it ended; never raises."""
         began = _now()
+        self.filename = init.entry.filename
         try:
             complete = self._execute(init)
             took_s = _since(began)
@@ -116,11 +117,10 @@ class ToolRunner:
             failure = capture.to_failure(error, init.entry, init.timeout_s)
             self.ended_by = error
             complete = rpc.ExecutionComplete(failure=failure)
-            self.inspector = StackInspector(error, init.entry.filename)
         capture.Output.left_chars = None
         with contextlib.suppress(Exception):  # a failing display must not lose the report
             self.finish()
-        watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
+        watched = msgspec.Raw(b"null") if self.watch is None else framing.raw(self.watch.seen())
         fields: dict[str, Any] = {"shown": capture.Output.shown, "watched": watched, "took_s": took_s}
         fields["programs"] = list(self.programs)
         if self.recorded is not None:
