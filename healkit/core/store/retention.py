@@ -125,7 +125,7 @@ class Retention:
             if may_go is not None:
                 trace_ids = may_go(session, trace_ids)
             hooks.every("deleting", session=session, trace_ids=trace_ids)
-            for table in (CALLS, DECISIONS, TRACES, USES, LEARNED, LOG):
+            for table in (CALLS, DECISIONS, TRACES, LOG):
                 session.execute(delete(table).where(table.c.trace_id.in_(trace_ids)))
         held_s = time.monotonic() - begun
         self._longest_s = max(self._longest_s, held_s)
