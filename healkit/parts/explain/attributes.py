@@ -11,7 +11,7 @@ from types import ModuleType
 
 from healkit.core.pysource.nodes import type_of
 from healkit.errors import near_misses
-from healkit.parts.explain.imports import ALIASES, FOREIGN_METHODS
+from healkit.parts.explain.known_names import ALIASES, FOREIGN_METHODS
 from healkit.parts.explain.site import Proposal, Propose, Site
 
 #: Built-in types by name.

@@ -153,10 +153,7 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(call.func, ast.Constant) and kind in {"int", "float"}:
             start = source.span(call.func)[1]
             text = f"{source.segment(call.func)} * {source.text[start : source.span(call)[1]].strip()}"
-            yield Proposal(
-                "A number before a parenthesis needs `*` to multiply.",
-                source.replace(call, text),
-            )
+            yield Proposal("A number before a parenthesis needs `*` to multiply.", source.replace(call, text))
 
 
 # Arguments that do not fit the function

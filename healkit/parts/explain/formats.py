@@ -58,8 +58,7 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         elif not text.strip():
             texts = source.segment(call.args[1])
             yield Proposal(
-                "Skip empty values.",
-                source.replace(call.args[1], f"(x for x in {texts} if x.strip())"),
+                "Skip empty values.", source.replace(call.args[1], f"(x for x in {texts} if x.strip())")
             )
 
 
@@ -116,9 +115,7 @@ def _load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("`load` reads files; `loads` reads strings.", [Edit(at - 1, at, "")])
         elif "NoneType" not in message:
             yield Proposal(
-                "The value is already parsed.",
-                source.replace(call, source.segment(call.args[0])),
-                less=0.05,
+                "The value is already parsed.", source.replace(call, source.segment(call.args[0])), less=0.05
             )
 
 

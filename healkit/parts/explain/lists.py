@@ -68,9 +68,7 @@ def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, source.replace(node.slice, str(int(number))), kind="converts")
         elif isinstance(node.slice, ast.Constant):
             yield Proposal(
-                "A list has no keys; use its first item.",
-                source.replace(node.value, f"{base}[0]"),
-                0.2,
+                "A list has no keys; use its first item.", source.replace(node.value, f"{base}[0]"), 0.2
             )
         else:
             edits = source.wrap(node.slice, "int(", ")")  # which fails for a text that holds anything else
@@ -231,8 +229,7 @@ def _hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     for node in site.nodes(ast.Subscript):
         yield Proposal(
-            f"A {kind} cannot be a key; a {frozen} can.",
-            site.source.wrap(node.slice, f"{frozen}(", ")"),
+            f"A {kind} cannot be a key; a {frozen} can.", site.source.wrap(node.slice, f"{frozen}(", ")")
         )
     for call in site.nodes(ast.Call):
         name = called_name(call)

@@ -18,7 +18,7 @@ from healkit.core.pysource.nodes import (
     parameters,
 )
 from healkit.errors import near_misses
-from healkit.parts.explain.imports import FOREIGN_NAMES
+from healkit.parts.explain.known_names import FOREIGN_NAMES
 from healkit.parts.explain.site import Proposal, Propose, Site
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from healkit.core.contracts.patches import Edit, EditKind
 from healkit.core.pysource.nodes import Function, called_name
 from healkit.errors import near_misses
-from healkit.parts.explain.catalogue import told_edits
 from healkit.parts.explain.facts.tables import GONE
 from healkit.parts.explain.facts.values import is_number
 from healkit.parts.explain.formats import cleaned, mixed, reading
@@ -78,11 +77,11 @@ _SIGNS: dict[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|"}
 
 def _as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Change the failing statement as its explanation says."""
-    if site.failure is None or site.statement is None:
+    if site.matched is None or site.statement is None:
         return
     start, end = site.source.span(site.statement)
     marked = site.marked or (start, end)
-    for place, suggestion in enumerate(told_edits(site.failure)):
+    for place, suggestion in enumerate(site.matched.edits):
         text, imported = _with_module(site, suggestion.text)
         number = place + 2 * len(imported)  # what the code has already reaches no further
         if not suggestion.piece:

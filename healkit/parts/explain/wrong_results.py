@@ -24,8 +24,7 @@ def _identity(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         start, end = site.source.span(node.left)[1], site.source.span(right)[0]
         sign = "==" if isinstance(node.ops[0], ast.Is) else "!="
         yield Proposal(
-            f"`is` tests for the same object; `{sign}` compares values.",
-            [Edit(start, end, f" {sign} ")],
+            f"`is` tests for the same object; `{sign}` compares values.", [Edit(start, end, f" {sign} ")]
         )
 
 

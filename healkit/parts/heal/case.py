@@ -42,7 +42,8 @@ from healkit.errors import (
     VaultError,
     is_refused,
 )
-from healkit.parts.explain.catalogue import Kind, explain, kind_of, no_fix, outside
+from healkit.parts.explain.catalogue import Kind, kind_of, no_fix, outside
+from healkit.parts.explain.explanation import explain
 from healkit.parts.heal.advisor import Case, Peer
 from healkit.parts.heal.callers import Blamed, blamed, caller_checks, calling_checks
 from healkit.parts.heal.inputs import sample

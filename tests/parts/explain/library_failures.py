@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import linecache
 import os
 import sys
@@ -13,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from healkit.core.contracts.failure import Failure, Frame
 from healkit.core.pysource.tracebacks import read_traceback
@@ -65,11 +68,12 @@ def run(example: Example, folder: Path) -> Ran:
         encoding = "latin-1" if text.startswith("latin-1:") else "utf-8"
         (folder / name).write_text(text.removeprefix("latin-1:"), encoding=encoding)
     with contextlib.chdir(folder), _without(example.absent):
-        return run_code(example.code)
+        return run_code.__wrapped__(example.code)
 
 
+@functools.cache
 def run_code(code: str) -> Ran:
-    """Run code that fails, and return its failure with the facts."""
+    """Run code that fails, once in a process, and return its failure with the facts."""
     linecache.cache[FILE] = (len(code), None, code.splitlines(True), FILE)
     names: dict[str, Any] = {"__name__": "__main__"}
     try:
@@ -115,6 +119,17 @@ def _without(packages: Sequence[str]) -> Iterator[None]:
     finally:
         sys.meta_path.remove(hook)
         sys.modules.update(hidden)
+
+
+#: Packages that take seconds to load.
+_HEAVY = ("sklearn", "seaborn", "scipy", "networkx", "statsmodels", "matplotlib", "polars", ".plot")
+
+
+def by_weight(rows: Sequence[Any]) -> list[Any]:
+    """Return rows with an example as two parameters of a test; those that load a heavy package are slow."""
+    heavy = [row for row in rows if any(package in row.example for package in _HEAVY)]
+    light = [row for row in rows if row not in heavy]
+    return [pytest.param(light, id="light"), pytest.param(heavy, id="heavy", marks=pytest.mark.slow)]
 
 
 def is_regenerating() -> bool:

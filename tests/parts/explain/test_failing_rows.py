@@ -15,10 +15,10 @@ from healkit.parts.explain.catalogue import (
     FailurePattern,
     Fix,
     FixExample,
-    explain,
     kind_of,
     no_fix,
 )
+from healkit.parts.explain.explanation import MatchedFailure, explain
 from healkit.parts.explain.fixes import FIXES, ROWS, proposals
 from healkit.parts.explain.site import Proposal, Site
 from healkit.parts.explain.source import Source
@@ -68,7 +68,7 @@ def test_a_failure_is_named_where_no_row_explains_it(monkeypatch: pytest.MonkeyP
 @pytest.mark.usefixtures("broken_row")
 def test_the_other_fixes_propose_where_one_raises() -> None:
     """Audit R2."""
-    made = [code for _, _, code in proposals(Site(Source(CODE), "f", FAILURE, [], []))]
+    made = [code for _, _, code in proposals(Site(Source(CODE), "f", MatchedFailure(FAILURE)))]
     assert CODE.replace("totl", "total") in made
 
 

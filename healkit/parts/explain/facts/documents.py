@@ -286,21 +286,13 @@ def _swapped(scene: Scene, parts: list[str], text: str, form: str) -> Facts | No
                 (argument for argument in _arguments(scene) if scene.value(argument) == form), None
             )
             if _rest(new, text) == "" and written is not None:
-                facts = {
-                    "text": f"`{text}`",
-                    "form": f"`{form}`",
-                    "sign": f"`{alternative}`",
-                }
+                facts = {"text": f"`{text}`", "form": f"`{form}`", "sign": f"`{alternative}`"}
                 facts |= {
                     "needs": _DIRECTIVES.get(alternative, "what the text has between its parts"),
                     "new": f"`{new!r}`",
                 }
                 is_known = isinstance(written, ast.Constant)
-                return {
-                    **facts,
-                    "about": "time_format_swap",
-                    "part": scene.text(written) if is_known else "",
-                }
+                return {**facts, "about": "time_format_swap", "part": scene.text(written) if is_known else ""}
     return None
 
 

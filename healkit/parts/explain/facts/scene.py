@@ -278,13 +278,7 @@ def _item(owner: Any, key: object) -> Any:
 def _attribute(owner: object, name: str) -> Any:
     if is_frame(owner) and name in owner.columns and owner.columns.is_unique:
         return owner[name]
-    if has_shape(owner) and name in {
-        "T",
-        "shape",
-        "index",
-        "columns",
-        "values",
-    }:
+    if has_shape(owner) and name in {"T", "shape", "index", "columns", "values"}:
         return getattr(owner, name, UNREAD)
     return own_dict(owner).get(name, UNREAD) if owner is not UNREAD else UNREAD
 

@@ -287,11 +287,7 @@ def other_column(scene: Scene) -> Facts | None:
         near = nearest(match["name"], columns)
         if near is None:
             return {**facts, "about": "column_missing"}
-        return {
-            **facts,
-            "about": _about("column", match["name"], near[0]),
-            **near_label(near),
-        }
+        return {**facts, "about": _about("column", match["name"], near[0]), **near_label(near)}
     return None
 
 
@@ -444,11 +440,7 @@ def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> F
     if type(first) is str and first in [name for name in owner.index.names if type(name) is str]:
         return {"about": "column_is_index"}
     if (near := nearest(first, columns)) is not None:
-        return {
-            "about": _about("column", first, near[0]),
-            "wanted": shown(first),
-            **near_label(near),
-        }
+        return {"about": _about("column", first, near[0]), "wanted": shown(first), **near_label(near)}
     if len(columns) == 0:
         return {"about": "no_columns"}
     return {"about": "column_missing"}
@@ -491,11 +483,7 @@ def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: ob
     if len(labels) == 0:
         return {"about": "no_rows"}
     if (near := nearest(wanted, labels)) is not None:
-        return {
-            "about": _about("row", wanted, near[0]),
-            "wanted": shown(wanted),
-            **near_label(near),
-        }
+        return {"about": _about("row", wanted, near[0]), "wanted": shown(wanted), **near_label(near)}
     within = type(wanted) is int and -len(labels) <= wanted < len(labels)
     if within and isinstance(scene.node, ast.Subscript) and (instead := _by_position(scene, scene.node)):
         # Where no label is a number, a number can only be a position.
