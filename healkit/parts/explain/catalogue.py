@@ -114,7 +114,7 @@ class FixExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     right: Any = None
 
 
-class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FixRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule that proposes changes against a pattern's failures.
 
     mistake: in a few words. only: a narrower regular expression, where not all of the pattern's messages are meant.
@@ -135,7 +135,7 @@ class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     failure: tuple[FailurePattern, ...] = ()
     facts: tuple[ExplanationText, ...] = ()
-    fix: dict[str, Fix] = {}
+    fix: dict[str, FixRow] = {}
 
 
 @functools.cache
@@ -202,7 +202,7 @@ def spared(items: Iterable[Item], row: str) -> Iterator[Item]:
 # Questions of a diagnosis
 
 
-def kind_of(failure: Failure) -> Kind:
+def failure_kind(failure: Failure) -> Kind:
     """Return the kind of a failure; `other` where no pattern decides it."""
     ended = (pattern.kind for pattern in _patterns_for(failure.code) if pattern.raises)
     raised = (pattern.kind for pattern, _ in matching(bare(failure.ename), failure.evalue))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
 import textwrap
@@ -10,7 +11,7 @@ from difflib import SequenceMatcher
 
 from healkit.core.contracts.explanation import Explanation
 from healkit.core.contracts.failure import Failure
-from healkit.core.contracts.patches import apply_edits
+from healkit.core.contracts.patches import Edit, apply_edits
 from healkit.parts.explain import (
     attributes,
     calls,
@@ -23,12 +24,13 @@ from healkit.parts.explain import (
     names,
     none_values,
     operands,
+    removed,
     tables,
     wrong_results,
 )
 from healkit.parts.explain.catalogue import (
     NO_EXCEPTION,
-    Fix,
+    FixRow,
     bare,
     facts_text,
     matching,
@@ -42,29 +44,60 @@ from healkit.parts.explain.site import Proposal, Propose, Site
 from healkit.parts.explain.source import Source
 from healkit.parts.explain.syntax_repair.draft import compiler_message
 
-#: The code of each fix, by the name of its row.
-FIXES: dict[str, Propose] = {
-    **tables.FIXES,
-    **imports.FIXES,
-    **names.FIXES,
-    **attributes.FIXES,
-    **calls.FIXES,
-    **none_values.FIXES,
-    **keys.FIXES,
-    **operands.FIXES,
-    **lists.FIXES,
-    **formats.FIXES,
-    **files.FIXES,
-    **wrong_results.FIXES,
-    **general.FIXES,
+
+def as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Change the failing statement as its explanation says."""
+    if site.matched is None or site.statement is None:
+        return
+    start, end = site.source.span(site.statement)
+    marked = site.marked or (start, end)
+    for place, suggestion in enumerate(site.matched.edits):
+        text, imported = site.with_module(suggestion.text)
+        number = place + 2 * len(imported)  # what the code has already reaches no further
+        if not suggestion.piece:
+            edits = site.source.insert_before(site.statement, text)
+            yield Proposal(suggestion.reason, edits + imported, less=0.05 * number, kind=suggestion.kind)
+            continue
+        places = [m.span() for m in _written(suggestion.piece).finditer(site.source.text, start, end)]
+        texts = [
+            site.source.span(node)
+            for node in site.nodes(ast.Constant, near=False)
+            if isinstance(node.value, str)
+        ]
+        places = [place for place in places if not any(a < place[0] and place[1] < b for a, b in texts)]
+        places.sort(key=lambda place: place[1] <= marked[0] or place[0] >= marked[1])
+        for further, (at, stop) in enumerate(places[:2]):
+            edits = [Edit(at, stop, text), *imported]
+            yield Proposal(suggestion.reason, edits, less=0.05 * (number + further), kind=suggestion.kind)
+
+
+def _written(piece: str) -> re.Pattern[str]:
+    """Return what finds a piece of code in whatever quotation marks and white space it has."""
+    parts = [
+        r"\s*" if part.isspace() else "['\"]" if part in "'\"" else re.escape(part)
+        for part in re.split(r"(\s+|['\"])", piece)
+        if part
+    ]
+    lookbehind, right = (
+        (r"(?<![\w.])" if piece[0].isidentifier() else ""),
+        (r"(?!\w)" if piece[-1].isalnum() else ""),
+    )
+    return re.compile(f"{lookbehind}{''.join(parts)}{right}")
+
+
+#: The row of each fix, by its name.
+ROWS: dict[str, FixRow] = {name: fix for subject in subjects().values() for name, fix in subject.fix.items()}
+_MODULES = (tables, removed, imports, names, attributes, calls, none_values, keys, operands, lists, formats, files,
+            wrong_results, general)  # fmt: skip
+#: The code of each fix: the function of its row's name.
+FIXES: dict[str, Propose] = {"as_explained": as_explained} | {
+    name: code for name in ROWS for module in _MODULES if (code := vars(module).get(name)) is not None
 }
 #: The match of a fix that goes with facts, whose names stand in the failure.
 _ANY = next(re.finditer("", ""))
-#: The row of each fix, by its name.
-ROWS: dict[str, Fix] = {name: fix for subject in subjects().values() for name, fix in subject.fix.items()}
 
 
-def proposals(site: Site) -> Iterator[tuple[Fix, Proposal, str]]:
+def proposals(site: Site) -> Iterator[tuple[FixRow, Proposal, str]]:
     """Yield what the fixes propose at a site, each with its fix and the code that it makes.
 
     They come in the order of the catalogue; `priority` and `less` say which is likelier.

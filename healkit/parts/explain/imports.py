@@ -13,12 +13,12 @@ from healkit.core.pysource.nodes import unknown_names
 from healkit.errors import near_misses
 from healkit.parts.explain.facts.values import PACKAGES, SAME
 from healkit.parts.explain.known_names import FOREIGN_NAMES, HOMES, MODULES, MOVED, import_for
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
 CLASSES_OF_DATETIME = ("datetime", "date", "timedelta", "timezone", "time")
 
 
-def _missing_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def missing_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     lines = [import_for(name)]
     if name == "datetime":  # both are common; how it is used tells
@@ -43,7 +43,7 @@ def attributes_of(site: Site, name: str) -> list[ast.Attribute]:
     ]
 
 
-def _misspelt_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def misspelt_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong, _, rest = match["name"].partition(".")
     if site.statement is None or not isinstance(site.statement, ast.Import | ast.ImportFrom):
         return
@@ -64,7 +64,7 @@ def _misspelt_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _name_in_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def name_in_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong, module = match["name"], match["module"]
     statement = site.statement
     if not isinstance(statement, ast.ImportFrom):
@@ -86,7 +86,7 @@ def _name_in_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"`{wrong}` is in `{home}`, not in `{module}`.", site.source.replace(statement, text))
 
 
-def _whole_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def whole_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Import a module by itself that was once part of another one."""
     facts = site.failure.facts if site.failure is not None else {}
     statement, instead = site.statement, facts.get("instead", "").strip("`")
@@ -97,7 +97,7 @@ def _whole_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _without_its_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def without_its_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Put the module before a function of an imported module: `findall(…)` beside `import re`."""
     name = match["name"]
     for node in site.source.tree.body:
@@ -114,7 +114,7 @@ def _without_its_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(f"`{name}` needs the name of its module, `{alias.name}`.", edits)
 
 
-def _misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Correct and import a well-known name that is misspelt: `defaultdic`."""
     name = match["name"]
     if len(name) < 5 or name in HOMES or site.near(name, site.names()):
@@ -130,7 +130,7 @@ def _misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 # Attributes of a module that are elsewhere
 
 
-def _class_of_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def class_of_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Ask the class, not its module: `import datetime` and then `datetime.now()`."""
     name, attribute = match["module"], match["name"]
     if not hasattr(getattr(sys.modules.get(name), name, None), attribute):
@@ -141,7 +141,7 @@ def _class_of_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"`{attribute}` belongs to the class `{name}.{name}`, not to the module.", edits)
 
 
-def _module_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def module_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use the sibling class: `from datetime import datetime` and then `datetime.timedelta(…)`."""
     attribute = match["name"]
     if attribute not in CLASSES_OF_DATETIME:
@@ -161,7 +161,7 @@ def _module_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("`datetime` is the class here; import the module's other classes separately.", edits)
 
 
-def _moved(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def moved(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     module, name = match["module"], match["name"]
     right = MOVED.get(f"{module}.{name}")
     if right is None:
@@ -177,7 +177,7 @@ def _moved(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"`{module}.{name}` does not exist; use `{right}`.", edits)
 
 
-def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Import the part of a package that is used: `import xml` does not import `xml.etree`."""
     module, name = match["module"], match["name"]
     package = Path(os.__file__).parent.joinpath(*module.split("."))
@@ -186,18 +186,3 @@ def _submodule(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if package.joinpath(f"{name}.py").is_file() or package.joinpath(name, "__init__.py").is_file():
         full = "xml.etree.ElementTree" if (module, name) == ("xml", "etree") else f"{module}.{name}"
         yield Proposal(f"`{full}` is a submodule and must be imported.", site.add_import(f"import {full}"))
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "misspelt_module": _misspelt_module,
-    "name_in_module": _name_in_module,
-    "whole_import": _whole_import,
-    "missing_import": _missing_import,
-    "without_its_module": _without_its_module,
-    "misspelt_import": _misspelt_import,
-    "class_of_module": _class_of_module,
-    "moved": _moved,
-    "submodule": _submodule,
-    "module_of_class": _module_of_class,
-}

@@ -276,6 +276,17 @@ class Site:
         last = text.rpartition(" ")[2]
         return [] if "\n" not in text and last in self.given else self.source.add_import(text)
 
+    def with_module(self, text: str) -> tuple[str, list[Edit]]:
+        """Return a text with pandas and numpy under the names that the code has for them, and the imports that it lacks."""
+        edits: list[Edit] = []
+        for short, module in (("pd", "pandas"), ("np", "numpy")):
+            if not re.search(rf"(?<![\w.]){short}\.", text):
+                continue
+            module_alias = self.module_name(module)
+            text = re.sub(rf"(?<![\w.]){short}\.", f"{module_alias or short}.", text)
+            edits += [] if module_alias else self.add_import(f"import {module} as {short}")
+        return text, edits
+
     def near(self, wanted: str, known: list[str] | None = None) -> list[str]:
         """Return similar names: those that the failure tells, then those of `known`; never the name itself."""
         suggestions = list(self.failure.near) if self.failure else []

@@ -10,7 +10,7 @@ import os
 import sys
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -125,10 +125,11 @@ def _without(packages: Sequence[str]) -> Iterator[None]:
 _HEAVY = ("sklearn", "seaborn", "scipy", "networkx", "statsmodels", "matplotlib", "polars", ".plot")
 
 
-def by_weight(rows: Sequence[Any]) -> list[Any]:
-    """Return rows with an example as two parameters of a test; those that load a heavy package are slow."""
-    heavy = [row for row in rows if any(package in row.example for package in _HEAVY)]
-    light = [row for row in rows if row not in heavy]
+def by_weight(rows: Iterable[Any], code_of: Callable[[Any], str] = lambda row: row.example) -> list[Any]:
+    """Return rows with code as two parameters of a test; those that load a heavy package are slow."""
+    light, heavy = [], []
+    for row in rows:
+        (heavy if any(package in code_of(row) for package in _HEAVY) else light).append(row)
     return [pytest.param(light, id="light"), pytest.param(heavy, id="heavy", marks=pytest.mark.slow)]
 
 

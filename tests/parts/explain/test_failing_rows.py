@@ -13,9 +13,9 @@ from healkit.parts.explain import catalogue
 from healkit.parts.explain.catalogue import (
     ExplanationText,
     FailurePattern,
-    Fix,
     FixExample,
-    kind_of,
+    FixRow,
+    failure_kind,
     no_fix,
 )
 from healkit.parts.explain.explanation import MatchedFailure, explain
@@ -47,7 +47,7 @@ def broken_row(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = catalogue._patterns_for
     monkeypatch.setattr(catalogue, "_patterns_for", lambda label: (BROKEN, *rows(label)))
     monkeypatch.setitem(FIXES, "broken", raising)
-    monkeypatch.setitem(ROWS, "broken", Fix("", 1.0, "renames", FixExample(""), FixExample("")))
+    monkeypatch.setitem(ROWS, "broken", FixRow("", 1.0, "renames", FixExample(""), FixExample("")))
 
 
 @pytest.mark.usefixtures("broken_row")
@@ -56,7 +56,7 @@ def test_the_next_row_explains_where_the_first_raises() -> None:
     explanation = explain(FAILURE)
     assert explanation.rule != "broken"
     assert "totl" in explanation.what
-    assert (kind_of(FAILURE), no_fix(FAILURE)) == ("name", "")
+    assert (failure_kind(FAILURE), no_fix(FAILURE)) == ("name", "")
 
 
 def test_a_failure_is_named_where_no_row_explains_it(monkeypatch: pytest.MonkeyPatch) -> None:
