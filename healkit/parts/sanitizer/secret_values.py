@@ -36,22 +36,6 @@ _NOT_A_VALUE = word_set(
 )
 
 
-#: The word in other languages: a label, not a value.
-_TRANSLATED = frozenset(
-    [
-        "passwort",
-        "kennwort",
-        "contraseña",
-        "contrasena",
-        "senha",
-        "пароль",
-        "密码",
-        "パスワード",
-        "wachtwoord",
-        "lösenord",
-        "hasło",
-    ]
-)
 _SECRET_WORDS = word_set(
     "password passwords passwd pwd pass pw passphrase secret secrets token tokens key keys credential "
     "credentials creds auth authorization cookie cookies bearer webhook dsn"
@@ -97,9 +81,7 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
         return _secret_hides(name, value, where, loose=loose)
     if level is Secrecy.TOKEN:
         if name.lower() == "pass":
-            return _outcome_or_password(value) or (
-                where == QUOTED and len(value) >= 6 and _is_plain_word(value)
-            )
+            return _outcome_or_password(value)
         if (
             _OWNED.match(name)
             and (_outcome_or_password(value) or (value.isalpha() and not loose and not names_a_secret(value)))
@@ -113,18 +95,10 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
             or looks_like_token(value)
             or (
                 where != BARE
-                and not _GRAMMAR_TOKEN.match(name)
-                and len(value) >= _WEAK_LEAST
-                and _is_mixed(value)
-            )
-            or (
-                where != BARE
                 and name.lower().endswith(("token", "tokens"))
                 and (_is_plain_word(value) or (" " in value and _is_no_sentence(value.split())))
             )
         )
-    if where != BARE and len(value) >= _WEAK_LEAST and _WEAK_NAME.search(name) and _is_mixed(value):
-        return True
     least = (12 if name.isupper() else 16) if name.lower().endswith("key") else 8
     return len(value) >= least and looks_like_token(value) and not DOTTED.match(value)
 
@@ -142,36 +116,8 @@ _NO_DATA = re.compile(
     | (?:[a-z-]{2,20}\ )?\[(?:REDACTED:[\w-]+|TRUNCATED|[A-Z]+)\](?:\ …\ \[TRUNCATED\].*)? )""",
     re.DOTALL,
 )
-#: In code, a plain `token` is a word of a grammar or of a model's vocabulary as often as a secret.
-_GRAMMAR_TOKEN, _SAYS_LITTLE = (
-    re.compile(r"(?i)(?:tokens?|auth|cookies?|pass)$"),
-    re.compile(r"(?i)(?:auth|cookies?|pass)$"),
-)
-_DIGITS_LEAST, _WEAK_LEAST = 6, 8
-#: `password_super_secure`, `apikey_myservice`: more is said of it, and it is one.
-_WEAK_NAME = re.compile(r"(?i)(?:pass(?:word|wd)|pwd|api_?key|secret|(?:access|auth|api)_?token)[\W_]")
-
-
-def _is_mixed(value: str) -> bool:
-    """Accept a text without blanks that has letters, and digits or symbols, and is no path, regex or template."""
-    return (
-        (_NO_WORD.fullmatch(value) is not None or (" " not in value and is_mismatched(value)))
-        and re.search(r"[^\W\d_]", value) is not None
-        and re.search(r"[\d!@#$%^&*?]", value) is not None
-        and not ALGORITHM.match(value)
-        and not DOTTED.match(value)
-        and not names_a_secret(value)
-    )
-
-
-_NO_WORD = re.compile(r"(?![\^/(<%])(?!.*(?:%[sd(]|\{\w*\}|\\[dws]|\[\w-\w|://))[^\s]+")
-
-
-def _talks_of_it(value: str) -> bool:
-    """Tell a label or an instruction, `Enter your password:`, from a password of several words."""
-    return " " in value and _talks(value)
-
-
+_SAYS_LITTLE = re.compile(r"(?i)(?:auth|cookies?|pass)$")
+_DIGITS_LEAST = 6
 #: Tokens that belong to a user or a program: words and digits are a value here.
 _OWNED = re.compile(
     r"(?i).*(?:access|auth|api|private|refresh|bearer|secret|session|bot|github|gitlab|slack|npm|deploy)[\W_]?token$"
@@ -266,10 +212,6 @@ def is_line(value: str, *, alone: bool) -> bool:
 
     alone: only where nothing but words of a phrase stands there, as behind a colon.
     """
-    if " " not in value:
-        return len(value) >= _WEAK_LEAST and (
-            (value[0].isalnum() and is_mismatched(value)) or _is_joined(value.split("-"))
-        )
     words = value.split()
     return is_phrase(value) or (
         not alone
@@ -368,8 +310,6 @@ def _has_digit_or_symbol(value: str) -> bool:
 def _same_name(name: str, value: str) -> bool:
     """Return True for a field's name as its value: `password="password"`, `{"api_key": "apiKey"}`."""
     folded = value.lower()
-    if folded in _TRANSLATED:
-        return True
     first = folded.lstrip("_-. ")[:1]
     if first not in name.lower():
         return False
@@ -486,20 +426,6 @@ def is_placeholder(value: str) -> bool:
 
 
 _PLACEHOLDER_MAX, _PLAIN = 48, re.compile(r"[A-Za-z_ '\"`-]+\d?!?")
-
-
-def is_mismatched(value: str) -> bool:
-    """Return True where a bracket closes another one than was opened, which no code does; one left open may be closed below."""
-    opened = []
-    for character in value.rstrip(")]},;"):
-        if character in "([{":
-            opened.append(_OTHER[character])
-        elif character in ")]}" and (not opened or opened.pop() != character):
-            return True
-    return False
-
-
-_OTHER = {"(": ")", "[": "]", "{": "}"}
 
 
 def looks_like_token(value: str) -> bool:
