@@ -13,12 +13,13 @@ import string
 from typing import NamedTuple
 
 from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set
-from healkit.parts.sanitizer.rule import Span, either
+from healkit.parts.sanitizer.rule import Span
 from healkit.parts.sanitizer.secret_values import (
     BARE,
     HIDDEN,
     QUOTED,
     STRUCTURED,
+    either,
     hides,
     is_generated,
     is_line,
@@ -189,10 +190,14 @@ class ValueSpan(NamedTuple):
     cut: bool = False
 
 
-#: A literal goes on in the next: behind an operator, or in brackets on the next line.
-_NEXT_LITERAL = re.compile(
-    r"[\"'`](?:[ \t]{0,4}[+.&][ \t]{0,4}(?:\\?\r?\n[ \t]{0,60})?|[ \t]{0,4}\\?\r?\n[ \t]{0,60}[+.&][ \t]{0,4}|[ \t]{0,4}\\\r?\n[ \t]{0,60})(?=[bBrRuU]?[\"'`])"
-)
+#: What joins a literal to the next one.
+_JOIN_FORMS = {
+    '" + "': r"[ \t]{0,4}[+.&][ \t]{0,4}(?:\\?\r?\n[ \t]{0,60})?",
+    '"\n + "': r"[ \t]{0,4}\\?\r?\n[ \t]{0,60}[+.&][ \t]{0,4}",
+    '" \\\n "': r"[ \t]{0,4}\\\r?\n[ \t]{0,60}",
+}
+_NEXT_LITERAL = re.compile(rf"[\"'`]{either(_JOIN_FORMS)}(?=[bBrRuU]?[\"'`])")
+#: In brackets, it may follow on the next line.
 _NEXT_LINES_LITERAL, _IN_BRACKETS = (
     re.compile(r"[\"'`][ \t]{0,4}\r?\n[ \t]{0,60}(?=[bBrRuU]?[\"'`])"),
     re.compile(r"\(\s{0,60}[bBrRuU]?[\"'`]$"),
@@ -328,11 +333,7 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
     if level in NUMBERED and (match := DIRECTIVE.match(text, stop)) is not None:
         line_start = max(text.rfind("\n", max(0, begin - 60), begin) + 1, begin - 60, 0)
         value = value_at(text, match.end())
-        if (
-            value is not None
-            and not text[line_start:begin].strip()
-            and DIRECTIVE_END.match(text, value.end)
-        ):
+        if value is not None and not text[line_start:begin].strip() and DIRECTIVE_END.match(text, value.end):
             return mixed(text, value, name, level)
     before = text[begin - 1] if begin else ""
     if before in {"<", ":"} and (match := ELEMENT.match(text, stop)) is not None:
@@ -415,9 +416,7 @@ def _farther(text: str, stop: int, name: str, level: Secrecy) -> Span | None:
     return None
 
 
-def _in_code(
-    text: str, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy
-) -> Span | None:
+def _in_code(text: str, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy) -> Span | None:
     """Judge the value in a call or a pair."""
     numbered = level in NUMBERED
     if pattern is CONSTANT:
@@ -669,7 +668,7 @@ _LITERAL_BEFORE = re.compile(
 
 def separates_otherwise(text: str, begin: int, match: re.Match[str]) -> bool:
     """Detect colons that put no value behind a name: in an ARN, in a URL, at the end of a statement's line."""
-    if match["sign"] not in {":", "："} or match["closed"]:
+    if match["sign"] != ":" or match["closed"]:
         return False
     if not match["gap"]:
         return text.startswith("//", match.end()) or (begin > 0 and text[begin - 1] == ":")
@@ -682,7 +681,7 @@ def is_loose(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> b
     """Return True for a bare value that stands as a variable does in code, or as a word in a sentence."""
     after = text[value.end : value.end + 2]
     ends_line = not after or after[0] in "\r\n\\"
-    if match["sign"] in {":", "：", "->", "=>"}:
+    if match["sign"] in {":", "->", "=>"}:
         return not ends_line and not (match["closed"] or after[0] in ",}&;\"'")
     spaced = bool(match["pad"]) and bool(match["gap"])
     if spaced and ends_line and _in_settings(text, begin):
@@ -711,6 +710,8 @@ _VARIABLES = word_set(
     "encoded decoded hashed encrypted decrypted stdin other random generated current given provided expected "
     "actual cleaned stored saved correct wrong invalid blank raw unicode form"
 )
+
+
 def is_no_word(found: str, *, quoted: bool) -> bool:
     """Accept digits or symbols; between quotes in a sentence, a single word too."""
     return any(character.isdigit() or character in "!@#$%^&*" for character in found) or (

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
-from healkit.parts.sanitizer.secret_values import looks_like_token
+from healkit.parts.sanitizer.secret_values import either, looks_like_token
 
 #: Start, end and replacement (None: the rule's own) of a found text. An empty span hides nothing, but says up to where
 #: the rule need not look again; its replacement is empty where that took no reading.
@@ -99,11 +99,6 @@ class SanitizerRule:
     def locator(self) -> Locate:
         """Return the function to call at each of the rule's keywords."""
         return self.locate or _by_pattern(self)
-
-
-def either(forms: Mapping[str, str]) -> str:
-    """Join patterns, each written behind an example of it, to one that takes any of them."""
-    return f"(?:{'|'.join(forms.values())})"
 
 
 def token(

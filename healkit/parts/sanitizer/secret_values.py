@@ -8,17 +8,29 @@ let through, and no test of entropy, which takes hashes for secrets and poor pas
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_of
+
+
+def either(forms: Mapping[str, str]) -> str:
+    """Join patterns, each written behind an example of it, to one that takes any of them."""
+    return f"(?:{'|'.join(forms.values())})"
+
 
 #: An identifier of so many words is more than another name of the secret: `my_secret_password`.
 _MANY_WORDS = 3
 #: Where a value was found; the three differ in how surely its surroundings say that it is one.
 QUOTED, BARE, STRUCTURED = "quoted", "bare", "structured"
 
-_CRYPT = re.compile(
-    r"^\{?\$?[\w-]*\}?\$[\w=,./+$-]{10,}$|^(?:0x)?[0-9A-Fa-f]{32,128}$|^\w+(?::\d+)?\$\S{20,}$|^\{\w+\}\S{16,}$"
-)
+#: How a password's hash is written: an example → its pattern.
+_HASH_FORMS = {
+    "$6$salt$hash0123456": r"\{?\$?[\w-]*\}?\$[\w=,./+$-]{10,}",
+    "5f4dcc3b5aa765d61d8327deb882cf99": r"(?:0x)?[0-9A-Fa-f]{32,128}",
+    "pbkdf2:600000$hash0123456789abcdef": r"\w+(?::\d+)?\$\S{20,}",
+    "{SSHA}hash0123456789abcdef": r"\{\w+\}\S{16,}",
+}
+_HASH = re.compile(f"{either(_HASH_FORMS)}$")
 #: Names of classes that hold or describe a secret: `Ed25519PrivateKey`, `ReadableBuffer`.
 _CLASS = re.compile(
     r"[A-Z]\w{2,}(?:Keys?|Tokens?|Types?|Buffer|Str|Bytes|Error|Exception|Provider|Class|Base|Like|Model|Field|Schema|Params?)$"
@@ -64,7 +76,7 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     if level is Secrecy.PIN:
         return value.isdigit() and 3 + (name.lower() in {"pin", "otp"}) <= len(value) <= 12
     if level is Secrecy.HASHED:
-        return _CRYPT.match(value) is not None
+        return _HASH.match(value) is not None
     if level in {Secrecy.LOCATOR, Secrecy.WEBHOOK}:
         return _address_hides(value, webhook=level is Secrecy.WEBHOOK)
     if level is Secrecy.HEADER:
@@ -109,13 +121,19 @@ _NUMBERS_TOO = _ANY_VALUE | {Secrecy.TOKEN}
 #: In data, behind such a name too, unless the name alone says nothing: `auth` may be a scheme, `pass` a count.
 _ANY_WORD = frozenset({Secrecy.TOKEN, Secrecy.HEADER})
 #: In data, what is no value: nothing, a type's name, a template as a whole, what was hidden or masked before.
-_NO_DATA = re.compile(
-    r"""(?xi)(?: | none | null | nil | nan | undefined | true | false | required | optional | str(?:ing)? | bytes | int(?:eger)? | float
-    | bool(?:ean)? | number | object | array | list | dict | any | secretstr | \$\{[^{}]*\} | \$?\{\{[^{}]*\}\} | \{[\w.]*\} | <[^<>]*> | %\(\w+\)s | %s
-    | \$(?-i:[A-Z_][A-Z0-9_]*) | [*.•…]+ | x{3,} | -+ | \? | (?:vault:|arn:|op://|ENC\[|!vault).*
-    | (?:[a-z-]{2,20}\ )?\[(?:REDACTED:[\w-]+|TRUNCATED|[A-Z]+)\](?:\ …\ \[TRUNCATED\].*)? )""",
-    re.DOTALL,
-)
+_NO_DATA_FORMS = {
+    "": "",
+    "null": "none|null|nil|nan|undefined|true|false|required|optional",
+    "string": "str(?:ing)?|bytes|int(?:eger)?|float|bool(?:ean)?|number|object|array|list|dict|any|secretstr",
+    "${TOKEN}": r"\$\{[^{}]*\}|\$(?-i:[A-Z_][A-Z0-9_]*)",
+    "{{ token }}": r"\$?\{\{[^{}]*\}\}|\{[\w.]*\}",
+    "<token>": r"<[^<>]*>",
+    "%(token)s": r"%\(\w+\)s|%s",
+    "****": r"[*.•…]+|x{3,}|-+|\?",
+    "vault:secret/db": r"(?:vault:|arn:|op://|ENC\[|!vault).*",
+    "Bearer [REDACTED:jwt]": r"(?:[a-z-]{2,20} )?\[(?:REDACTED:[\w-]+|TRUNCATED|[A-Z]+)\](?: … \[TRUNCATED\].*)?",
+}
+_NO_DATA = re.compile(f"(?i){either(_NO_DATA_FORMS)}", re.DOTALL)
 _SAYS_LITTLE = re.compile(r"(?i)(?:auth|cookies?|pass)$")
 _DIGITS_LEAST = 6
 #: Tokens that belong to a user or a program: words and digits are a value here.
@@ -358,15 +376,22 @@ def _header_hides(value: str, where: str) -> bool:
 # Shapes of texts, whatever name they stand behind: references, paths, code, words, tokens.
 
 
-_REFERENCE = re.compile(
-    r"""(?x)^(?:
-      \$\{[^}]*\}?.* | \$\(.* | \$[A-Za-z_][\w:.]*$ | \$\$.*          # shell and compose variables
-    | \{\{.* | \{%.* | \{[^{}]{0,120}\}$ | <[^<>]*>?$ | \[[A-Za-z_ -]+\]$ | \#\{.*\}$ | @[\w.]+@$ | @\w+\(.*  # templates
-    | %\(?[\w]*\)?[srdxif]$ | %[A-Za-z_]+%$ | :\w+$ | \?$ | !(?:vault|Ref|Sub|GetAtt|ImportValue|reference|secret|env_var|Join|Select)\b.* | ENC\[.* | vault:.* | arn:.* | op://.*
-    | \#[0-9A-Fa-f]{3,8}$ | (?:[*.•_#=~+?-])+$ | [xX]{3,}$ | …
-    )""",
-    re.DOTALL,
-)
+#: How a stand-in is written: an example → its pattern.
+_REFERENCE_FORMS = {
+    "${TOKEN}": r"\$\{[^}]*\}?.*",
+    "$(cat token)": r"\$\(.*|\$\$.*",
+    "$TOKEN": r"\$[A-Za-z_][\w:.]*$",
+    "{{ token }}": r"\{\{.*|\{%.*|\{[^{}]{0,120}\}$|#\{.*\}$",
+    "<token>": r"<[^<>]*>?$|\[[A-Za-z_ -]+\]$",
+    "@token@": r"@[\w.]+@$|@\w+\(.*",
+    "%(token)s": r"%\(?[\w]*\)?[srdxif]$|%[A-Za-z_]+%$",
+    ":token": r":\w+$|\?$",
+    "!vault token": r"!(?:vault|Ref|Sub|GetAtt|ImportValue|reference|secret|env_var|Join|Select)\b.*",
+    "op://vault/token": r"ENC\[.*|vault:.*|arn:.*|op://.*",
+    "#ff8800": r"#[0-9A-Fa-f]{3,8}$",
+    "****": r"[*.•_#=~+?-]+$|[xX]{3,}$|…",
+}
+_REFERENCE = re.compile(either(_REFERENCE_FORMS), re.DOTALL)
 #: A text in braces with blanks in it, such as Jenkins writes: no template.
 _BRACED = re.compile(r"\{[^{}]*\s[^{}]*\}$")
 
@@ -386,10 +411,14 @@ _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ {}$-]*){1,30}$|^[\w.
 URL = re.compile(r"^[A-Za-z][\w+.-]*://\S*$")
 DOTTED = re.compile(r"^[^\W\d]\w*(?:\??\.[^\W\d]\w*)+(?:\(.*|\[.*)?;?$")
 _CALL = re.compile(r"^(?:await\s|new\s|&|\*)?[^\W\d][\w.:]*(?:\(|\[|<|\{|->|::)")
+#: Names of algorithms and encodings: `sha256`, `aes-256-gcm`, `hmac-sha1`.
+_ALGORITHM_BEFORE = (
+    "hmac|rsa|ec|pbkdf2|with|aes|gcm|cbc|aws4|scram|ssh|nistp|oauth|openid|django|bcrypt|http|tls|v"
+)
+_ALGORITHM_NAME = "sha|md|aes|rsa|hmac|pbkdf|argon|ecdsa|secp|curve|x|ed|base|utf|utf-|latin|iso|oauth|rs|es|ps|hs|ecdh|cp|gpt"
 ALGORITHM = re.compile(
-    r"(?i)^(?:(?:hmac|rsa|ec|pbkdf2|with|aes|gcm|cbc|aws4|scram|ssh|nistp|oauth|openid|django|bcrypt|http|tls|v)?[-_:]?"
-    r"(?:sha|md|aes|rsa|hmac|pbkdf|argon|ecdsa|secp|curve|x|ed|base|utf|utf-|latin|iso|oauth|rs|es|ps|hs|ecdh|cp|gpt)"
-    r"[-_]?\d{1,5}\w?[-_]?)+(?:[-_]?(?:gcm|cbc|sha\d+|sha|id|k1|sha-\d+|pub))*$"
+    rf"(?i)^(?:(?:{_ALGORITHM_BEFORE})?[-_:]?(?:{_ALGORITHM_NAME})[-_]?\d{{1,5}}\w?[-_]?)+"
+    r"(?:[-_]?(?:gcm|cbc|sha\d+|sha|id|k1|sha-\d+|pub))*$"
 )
 _WORDY_PART = re.compile(r"^(?:[^\W\d_]{1,24}\d{0,3}|\d{1,4})$")
 _SPLIT = re.compile(r"[-_/.: ,+@|]+")
@@ -402,14 +431,18 @@ def is_reference(value: str) -> bool:
     )
 
 
-_PLACEHOLDER = re.compile(
-    r"""(?xi)(?:
-      (?:todo|fixme|tbd|redacted|placeholder|dummy|sample|foobar|foo|bar|baz|lorem|ipsum)
-    | (?:replace|insert|put|add|enter|fill|set)[-_ ]?(?:me|it|this|your|with|in|the)?(?:[-_ ](?:your|here|me|in|the|own|api|access|auth|secret|token|key|password|value)){0,5}
-    | (?:your|my|the|an?|some|example|test|dummy|fake|sample|placeholder|default|new|old|real|insert|enter)(?:[-_ ]?(?:your|own|api|access|auth|client|secret|app|user|db|example|test|fake|bot|github|openai|aws|private|service)){0,4}
-      [-_ ]?(?:token|key|password|passwd|pass|passphrase|secret|credentials?|value|string|here|example)(?:[-_ ]?(?:here|value|example|goes[-_ ]here))?
-    )""",
-)
+#: Words of a text that says what belongs in its place: `your-api-key-here`.
+_YOUR = "your|my|the|an?|some|example|test|dummy|fake|sample|placeholder|default|new|old|real|insert|enter"
+_OWNER = "your|own|api|access|auth|client|secret|app|user|db|example|test|fake|bot|github|openai|aws|private|service"
+_THING = "token|key|password|passwd|pass|passphrase|secret|credentials?|value|string|here|example"
+_PUT = "your|here|me|in|the|own|api|access|auth|secret|token|key|password|value"
+_PLACEHOLDER_FORMS = {
+    "todo": "todo|fixme|tbd|redacted|placeholder|dummy|sample|foobar|foo|bar|baz|lorem|ipsum",
+    "replace-me": rf"(?:replace|insert|put|add|enter|fill|set)[-_ ]?(?:me|it|this|with)?(?:[-_ ]?(?:{_PUT})){{0,5}}",
+    "your-api-key": rf"(?:{_YOUR})(?:[-_ ]?(?:{_OWNER})){{0,4}}[-_ ]?(?:{_THING})"
+    r"(?:[-_ ]?(?:here|value|example|goes[-_ ]here))?",
+}
+_PLACEHOLDER = re.compile(f"(?i){either(_PLACEHOLDER_FORMS)}")
 
 
 def is_placeholder(value: str) -> bool:
