@@ -373,7 +373,8 @@ def _enclosed(text: str, start: int, name: str, level: Secrecy) -> Span | None:
 
 def _line_end(text: str, start: int) -> int:
     """Return the end of the line, which may be an escaped one."""
-    return _TO_LINE_END.match(text, start, start + UNCLOSED_MAX_CHARS).end()  # type: ignore[union-attr]  # it matches anything
+    match = _TO_LINE_END.match(text, start, start + UNCLOSED_MAX_CHARS)
+    return match.end() if match else start
 
 
 _TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?![rn]))*")

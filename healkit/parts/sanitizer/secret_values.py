@@ -33,7 +33,8 @@ _HASH_FORMS = {
 _HASH = re.compile(f"{either(_HASH_FORMS)}$")
 #: Names of classes that hold or describe a secret: `Ed25519PrivateKey`, `ReadableBuffer`.
 _CLASS = re.compile(
-    r"[A-Z]\w{2,}(?:Keys?|Tokens?|Types?|Buffer|Str|Bytes|Error|Exception|Provider|Class|Base|Like|Model|Field|Schema|Params?)$"
+    r"[A-Z]\w{2,}(?:Keys?|Tokens?|Types?|Buffer|Str|Bytes|Error|Exception"
+    r"|Provider|Class|Base|Like|Model|Field|Schema|Params?)$"
 )
 _COOKIE_PAIR = re.compile(r"[\w.-]+=(?!=)[^\s;,=]{3,}")
 _DIGIT_OR_SYMBOL = re.compile(r"[\d!@#$%^&*?~+=/\\|<>]")
@@ -415,7 +416,10 @@ _CALL = re.compile(r"^(?:await\s|new\s|&|\*)?[^\W\d][\w.:]*(?:\(|\[|<|\{|->|::)"
 _ALGORITHM_BEFORE = (
     "hmac|rsa|ec|pbkdf2|with|aes|gcm|cbc|aws4|scram|ssh|nistp|oauth|openid|django|bcrypt|http|tls|v"
 )
-_ALGORITHM_NAME = "sha|md|aes|rsa|hmac|pbkdf|argon|ecdsa|secp|curve|x|ed|base|utf|utf-|latin|iso|oauth|rs|es|ps|hs|ecdh|cp|gpt"
+_ALGORITHM_NAME = (
+    "sha|md|aes|rsa|hmac|pbkdf|argon|ecdsa|secp|curve|x|ed|base|utf|utf-|latin|iso|oauth"
+    "|rs|es|ps|hs|ecdh|cp|gpt"
+)
 ALGORITHM = re.compile(
     rf"(?i)^(?:(?:{_ALGORITHM_BEFORE})?[-_:]?(?:{_ALGORITHM_NAME})[-_]?\d{{1,5}}\w?[-_]?)+"
     r"(?:[-_]?(?:gcm|cbc|sha\d+|sha|id|k1|sha-\d+|pub))*$"

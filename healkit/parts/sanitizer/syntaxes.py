@@ -5,7 +5,6 @@ Assignments and headers; commands and directives; calls and statements of code; 
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterator, Sequence
 
@@ -26,7 +25,8 @@ from healkit.parts.sanitizer.secret_values import (
 )
 
 _STORES = re.compile(
-    r"(?i)(?:postgres|mysql|mariadb|mongo|redis|valkey|amqp|mssql|sqlserver|oracle|ldap|clickhouse|cockroach|nats|ftp|smtp)"
+    r"(?i)(?:postgres|mysql|mariadb|mongo|redis|valkey|amqp|mssql|sqlserver|oracle"
+    r"|ldap|clickhouse|cockroach|nats|ftp|smtp)"
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,40}$")
 _AUTHORITY = re.compile(r"[^\s\"'`<>/?#\\,]{1,1024}")
@@ -81,6 +81,11 @@ def unlike_reference(match: re.Match[str]) -> bool:
     return not is_reference(match["secret"])
 
 
+def _in_sql(match: re.Match[str]) -> bool:
+    """Require capitals or a digit: "identified by 'name'" is prose."""
+    return unlike_reference(match) and (match[0][:1].isupper() or any(map(str.isdigit, match["secret"])))
+
+
 _SIGN_OR_DIGIT = re.compile(r"[\d!@#$%^&*]")
 _SQL_BEFORE = re.compile(r"(?i)\b(?:create|alter)\s+(?:user|role|login)\b|\bgrant\s")
 
@@ -102,7 +107,7 @@ _TOKEN_TAIL = re.compile(r"(?:\.[A-Za-z0-9_-]{4,}+){1,2}(?:\.[A-Za-z0-9_-]*+){0,
 
 
 def web_token(text: str, start: int, _end: int) -> Span | None:
-    """Find a JSON web token; a run of its letters without a dot behind it is read once, however often it begins anew."""
+    """Find a JSON web token; a run of its letters without a dot behind it is read once."""
     if not starts_word(text, start) or (head := _TOKEN_HEAD.match(text, start)) is None:
         return None
     tail = _TOKEN_TAIL.match(text, head.end())
@@ -267,7 +272,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         "sql-password", "a password in a SQL statement", "place",
         ("identified", "password", "secret"),
         rf"(?i){either(_SQL_FORMS)}\s{{1,3}}\\?'(?P<secret>[^'\s\\]{{4,256}})'",
-        check=lambda match: unlike_reference(match) and (match[0][:1].isupper() or any(c.isdigit() for c in match["secret"])),
+        check=_in_sql,
         caught=("CREATE USER app IDENTIFIED BY '‹w10›'", "ALTER ROLE app WITH PASSWORD '‹w10›';",
                "SET PASSWORD FOR 'a'@'%' = '‹w10›'"),
         survives=("unknown PASSWORD plugin 'x'", "IDENTIFIED BY '${PW}'", "identified by 'name'"),
@@ -327,6 +332,10 @@ def password(match: re.Match[str]) -> bool:
     return hides(Secrecy.PASSWORD, "password", secret, QUOTED) and not names_a_secret(secret)
 
 
+def _in_directive(match: re.Match[str]) -> bool:
+    return unlike_reference(match) and is_sure(match["secret"]) and not names_a_secret(match["secret"])
+
+
 def sure_password(match: re.Match[str]) -> bool:
     """Accept a password that is no plain word: at these places stand other words as well."""
     secret = match["secret"]
@@ -346,41 +355,30 @@ _OPTIONS = {
         ("http https", rf"\s(?:-a|--auth){_GAP}{_USER}"),
         ("sshpass", r"\s-p[ =]{0,8}"),
         ("mysql mariadb mysqldump mysqladmin mysqlimport", r"\s-p(?=\S)"),
-        ("docker podman nerdctl buildah helm oras", rf"\s(?:registry\s{{1,8}})?login\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
-        ("skopeo", rf"\s--(?:src-|dest-)?creds{_GAP}{_USER}"),
-        ("mongo mongosh mongodump mongorestore mongoexport mongoimport snowsql psexec cqlsh useradd rdesktop cypher-shell ncftp tabcmd", rf"\s(?:-p|--password){_GAP}"),
-        ("az", rf"\slogin\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
+        ("docker podman nerdctl buildah helm oras az", rf"\slogin\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
+        ("mongo mongosh mongodump mongorestore mongoexport mongoimport snowsql psexec useradd rdesktop", rf"\s(?:-p|--password){_GAP}"),
         ("twine", rf"\supload\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
         ("redis-cli valkey-cli", rf"\s(?:-a|--pass){_GAP}"),
         ("7z 7za rar unrar", r"\s-p(?=\S)"),
         ("zip unzip sqlcmd bcp isql tsql mosquitto_pub mosquitto_sub ipmitool", r"\s-P[ =]{0,8}"),
         ("ldapsearch ldapmodify ldapadd ldapwhoami ldappasswd ldapdelete", r"\s-w[ =]{0,8}"),
         ("openssl", rf"\s-(?:k|K|pass(?:in|out)?){_GAP}(?:pass:)?"),
-        ("vault cargo wandb", r"\slogin\s{1,8}(?:token=)?(?=[^\s=]{8})"),
         ("htpasswd", r"\s-(?:\w*n\w*b\w*|\w*b\w*n\w*|\w*b\w*\s{1,8}\S{1,80})\s{1,8}\S{1,80}\s{1,8}"),
-        ("ssh-keygen", r"\s-[NP][ =]{0,8}"),
         ("smbclient rpcclient", r"\s-U[ =]{0,8}[^\s%]{1,80}%"),
-        ("etcdctl", rf"\s--user{_GAP}[^\s:]{{1,80}}:"),
         ("lftp", r"\s-u\s{1,8}[^,\s]{1,80},"),
-        ("net", r"\suse\s[^\n]{0,120}?(?:/user:\S{1,80}\s{1,8}|\\\\[^\s\\]{1,80}\\\S{1,80}\s{1,8}(?=[^\s/*]))|\suser\s{1,8}\w{1,40}\s{1,8}(?=[^\s/*])"),
+        ("net", r"\s(?:use\s[^\n]{0,120}?\\\\[^\s\\]{1,80}\\\S{1,80}|user\s{1,8}\w{1,40})\s{1,8}(?=[^\s/*])"),
         ("rabbitmqctl", r"\s(?:add_user|change_password|authenticate_user)\s{1,8}[^\s-]\S{0,80}\s{1,8}"),
         ("xfreerdp wfreerdp xfreerdp3", r"\s/p:"),
         ("cmdkey", r"\s/pass:"),
-        ("schtasks", rf"\s/rp{_GAP}"),
         ("plink pscp psftp", rf"\s-pw{_GAP}"),
-        ("x11vnc", rf"\s-passwd{_GAP}"),
-        ("wpa_passphrase radtest", r"\s[^\s-]\S{0,80}\s{1,8}"),
-        ("pdftk", r"\s(?:user_pw|owner_pw|input_pw)\s{1,8}"),
         ("snmpwalk snmpget snmpset snmpbulkwalk", r"\s-[AXc][ =]{0,8}"),
-        ("neo4j-admin", r"\sset-initial-password\s{1,8}"),
-        ("rclone", r"\sobscure\s{1,8}"),
     )
     for name in names.split()
 }  # fmt: skip
 #: Programs that are called with words in the same place.
 _SURE_ONLY = word_set(
-    "7z 7za rar unrar zip unzip openssl vault cargo wandb net mongo psexec useradd ssh-keygen az http https rdesktop tabcmd "
-    "ncftp wpa_passphrase radtest snmpwalk snmpget snmpset snmpbulkwalk rclone ipmitool rabbitmqctl"
+    "7z 7za rar unrar zip unzip openssl net mongo psexec useradd az http https rdesktop tabcmd ncftp snmpwalk snmpget "
+    "snmpset snmpbulkwalk ipmitool rabbitmqctl"
 )
 _KEYWORDS = tuple(f"{name}{end}" for name in _OPTIONS for end in (" ", '"', "'"))
 #: Between the arguments of a list in code: `["docker", "login", …]`; a line may go on behind a backslash.
@@ -433,7 +431,7 @@ def argument_with_secret(arguments: Sequence[str]) -> tuple[int, int] | None:
 
 
 _PIPED = re.compile(
-    r"(?:echo|printf)\s+(?:-\w\s+)?(?:[\"']%s(?:\\n)?[\"']\s+)?[\"']?(?P<secret>[^\s\"'$|<>][^\s\"'|<>]{3,256})[\"']?\s*\|[^|\n]{0,120}$"
+    r"(?:echo|printf)\s+(?:-\w\s+)?[\"']?(?P<secret>[^\s\"'$|<>][^\s\"'|<>]{3,256})[\"']?\s*\|[^|\n]{0,120}$"
 )
 _HERE = re.compile(r"\s{0,3}<<<\s{0,3}[\"']?(?P<secret>[^\s\"'$<>][^\s\"'<>]{3,256})")
 
@@ -489,7 +487,7 @@ COMMAND_SYNTAXES: tuple[SanitizerRule, ...] = (
         r"(?i)\s?(?:requirepass|masterauth|bindpw|rootpw|storepass|keypass|key-string|r[ow]community6?"
         r"|trapcommunity|snmp-server community|password [07])[ \t:=]{1,12}"
         r"[\"']?(?P<secret>[^\s\"'<>(){}]{2,255}[^\s\"'<>(){};,])(?=[\s\"';,]|$)",
-        check=lambda match: unlike_reference(match) and is_sure(match["secret"]) and not names_a_secret(match["secret"]),
+        check=_in_directive,
         caught=("requirepass ‹w12›", "snmp-server community ‹w14› RO", "username admin password 0 ‹w10›",
                "-storepass ‹w10›", "rwcommunity ‹w12› 10.0.0.0/8", "masterauth ‹a5›-‹a6›-‹a4›-‹a7›"),
         survives=("requirepass is not set", "keypass == None", "storepass $PW"),
@@ -528,9 +526,12 @@ def _prompted(match: re.Match[str]) -> bool:
     return "assword" in match.string[max(0, match.start() - 120) : match.end() + 40] and sure_password(match)
 
 
+#: A text without blanks.
+_LITERAL = r"(?P<q>[\"'])(?P<secret>[^\"'\s]{4,200})(?P=q)"
+#: A name or a text.
 _ARGUMENT = r"(?:[\w.$@*\[\]]{1,60}|[bu]?\"[^\"\n]{0,120}\"|[bu]?'[^'\n]{0,120}')"
 _LAST_ARGUMENT = re.compile(
-    rf"\s{{0,9}}(?:{_ARGUMENT}\s{{0,3}},\s{{0,9}}){{1,4}}(?:\w{{1,30}}\s?[=:]\s?)?[bu]?(?P<q>[\"'])(?P<secret>[^\"'\s]{{4,200}})(?P=q)\s{{0,3}}[,)]"
+    rf"\s{{0,9}}(?:{_ARGUMENT}\s{{0,3}},\s{{0,9}}){{1,4}}[bu]?{_LITERAL}\s{{0,3}}[,)]"
 )
 
 
@@ -563,9 +564,13 @@ def input_value(text: str, _start: int, end: int) -> Span | None:
 
 _INSERT = re.compile(r"(?i)insert\s+into\s+[\w.\"`\[\]]{1,80}\s*\((?P<columns>[^()]{3,600})\)\s*values?\s*$")
 _VALUES_OPEN = re.compile(r"[sS]?\s*\(")
-_VALUE = re.compile(
-    r"\s*(?:'(?P<text>(?:[^'\\]|''|\\.){0,400})'|\"(?P<other>[^\"]{0,400})\"|[^,()']{0,100}(?:\([^()]{0,100}\))?)\s*(?:,|\))"
-)
+#: One of the values.
+_VALUE_FORMS = {
+    "'hunter2'": r"'(?P<text>(?:[^'\\]|''|\\.){0,400})'",
+    '"hunter2"': r"\"(?P<other>[^\"]{0,400})\"",
+    "now()": r"[^,()']{0,100}(?:\([^()]{0,100}\))?",
+}
+_VALUE = re.compile(rf"\s*{either(_VALUE_FORMS)}\s*(?:,|\))")
 
 
 def inserted(text: str, start: int, end: int) -> Span | None:
@@ -587,12 +592,12 @@ def inserted(text: str, start: int, end: int) -> Span | None:
     return None
 
 
-#: A text without blanks.
-_LITERAL = r"(?P<q>[\"'])(?P<secret>[^\"'\s]{4,200})(?P=q)"
 #: Calls that connect or log in, up to the argument that is the password.
 _CONNECTING_FORMS = {
-    'connect("host", "root",': r"(?:connect|mysqli)\(\s{0,9}[\w.\"':/@-]{1,100}\s{0,9},\s{0,9}[\w.\"'@-]{1,80}\s{0,9},",
-    "pdo($dsn, $user,": r"pdo\(\s{0,9}(?:[\"'][^\"'\n]{1,200}[\"']|[$\w]{1,40})\s{0,9},\s{0,9}[$\w.\"'@-]{1,80}\s{0,9},",
+    'connect("host", "root",': r"(?:connect|mysqli)\(\s{0,9}[\w.\"':/@-]{1,100}\s{0,9},"
+    r"\s{0,9}[\w.\"'@-]{1,80}\s{0,9},",
+    "pdo($dsn, $user,": r"pdo\(\s{0,9}(?:[\"'][^\"'\n]{1,200}[\"']|[$\w]{1,40})\s{0,9},"
+    r"\s{0,9}[$\w.\"'@-]{1,80}\s{0,9},",
     'getconnection(url, "sa",': r"getconnection\(\s{0,9}[^,()\n]{1,200},\s{0,9}[^,()\n]{1,80},",
     "login(user,": r"(?:login|authenticate|(?:username|password|ps|network|aws)*credentials?)"
     r"\(\s{0,9}[\w.\"'@$-]{1,100}\s{0,9},",
@@ -618,7 +623,7 @@ CODE_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("login('email', 'password')", "login(user, password)", "authenticate('next', 'new_password')"),
     ),
     SanitizerRule(
-        "login-call-positional", "a password with a digit or symbol as the last argument of a login or connection", "place",
+        "login-call-positional", "a password with a digit or symbol as the last argument of a login", "place",
         ("login(", "connect(", "getconnection(", "credential(", "pscredential(", "networkcredential(",
          "credentials(", "awscredentials(", "mysqli(", "authenticate(", "pdo("),
         rf"(?i){either(_CONNECTING_FORMS)}\s{{0,9}}[bu]?{_LITERAL}", check=sure_password,
@@ -677,234 +682,5 @@ CODE_SYNTAXES: tuple[SanitizerRule, ...] = (
                "insert into t (id, api_key) values (1, '‹w24›')"),
         survives=("INSERT INTO users (name, city) VALUES ('bob', '‹w10›')",
                  "INSERT INTO users (name, password) VALUES (?, ?)", "the values (a, b)"),
-    ),
-)  # fmt: skip
-
-
-# Private keys: PEM, base64, JSON web keys, dumps.
-
-_BLOCK_HEAD = re.compile(
-    r"-----BEGIN(?: |%20|\+)(?:[A-Z0-9]+(?: |%20|\+)){0,4}PRIVATE(?: |%20|\+)KEY(?:(?: |%20|\+)BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
-)
-#: Line ends, also escaped for a program, a page or a URL; quotes, continuations and what quotes a line.
-_BETWEEN = r"""(?:\\+[rnt]|\\u000[aAdD]|&\#(?:1[03]|[xX]0?[aAdD]);|<br\s?/?>|%0[AaDd]|/{2,3}(?=\s)|/\*|\*/|[\s"'`+,|>\#*])"""
-#: Lines of a key, and a shorter last one: before the end any, otherwise one that is no word.
-_BLOCK_BODY = re.compile(
-    rf"""(?x)(?:
-      {_BETWEEN}*
-      (?: [A-Za-z][A-Za-z-]{{2,20}}:\ [^\n\\]{{0,200}} | (?:[A-Za-z0-9+/]|%2[BbFf]){{16,4096}}(?:=|%3[Dd]){{0,3}} | =[A-Za-z0-9+/]{{4}} )
-      (?=\s|\\|["'`+,&<%*-]|$)
-    )*+(?:
-      {_BETWEEN}*(?:[A-Za-z0-9+/]|%2[BbFf]){{1,15}}(?:=|%3[Dd]){{0,3}}(?={_BETWEEN}*(?:=[A-Za-z0-9+/]{{4}}{_BETWEEN}*)?-----END)(?:{_BETWEEN}*=[A-Za-z0-9+/]{{4}})?
-      | {_BETWEEN}{{1,40}}(?=[A-Za-z]*[0-9+/]|[A-Z]*[a-z]+[A-Z])[A-Za-z0-9+/]{{1,15}}={{0,3}}(?=\s|\\|["'`+,&<%-]|$)
-    )?"""
-)
-_BLOCK_END = re.compile(
-    rf"(?x) {_BETWEEN}* -----END(?:\ |%20|\+)(?:[A-Z0-9]+(?:\ |%20|\+)){{0,4}}PRIVATE(?:\ |%20|\+)KEY(?:(?:\ |%20|\+)BLOCK)?-----"
-)
-
-
-def private_block(text: str, start: int, _end: int) -> Span | None:
-    """Find a PEM or PGP private key, whole or cut; its line ends may be escaped."""
-    head = _BLOCK_HEAD.match(text, start)
-    if head is None:
-        return None
-    body = _BLOCK_BODY.match(text, head.end())
-    stop = body.end() if body else head.end()
-    closing = _BLOCK_END.match(text, stop)
-    if closing is not None:
-        return start, closing.end(), None
-    if (end := _end_of_lines(text, head.end())) is not None:
-        return start, end, None
-    text_after = text[head.end() : stop]
-    if len(re.sub(r"[^A-Za-z0-9+/]", "", text_after)) < 16 or not any(
-        c.isdigit() or c.isupper() for c in text_after
-    ):
-        return None
-    return start, stop, None
-
-
-#: The end of a line of a key behind a prefix, as a log or a quotation writes it.
-_KEY_LINE = re.compile(
-    r"(?:^|[\s\"'#>|│┃║:+*/,\]-]|\x1b\[[\d;]*m)(?:[A-Za-z0-9+/]{16,76}={0,2}(?:[\s\"',\\│┃║|]|\x1b\[[\d;]*m)*$|[A-Za-z0-9+/]{60,76}={0,2}(?:\\+[rn])*[\"'])"
-)
-#: What stands around each line of a key in a log of JSON objects.
-_LOGGED_LINE = re.compile(r"\"[A-Za-z0-9+/]{16,76}={0,2}(?:\\+[rn])*\"")
-_END_LINE = re.compile(r"[^\n]{0,160}?-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-#: The last line of a key, before its end.
-_SHORT_LINE = re.compile(r"(?:^|[\s\"'#>|:])[A-Za-z0-9+/]{1,64}={0,2}[\"',\s]*$")
-_KEY_LINES_MAX, _KEY_LINE_MAX_CHARS = 200, 240
-
-
-def _end_of_lines(text: str, position: int) -> int | None:
-    """Return the end of a key block whose lines each have a prefix; None where the next line is none of a key."""
-    begin = text.find("\n", position, position + 80) + 1
-    last_end: int | None = None
-    for _ in range(_KEY_LINES_MAX if begin else 0):
-        if (closing := _END_LINE.match(text, begin)) is not None:
-            return closing.end() if last_end else None
-        end = text.find("\n", begin, begin + _KEY_LINE_MAX_CHARS)
-        line = text[begin : end if end >= 0 else begin + _KEY_LINE_MAX_CHARS]
-        is_last = end >= 0 and _END_LINE.match(text, end + 1) is not None and _SHORT_LINE.search(line)
-        if _KEY_LINE.search(line) is None and _LOGGED_LINE.search(line) is None and not is_last:
-            return last_end
-        last_end = begin + len(line)
-        if end < 0:
-            return last_end
-        begin = end + 1
-    return last_end
-
-
-_END_HEAD = re.compile(r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_LEAST_LINES = 2
-
-
-def block_end(text: str, start: int, _end: int) -> Span | None:
-    """Find the last lines of a private key whose beginning is missing, from their `-----END …`."""
-    closing = _END_HEAD.match(text, start)
-    if closing is None:
-        return None
-    line_start = text.rfind("\n", max(0, start - _KEY_LINE_MAX_CHARS), start) + 1
-    begin, lines = line_start, 0
-    while begin and lines < _KEY_LINES_MAX:
-        before = text.rfind("\n", max(0, begin - _KEY_LINE_MAX_CHARS), begin - 1) + 1
-        if _KEY_LINE.search(text[before : begin - 1]) is None:
-            break
-        begin, lines = before, lines + 1
-        if not before:
-            break
-    return (begin, closing.end(), None) if lines >= _LEAST_LINES else None
-
-
-_BASE64_HEAD = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{24,128}")
-_BASE64_REST = re.compile(
-    r"[A-Za-z0-9+/]*+={0,2}(?:(?:\\[rn]|[\s\"',]){1,40}[A-Za-z0-9+/]{20,128}+={0,2}(?=[\s\"'\\,]|$)){0,400}"
-)
-
-
-def base64_block(text: str, start: int, _end: int) -> Span | None:
-    """Find a private key's block in base64, on one line or several; the block may be cut anywhere."""
-    if not starts_word(text, start) or (head := _BASE64_HEAD.match(text, start)) is None:
-        return None
-    sure = head[0][:64]
-    if b"PRIVATE KEY" not in base64.b64decode(sure[: len(sure) // 4 * 4]):
-        return head.end(), head.end(), None
-    rest = _BASE64_REST.match(text, head.end())
-    return start, rest.end() if rest else head.end(), None
-
-
-_DER_HEAD = re.compile(
-    r"(?:MII[A-Za-z0-9+/]{2,4}(?:IBAAK[BC]|IBADANBgkqhkiG9w0BAQEFAAS)|MHcCAQEE|MI(?:GH|GT|G2|HuA)AgEAM|MC4CAQAwBQYDK2V|MIGkAgEBBD|MHQCAQEE|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/]{24,128}"
-)
-
-
-def der_block(text: str, start: int, _end: int) -> Span | None:
-    """Find a private key in base64 without its header, by the first bytes of its encoding (PKCS 1, PKCS 8, SEC 1, OpenSSH)."""
-    if not starts_word(text, start) or (head := _DER_HEAD.match(text, start)) is None:
-        return None
-    rest = _BASE64_REST.match(text, head.end())
-    return start, rest.end() if rest else head.end(), None
-
-
-#: Members of a JSON web key (RFC 7518) that are its private part.
-JWK_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
-_KTY_NEAR_CHARS = 6000
-
-
-def _in_jwk(match: re.Match[str]) -> bool:
-    start, end = max(0, match.start() - _KTY_NEAR_CHARS), match.end() + _KTY_NEAR_CHARS
-    return match.string.find("kty", start, end) >= 0
-
-
-_QUOTES = r"(?:\\*[\"']|&(?:quot|apos|#0?3[49]|#x2[27]);)?"
-_MEMBER = re.compile(
-    rf"(?<![\w-])(?:dp|dq|qi|[dpqk]){_QUOTES}\s{{0,3}}[:=]\s{{0,3}}[bB]?{_QUOTES}([A-Za-z0-9_-]{{16,1400}}+)(?![\w./])"
-)
-_READ_AHEAD, _READ_BEHIND = 4000, 1500
-
-
-def other_jwk(text: str, start: int, end: int) -> Span | None:
-    """Find the private members of a web key in YAML, in a call or in a page: all from the first to the last one."""
-    begin, limit = max(0, start - _READ_BEHIND), end + _READ_AHEAD
-    matches = [match for match in _MEMBER.finditer(text, begin, limit) if looks_like_token(match[1])]
-    if not matches:
-        return end + _READ_BEHIND // 2, end + _READ_BEHIND // 2, None
-    first = matches[0]
-    last = first
-    for match in matches[1:]:
-        if match.start() - last.end() > _GAP_CHARS:
-            break
-        last = match
-    return first.start(1), last.end(1), None
-
-
-#: Between two private members stands at most a public one of so many characters.
-_GAP_CHARS = 1500
-
-
-KEY_SYNTAXES: tuple[SanitizerRule, ...] = (
-    SanitizerRule(
-        "private-key", "a private key block (PEM, OpenSSH, PGP), also cut or with escaped line ends", "place",
-        ("-----begin", "---- begin"), locate=private_block,
-        caught=("-----BEGIN RSA PRIVATE KEY-----\n‹b64›\n‹b64›\n‹b22›==\n-----END RSA PRIVATE KEY-----",
-               "-----BEGIN OPENSSH PRIVATE KEY-----\\n‹b64›\\n‹b64›\\n-----END OPENSSH PRIVATE KEY-----\\n",
-               "-----BEGIN PRIVATE KEY-----\nMIIE‹b60›\n‹b64›\n‹b30›",
-               "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n‹b64›\n=‹b4›\n-----END PGP PRIVATE KEY BLOCK-----",
-               "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,‹H32›\n\n‹b64›\n-----END RSA PRIVATE KEY-----",
-               "-----BEGIN%20PRIVATE%20KEY-----%0AMIIE‹w58›%2F%0A‹w60›%2B‹w3›%0A‹w20›%3D%0A-----END%20PRIVATE%20KEY-----",
-               "\x1b[32m-----BEGIN EC PRIVATE KEY-----\x1b[0m\n\x1b[32m‹b64›\x1b[0m\n\x1b[32m‹b40›\x1b[0m\n\x1b[32m-----END EC PRIVATE KEY-----\x1b[0m",
-               "║ -----BEGIN PRIVATE KEY-----   ║\n║ ‹b64›  ║\n║ ‹b40›   ║\n║ -----END PRIVATE KEY-----   ║",
-               "{\"msg\":\"-----BEGIN PRIVATE KEY-----\\n\",\"n\":1}\n{\"msg\":\"‹b64›\\n\",\"n\":2}\n{\"msg\":\"‹b30›=\\n\",\"n\":3}\n{\"msg\":\"-----END PRIVATE KEY-----\\n\",\"n\":4}"),
-        survives=("-----BEGIN PUBLIC KEY-----\n‹b64›\n-----END PUBLIC KEY-----",
-                 "-----BEGIN CERTIFICATE-----\n‹b64›\n-----END CERTIFICATE-----",
-                 "a file that starts with -----BEGIN RSA PRIVATE KEY----- is a key"),
-    ),
-    SanitizerRule(
-        "private-key-end", "the last lines of a private key block whose beginning is missing", "place",
-        ("-----end",), locate=block_end,
-        caught=("…\n‹b64›\n‹b64›\n‹b22›==\n-----END RSA PRIVATE KEY-----",),
-        survives=("‹b64›\n‹b64›\n-----END CERTIFICATE-----", "up to the line -----END PRIVATE KEY-----"),
-    ),
-    SanitizerRule(
-        "private-key-base64", "a private key block in base64, as Kubernetes keeps it", "place",
-        ("ls0tls1crudjt",), locate=base64_block,
-        caught=("tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQp‹b80›",
-               "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk‹b80›="),
-        survives=("certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUR‹w60›",
-                 "cert: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSU"),
-    ),
-    SanitizerRule(
-        "private-key-der", "a private key in base64 without its header", "place",
-        ("miie", "miic", "miij", "miib", "mhcc", "migh", "migt", "mig2", "mihu", "mc4c", "migk", "mhqc",
-         "b3blbnnzac1rzxktdje"), locate=der_block,
-        caught=("MIIEpAIBAAKCAQEA‹b60›", "MC4CAQAwBQYDK2VwBCIEI‹b43›=", "key MHcCAQEEI‹b60›\n‹b64›\n"),
-        survives=("MIIDdzCCAl+gAwIBAgIE‹b60›", "MIIEvery", "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A‹b60›"),
-    ),
-    SanitizerRule(
-        "putty-key", "the private lines of a PuTTY key", "place",
-        ("private-lines:",),
-        r"Private-Lines:\s\d{1,3}(?:\s|\\[rn]){1,40}"
-        r"(?P<secret>[A-Za-z0-9+/]{16,64}={0,2}(?:(?:\s|\\[rn]){1,40}[A-Za-z0-9+/]{16,64}={0,2}){0,200}"
-        r"(?:(?:\s|\\[rn]){1,40}(?=[A-Za-z]*[0-9+/=])[A-Za-z0-9+/]{1,15}={0,2}(?![\w+/=]))?"
-        r"(?:(?:\s|\\[rn]){1,40}Private-MAC:\s[0-9a-f]{40,64})?)",
-        caught=("Private-Lines: 2\n‹b64›\n‹b40›\nPrivate-MAC: ‹h40›",
-               "      Private-Lines: 2\n      ‹b64›\n      ‹b40›\n"),
-        survives=("Private-Lines: 14", "Public-Lines: 2\n‹b64›"),
-    ),
-    SanitizerRule(
-        "jwk", "a private member of a JSON web key", "place",
-        tuple(f"{quote}{name}{quote}" for name in sorted(JWK_MEMBERS) for quote in ("'", '"', '\\"')),
-        r"\\*[\"']\w{1,2}\\*[\"']\s{0,3}:\s{0,3}\\*[\"'](?P<secret>[A-Za-z0-9_-]{16,1400})(?=\\*[\"'])", check=_in_jwk,
-        caught=("{\"kty\":\"EC\",\"x\":\"‹s43›\",\"d\":\"‹s43›\"}", "{'kty': 'oct', 'k': '‹s43›'}",
-               "{\"dp\": \"‹s86›\", \"kty\": \"RSA\"}"),
-        survives=("{\"kty\":\"EC\",\"x\":\"‹s43›\",\"y\":\"‹s43›\"}", "{\"d\": \"‹s43›\"}",
-                 "{\"kty\": \"RSA\", \"n\": \"‹s86›\", \"d\": \"short\"}"),
-    ),
-    SanitizerRule(
-        "jwk-unquoted", "the private members of a web key that is written otherwise than as JSON", "place",
-        ("kty",), locate=other_jwk,
-        caught=("kty: EC\nx: ‹s43›\nd: ‹s43›\n", "JWK(kty='EC', d='‹s43›')",
-               "{&quot;kty&quot;: &quot;EC&quot;, &quot;d&quot;: &quot;‹s43›&quot;}", "kty=oct&k=‹s43›"),
-        survives=("kty: EC\nx: ‹s43›\ny: ‹s43›\n", "the member kty: d=1", "kty: oct\nkid: ‹s43›"),
     ),
 )  # fmt: skip

@@ -33,47 +33,37 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
         "ABSK‹b109›": r"ABSK[A-Za-z0-9+/]{100,280}={0,2}",
         "bedrock-api-key-‹b24›": r"bedrock-api-key-[A-Za-z0-9+/]{20,4096}={0,2}",
     }, survives=("ABSKEWED", "bedrock-api-key-rotation")),
-    token("aws-mws-token", "Amazon MWS token", "amzn.mws.", {
-        "amzn.mws.‹h8›-‹h4›-‹h4›-‹h4›-‹h12›": r"amzn\.mws\.[0-9a-f-]{32,40}",
-    }, survives=("amzn.mws.documentation",)),
-    token("gcp-api-key", "Google API key", "aiza", {
-        "AIza‹s35›": r"AIza[0-9A-Za-z_-]{33,45}",
-    }, stuck=True, survives=("AIzawa", "Aizawa Shouta")),
+    token("aws-mws-token", "Amazon MWS token", "amzn.mws.",
+          {"amzn.mws.‹h8›-‹h4›-‹h4›-‹h4›-‹h12›": r"amzn\.mws\.[0-9a-f-]{32,40}"}, survives=("amzn.mws.documentation",)),
+    token("gcp-api-key", "Google API key", "aiza", {"AIza‹s35›": r"AIza[0-9A-Za-z_-]{33,45}"},
+          stuck=True, survives=("AIzawa", "Aizawa Shouta")),
     token("gcp-oauth-token", "Google OAuth access or refresh token", "ya29. 1//0", {
         "ya29.‹s60›": r"ya29\.[0-9A-Za-z_-]{20,1024}",
         "1//0‹s60›": r"1//0[0-9A-Za-z_-]{30,512}",
     }, survives=("ya29. is a prefix", "1//0 divides by zero")),
-    token("gcp-client-secret", "Google OAuth client secret", "gocspx-", {
-        "GOCSPX-‹s28›": r"GOCSPX-[0-9A-Za-z_-]{24,64}",
-    }, survives=("GOCSPX-prefix",)),
+    token("gcp-client-secret", "Google OAuth client secret", "gocspx-",
+          {"GOCSPX-‹s28›": r"GOCSPX-[0-9A-Za-z_-]{24,64}"}, survives=("GOCSPX-prefix",)),
     token("azure-client-secret", "Microsoft Entra client secret", "q~", {
         "‹w3›8Q~‹s34›": r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}",
     }, before=(4,), survives=("FAQ~ish", "1Q~2020")),
-    token("azure-devops-token", "Azure DevOps personal access token", "azdo", {
-        "‹w76›AZDO‹w4›": r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}",
-    }, before=(76,), survives=("AZDO pipeline",)),
-    token("alibaba-access-key", "Alibaba Cloud access key id", "ltai", {
-        "LTAI‹w20›": r"LTAI[A-Za-z0-9]{12,24}+(?![A-Za-z0-9_])",
-    }, check=_digit, survives=("LTAILORED",)),
-    token("tencent-secret-id", "Tencent Cloud secret id", "akid", {
-        "AKID‹w32›": r"AKID[A-Za-z0-9]{28,40}",
-    }, check=_digit, survives=("AKIDs",)),
-    token("digitalocean-token", "DigitalOcean token", "dop_v1_ doo_v1_ dor_v1_", {
-        "dop_v1_‹h64›": r"do[opr]_v1_[a-f0-9]{40,80}",
-    }, stuck=True, survives=("dop_v1_token",)),
-    token("heroku-token", "Heroku API key", "hrku-", {
-        "HRKU-AA‹s58›": r"HRKU-[A-Za-z0-9_-]{36,80}",
-    }, survives=("HRKU-prefixed keys",)),
+    token("azure-devops-token", "Azure DevOps personal access token", "azdo",
+          {"‹w76›AZDO‹w4›": r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}"}, before=(76,), survives=("AZDO pipeline",)),
+    token("alibaba-access-key", "Alibaba Cloud access key id", "ltai",
+          {"LTAI‹w20›": r"LTAI[A-Za-z0-9]{12,24}+(?![A-Za-z0-9_])"}, check=_digit, survives=("LTAILORED",)),
+    token("tencent-secret-id", "Tencent Cloud secret id", "akid", {"AKID‹w32›": r"AKID[A-Za-z0-9]{28,40}"},
+          check=_digit, survives=("AKIDs",)),
+    token("digitalocean-token", "DigitalOcean token", "dop_v1_ doo_v1_ dor_v1_",
+          {"dop_v1_‹h64›": r"do[opr]_v1_[a-f0-9]{40,80}"}, stuck=True, survives=("dop_v1_token",)),
+    token("heroku-token", "Heroku API key", "hrku-", {"HRKU-AA‹s58›": r"HRKU-[A-Za-z0-9_-]{36,80}"},
+          survives=("HRKU-prefixed keys",)),
     token("cloudflare-token", "Cloudflare token or origin CA key", "v1.0- cfut_ cfat_ cfk_", {
         "v1.0-‹h24›-‹h146›": r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,160}",
         "cfut_‹w40›": r"cf(?:ut|at|k)_[A-Za-z0-9_-]{32,80}",
     }, survives=("v1.0-beta", "v1.0-deadbeef")),
-    token("vercel-token", "Vercel token", "vcp_ vci_ vca_ vcr_ vck_", {
-        "vcp_‹w56›": r"vc[piark]_[A-Za-z0-9_-]{24,80}",
-    }, survives=("vcp_count",)),
-    token("netlify-token", "Netlify personal access token", "nfp_ nfc_ nfo_", {
-        "nfp_‹w36›": r"nf[pco]_[A-Za-z0-9]{32,64}",
-    }, survives=("nfp_total",)),
+    token("vercel-token", "Vercel token", "vcp_ vci_ vca_ vcr_ vck_", {"vcp_‹w56›": r"vc[piark]_[A-Za-z0-9_-]{24,80}"},
+          survives=("vcp_count",)),
+    token("netlify-token", "Netlify personal access token", "nfp_ nfc_ nfo_",
+          {"nfp_‹w36›": r"nf[pco]_[A-Za-z0-9]{32,64}"}, survives=("nfp_total",)),
     token("flyio-token", "Fly.io token", "fo1_ fm1a_ fm1r_ fm2_", {
         "fo1_‹s43›": r"fo1_[\w-]{32,64}",
         "fm2_‹b120›": r"fm(?:1[ar]|2)_[A-Za-z0-9+/_-]{60,4096}={0,3}",
@@ -82,21 +72,17 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
         "rnd_‹w32›": r"rnd_[A-Za-z0-9]{24,64}",
         "tk-us-‹s48›": r"tk-us-[\w-]{40,64}",
     }, check=_digit, survives=("rnd_seed", "rnd_generator_for_the_initial_state")),
-    token("vault-token", "HashiCorp Vault token", "hvs. hvb. hvr.", {
-        "hvs.‹s90›": r"hv[sbr]\.[\w-]{20,512}",
-    }, survives=("hvs.prefix",)),
+    token("vault-token", "HashiCorp Vault token", "hvs. hvb. hvr.", {"hvs.‹s90›": r"hv[sbr]\.[\w-]{20,512}"},
+          survives=("hvs.prefix",)),
     token("vault-token-legacy", "HashiCorp Vault token, before 1.10", "s.", {
         "s.‹w24›": r"s\.[A-Za-z0-9]{24}(?![\w.(])",
     }, check=_mixed, survives=("s.getUserAuthenticationName", "s.replace('a', 'b')")),
     token("terraform-token", "Terraform Cloud token", "atlasv1", {
         "‹w14›.atlasv1.‹s67›": r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,90}",
     }, before=(15,), survives=("the atlasv1. part",)),
-    token("pulumi-token", "Pulumi access token", "pul-", {
-        "pul-‹h40›": r"pul-[a-f0-9]{40}",
-    }, survives=("pul-request",)),
-    token("openshift-token", "OpenShift token", "sha256~", {
-        "sha256~‹s43›": r"sha256~[\w-]{40,50}",
-    }, survives=("sha256~", "sha256:‹h64›")),
+    token("pulumi-token", "Pulumi access token", "pul-", {"pul-‹h40›": r"pul-[a-f0-9]{40}"}, survives=("pul-request",)),
+    token("openshift-token", "OpenShift token", "sha256~", {"sha256~‹s43›": r"sha256~[\w-]{40,50}"},
+          survives=("sha256~", "sha256:‹h64›")),
     token("doppler-token", "Doppler token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", {
         "dp.pt.‹w43›": r"dp\.(?:pt|ct|sa|scim|audit|st(?:\.[\w-]{1,40})?)\.[A-Za-z0-9]{40,48}",
     }, survives=("dp.pt.name",)),
@@ -108,19 +94,16 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
     token("age-secret-key", "age secret key", "age-secret-key-1", {
         "AGE-SECRET-KEY-1‹u58›": r"AGE-SECRET-KEY-1[A-Z0-9]{50,70}",
     }, survives=("AGE-SECRET-KEY-1 marks a key", "age1‹l58›")),
-    token("planetscale-token", "PlanetScale password or token", "pscale_", {
-        "pscale_pw_‹s43›": r"pscale_(?:pw|tkn|oauth)_[\w=.-]{32,80}",
-    }, survives=("pscale_pw_reset",)),
+    token("planetscale-token", "PlanetScale password or token", "pscale_",
+          {"pscale_pw_‹s43›": r"pscale_(?:pw|tkn|oauth)_[\w=.-]{32,80}"}, survives=("pscale_pw_reset",)),
     token("supabase-token", "Supabase token or secret key", "sbp_ sb_secret_", {
         "sbp_‹h40›": r"sbp_(?:oauth_|v0_)?[a-f0-9]{40}",
         "sb_secret_‹s31›": r"sb_secret_[\w-]{20,64}",
     }, survives=("sbp_table", "sb_publishable_‹s31›")),
-    token("neon-upstash-token", "Neon key", "napi_", {
-        "napi_‹l64›": r"napi_[a-z0-9]{48,72}",
-    }, survives=("napi_status napi_create_function",)),
-    token("clickhouse-key", "ClickHouse Cloud secret key", "4b1d", {
-        "4b1d‹w38›": r"4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])",
-    }, check=lambda match: not re.fullmatch(r"[0-9a-f]+", match[0]), survives=("4b1d‹h36›", "4b1d")),
+    token("neon-upstash-token", "Neon key", "napi_", {"napi_‹l64›": r"napi_[a-z0-9]{48,72}"},
+          survives=("napi_status napi_create_function",)),
+    token("clickhouse-key", "ClickHouse Cloud secret key", "4b1d", {"4b1d‹w38›": r"4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])"},
+          check=lambda match: not re.fullmatch(r"[0-9a-f]+", match[0]), survives=("4b1d‹h36›", "4b1d")),
     token("databricks-token", "Databricks token", "dapi dose dkea dsapi", {
         "dapi‹h32›": r"d(?:api|ose|kea|sapi)[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])",
     }, survives=("dapi_version", "doses of 5")),
@@ -133,32 +116,28 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
         "NRAK-‹u27›": r"NR(?:AK|II|IQ|RA|SP|JS)-[A-Za-z0-9_-]{19,40}",
         "‹h36›NRAL": r"[A-Za-z0-9]{36}NRAL",
     }, before=(0, 36), survives=("NRAK-keys are long",)),
-    token("sentry-token", "Sentry token", "sntrys_ sntryu_ sntrya_ sntryi_", {
-        "sntrys_eyJ‹w120›_‹b43›": r"sntry[suai]_[A-Za-z0-9+/_=-]{40,512}",
-    }, survives=("sntryu_prefix",)),
+    token("sentry-token", "Sentry token", "sntrys_ sntryu_ sntrya_ sntryi_",
+          {"sntrys_eyJ‹w120›_‹b43›": r"sntry[suai]_[A-Za-z0-9+/_=-]{40,512}"}, survives=("sntryu_prefix",)),
     token("dynatrace-token", "Dynatrace token", "dt0", {
         "dt0c01.‹u24›.‹u64›": r"dt0[a-z]\d\d\.[A-Za-z0-9]{8,24}\.[A-Za-z0-9]{40,64}",
     }, survives=("dt0c01.", "dt0 = 0.1")),
-    token("honeycomb-key", "Honeycomb key", "hcaik_ hcxik_ hcbik_ hcamk_", {
-        "hcaik_‹l58›": r"hc[abcx](?:ik|mk|lk)_[a-z0-9]{40,70}",
-    }, survives=("pylf_v1_us_key",)),
+    token("honeycomb-key", "Honeycomb key", "hcaik_ hcxik_ hcbik_ hcamk_",
+          {"hcaik_‹l58›": r"hc[abcx](?:ik|mk|lk)_[a-z0-9]{40,70}"}, survives=("pylf_v1_us_key",)),
     token("launchdarkly-key", "LaunchDarkly or Statsig key", "sdk- mob- api- secret-", {
         "sdk-‹h8›-‹h4›-‹h4›-‹h4›-‹h12›":
             r"(?:sdk|mob|api)-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}",
         "secret-‹w43›": r"secret-[A-Za-z0-9]{36,48}+(?![\w-])",
     }, check=_digit, survives=("api-gateway", "sdk-core", "secret-manager")),
-    token("octopus-key", "Octopus Deploy API key", "api-", {
-        "API-‹u26›": r"API-[A-Z0-9]{24,36}+(?![\w-])",
-    }, check=_digit, survives=("API-REFERENCE", "API-2024")),
+    token("octopus-key", "Octopus Deploy API key", "api-", {"API-‹u26›": r"API-[A-Z0-9]{24,36}+(?![\w-])"},
+          check=_digit, survives=("API-REFERENCE", "API-2024")),
     token("authress-key", "Authress access key or 42 client secret", "sc_ ext_ scauth_ authress_ s-s4t2", {
         "sc_‹l12›.‹l4›.acc_‹l16›.‹b60›":
             r"(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}"
             r"\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}",
         "s-s4t2ud-‹h64›": r"s-s4t2(?:ud|af)-[a-f0-9]{64}",
     }, survives=("ext_name", "sc_value.base.acc")),
-    token("maxmind-key", "MaxMind licence key", "_mmk", {
-        "‹w6›_‹w29›_mmk": r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk",
-    }, before=(36,), survives=("x_mmk",)),
+    token("maxmind-key", "MaxMind licence key", "_mmk", {"‹w6›_‹w29›_mmk": r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"},
+          before=(36,), survives=("x_mmk",)),
 )  # fmt: skip
 
 
@@ -217,24 +196,20 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     token("atlassian-token", "Atlassian API token or Bitbucket app password", "atbb atatt3 atctt3", {
         "ATBB‹w32›": r"AT(?:BB[A-Za-z0-9]{24,40}|[AC]TT3[A-Za-z0-9_+/=-]{20,400})",
     }, check=_digit, survives=("ATBB", "ATATT3 tokens")),
-    token("sourcegraph-token", "Sourcegraph token", "sgp_", {
-        "sgp_‹h16›_‹h40›": r"sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}",
-    }, survives=("sgp_name",)),
-    token("npm-token", "npm token", "npm_", {
-        "npm_‹w36›": r"npm_[A-Za-z0-9]{34,64}",
-    }, stuck=True, survives=("npm_config_registry", "npm_lifecycle_event")),
-    token("pypi-token", "PyPI or TestPyPI token", "pypi-age", {
-        "pypi-AgEIcHlwaS5vcmc‹s120›": r"pypi-AgE[\w-]{40,1024}",
-    }, stuck=True, survives=("pypi-agent", "pypi-AgE")),
+    token("sourcegraph-token", "Sourcegraph token", "sgp_",
+          {"sgp_‹h16›_‹h40›": r"sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}"}, survives=("sgp_name",)),
+    token("npm-token", "npm token", "npm_", {"npm_‹w36›": r"npm_[A-Za-z0-9]{34,64}"},
+          stuck=True, survives=("npm_config_registry", "npm_lifecycle_event")),
+    token("pypi-token", "PyPI or TestPyPI token", "pypi-age", {"pypi-AgEIcHlwaS5vcmc‹s120›": r"pypi-AgE[\w-]{40,1024}"},
+          stuck=True, survives=("pypi-agent", "pypi-AgE")),
     token("rubygems-token", "RubyGems, crates.io, Clojars or NuGet token", "rubygems_ cio clojars_ oy2", {
         "rubygems_‹h48›": r"rubygems_[a-f0-9]{40,64}",
         "cio‹w32›": r"cio[A-Za-z0-9]{32}(?![\w])",
         "CLOJARS_‹l60›": r"CLOJARS_[a-z0-9]{60}",
         "oy2‹l43›": r"oy2[a-z0-9]{43}(?![\w])",
     }, check=_digit, survives=("rubygems_version", "cioran", "oy2 is short")),
-    token("docker-token", "Docker Hub token", "dckr_pat_ dckr_oat_", {
-        "dckr_pat_‹s27›": r"dckr_[po]at_[A-Za-z0-9_-]{24,64}",
-    }, stuck=True, survives=("dckr_pat_ prefix",)),
+    token("docker-token", "Docker Hub token", "dckr_pat_ dckr_oat_",
+          {"dckr_pat_‹s27›": r"dckr_[po]at_[A-Za-z0-9_-]{24,64}"}, stuck=True, survives=("dckr_pat_ prefix",)),
     token("artifactory-token", "JFrog Artifactory key or reference token",
           "akc cmvmd ap0 ap1 ap2 ap3 ap4 ap5 ap6 ap7 ap8 ap9", {
         "AKCp‹w69›": r"(?:AKC|AP[0-9])[a-z0-9][A-Za-z0-9]{9,80}",
@@ -244,9 +219,8 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
         "CCIPAT_‹w22›_‹h40›": r"CCI(?:PAT|PRJ|AT)_[A-Za-z0-9_]{30,80}",
         "bkua_‹h40›": r"bk(?:ua|aj|ct)_[A-Za-z0-9]{32,64}",
     }, survives=("bkua_name",)),
-    token("sonar-snyk-token", "SonarQube token", "squ_ sqp_ sqa_ sqb_", {
-        "squ_‹h40›": r"sq[upab]_[a-f0-9]{40}",
-    }, survives=("squ_name",)),
+    token("sonar-snyk-token", "SonarQube token", "squ_ sqp_ sqa_ sqb_", {"squ_‹h40›": r"sq[upab]_[a-f0-9]{40}"},
+          survives=("squ_name",)),
     token("harness-token", "Harness token", "pat. sat.", {
         "pat.‹s22›.‹h24›.‹w20›": r"pat",
         "sat.‹s22›.‹w24›.‹w20›": r"sat",
@@ -256,9 +230,8 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
         "ico-‹w32›": r"ico-[A-Za-z0-9]{32}",
         "rdme_‹l70›": r"rdme_[a-z0-9]{60,80}",
     }, check=_digit, survives=("ico-small", "pnu_x")),
-    token("anthropic-key", "Anthropic API key", "sk-ant-", {
-        "sk-ant-api03-‹s93›AA": r"sk-ant-[A-Za-z0-9_-]{20,256}",
-    }, survives=("sk-ant-...", "sk-ant-hill")),
+    token("anthropic-key", "Anthropic API key", "sk-ant-", {"sk-ant-api03-‹s93›AA": r"sk-ant-[A-Za-z0-9_-]{20,256}"},
+          survives=("sk-ant-...", "sk-ant-hill")),
     token("openai-key", "OpenAI key, and others of that form (OpenRouter, DeepSeek, Moonshot)", "sk- sess-", {
         "sk-‹w20›T3BlbkFJ‹w20›": r"sk-(?!ant-)(?:(?:proj|svcacct|admin|None|service|or-v1|lf|live|test)-)?",
         "sess-‹s22›": r"sess-",
@@ -434,15 +407,12 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
         "access-production-‹h8›-‹h4›-‹h4›-‹h4›-‹h12›": r"access",
         "public-sandbox-‹h36›": r"public",
     }, then=r"-(?:sandbox|development|production)-[0-9a-f-]{32,40}", survives=("access-production-servers",)),
-    token("twilio-key", "Twilio API key", "sk", {
-        "SK‹h32›": r"SK[0-9a-fA-F]{32}(?![\w])",
-    }, survives=("SK", "SKU 12345678")),
-    token("sendgrid-key", "SendGrid key", "sg.", {
-        "SG.‹s22›.‹s43›": r"SG\.[A-Za-z0-9_=.-]{40,96}+(?![A-Za-z0-9_])",
-    }, check=_digit, survives=("SG.example.com",)),
-    token("mailgun-key", "Mailgun key", "key- pubkey-", {
-        "key-‹h32›": r"(?:pub)?key-[0-9a-f]{32}(?![\w])",
-    }, survives=("key-value", "key-3ax6")),
+    token("twilio-key", "Twilio API key", "sk", {"SK‹h32›": r"SK[0-9a-fA-F]{32}(?![\w])"},
+          survives=("SK", "SKU 12345678")),
+    token("sendgrid-key", "SendGrid key", "sg.", {"SG.‹s22›.‹s43›": r"SG\.[A-Za-z0-9_=.-]{40,96}+(?![A-Za-z0-9_])"},
+          check=_digit, survives=("SG.example.com",)),
+    token("mailgun-key", "Mailgun key", "key- pubkey-", {"key-‹h32›": r"(?:pub)?key-[0-9a-f]{32}(?![\w])"},
+          survives=("key-value", "key-3ax6")),
     token("mail-key", "key of a mail service (Mailchimp, Mandrill, Brevo)", "-us xkeysib- xsmtpsib- md-", {
         "‹h32›-us14": r"[0-9a-zA-Z]{32}-us\d{1,2}+(?![\w])",
         "xkeysib-‹h64›-‹w16›": r"x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16}",
@@ -454,16 +424,14 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
         "1/1‹d15›:‹h32›": r"[012]/1\d{15}:[a-f0-9]{32}",
     }, check=_digit,
         survives=("lin_api_key", "secret_santa", "secret_name_of_the_deployment_in_the_cluster_", "1/100")),
-    token("airtable-token", "Airtable token", "pat", {
-        "pat‹w14›.‹h64›": r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}",
-    }, survives=("patternmatchings.example.com", "path.join")),
+    token("airtable-token", "Airtable token", "pat", {"pat‹w14›.‹h64›": r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"},
+          survives=("patternmatchings.example.com", "path.join")),
     token("hubspot-token", "HubSpot or Typeform token", "pat-na pat-eu pat-ap tfp_", {
         "pat-na1-‹h8›-‹h4›-‹h4›-‹h4›-‹h12›": r"pat-(?:na|eu|ap)\d-[a-f0-9-]{36}",
         "tfp_‹w40›_‹w14›": r"tfp_[A-Za-z0-9_.=-]{40,64}",
     }, survives=("pat-na1-token",)),
-    token("intercom-token", "Intercom token", "dg9r", {
-        "dG9rO‹w54›=": r"dG9rOi?[A-Za-z0-9+/]{30,120}={0,2}",
-    }, survives=("dG9r",)),
+    token("intercom-token", "Intercom token", "dg9r", {"dG9rO‹w54›=": r"dG9rOi?[A-Za-z0-9+/]{30,120}={0,2}"},
+          survives=("dG9r",)),
     token("postman-key", "Postman, RapidAPI or Adobe key", "pmak- pmat- p8e-", {
         "PMAK-‹h24›-‹h34›": r"PMA[KT]-[A-Za-z0-9-]{26,64}",
         "p8e-‹s32›": r"p8e-[A-Za-z0-9_-]{28,36}+(?![\w-])",
@@ -471,16 +439,14 @@ SERVICE_TOKENS: tuple[SanitizerRule, ...] = (
     token("mapbox-token", "Mapbox secret token", "sk.eyj tk.eyj", {
         "sk.eyJ‹w60›.‹w22›": r"[st]k\.eyJ[A-Za-z0-9_-]{20,400}\.[A-Za-z0-9_-]{16,64}",
     }, survives=("sk.eyJ", "pk.ab")),
-    token("okta-token", "Okta token", "ssws", {
-        "Authorization: SSWS 00‹s40›": r"SSWS (?P<secret>00[A-Za-z0-9_-]{38,42})",
-    }, survives=("SSWS tokens",)),
+    token("okta-token", "Okta token", "ssws",
+          {"Authorization: SSWS 00‹s40›": r"SSWS (?P<secret>00[A-Za-z0-9_-]{38,42})"}, survives=("SSWS tokens",)),
     token("linkedin-twitter-token", "Twitter bearer token", "aaaaaaaaaaaaaaaaaaaaa", {
         "AAAAAAAAAAAAAAAAAAAAA‹w80›": r"A{21,22}(?!A)[A-Za-z0-9%+/]{20,120}={0,2}",
     }, check=lambda match: len(set(match[0])) > 10,
         survives=("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "WPL_AP1.")),
-    token("adafruit-key", "Adafruit IO key", "aio_", {
-        "aio_‹w28›": r"aio_[A-Za-z0-9]{28}(?!\w)",
-    }, check=_digit, survives=("aio_read",)),
+    token("adafruit-key", "Adafruit IO key", "aio_", {"aio_‹w28›": r"aio_[A-Za-z0-9]{28}(?!\w)"},
+          check=_digit, survives=("aio_read",)),
     token("contentful-frameio-token", "Contentful, Frame.io, Ionic or Buildium token", "cfpat- fio-u- ion_", {
         "CFPAT-‹s43›": r"CFPAT-[A-Za-z0-9_-]{40,64}+",
         "fio-u-‹s64›": r"fio-u-[A-Za-z0-9_=-]{60,70}+",
