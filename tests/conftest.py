@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 # nbformat loads jsonschema, which builds 38 grammars of addresses where it finds this package: over 2 s in each process.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: its import fails, as if not installed
 
+# As for a user: where no compiled module is kept, each of the many processes takes a second longer to start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 HERE = Path(__file__).parent
 KERNEL = pytest.StashKey["NotebookKernel"]()
 CLAIMED = pytest.StashKey[Claims]()
