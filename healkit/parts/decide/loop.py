@@ -17,7 +17,7 @@ from healkit.errors import HealkitError, PolicyHalted
 from healkit.parts.decide.asked import Asked, HeldView
 from healkit.parts.decide.correction import Corrected, Corrector, Missing, compare, found_state
 from healkit.parts.decide.decision import INTERRUPTED
-from healkit.parts.decide.performing import Attempt, ChoiceRefused, Workshop, kind_of
+from healkit.parts.decide.performing import Attempt, ChoiceRefused, Workshop, result_kind
 from healkit.parts.decide.record import DecideRecord, StepResult, text_form
 from healkit.parts.decide.records import (
     Choice,
@@ -142,7 +142,7 @@ class DecideLoop:
         return turn
 
     def _facts(self) -> Turn:
-        """Return what is told now."""
+        """Return the turn that the chooser gets now."""
         views = self._shop.views
         turn = Turn(
             self._asked.question, len(self.sent) + 1, [view.facts for view in views.values()], self._tools,
@@ -151,7 +151,7 @@ class DecideLoop:
         return tell(turn, {name: view.origin for name, view in views.items()}, in_full=self._in_full)
 
     def _send(self, turn: Turn) -> None:
-        """Keep what is told, before it is told."""
+        """Keep a turn, before the chooser gets it."""
         self._record.sent(turn)
         self.sent.append(turn)
 
@@ -348,4 +348,4 @@ def _of_view(view: HeldView) -> dict[str, Any]:
 
 
 def _kind(attempt: Attempt) -> str | None:
-    return kind_of(attempt.value) if attempt.code is None else None
+    return result_kind(attempt.value) if attempt.code is None else None

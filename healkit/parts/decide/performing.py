@@ -45,13 +45,13 @@ from healkit.parts.decide.telling import (
     as_frame,
     counts_of,
     distinct_values,
-    facts_of,
     is_text,
     look_like_cells,
     shared_values,
     text_facts,
     texts_of,
     values_among,
+    view_facts,
     words_of_choice,
 )
 from healkit.parts.runs.runs import OpenRun
@@ -142,7 +142,7 @@ class Workshop:
             columns = [share.column for share in shared if share.view == name]
             told = {label: self._share(label, dataset.frame) for label in columns if label is not None}
             told_labels = frozenset(label for label in dataset.frame.columns if self.names.knows(label))
-            facts = facts_of(name, dataset.frame, self.names, told_labels, told)
+            facts = view_facts(name, dataset.frame, self.names, told_labels, told)
             if dataset.texts is not None:
                 text = text_facts(dataset.texts, self._cleaner, is_shared=None in columns)
                 facts = msgspec.structs.replace(facts, text=text)
@@ -323,7 +323,7 @@ class Workshop:
         is_free = "free" in origins or (operation is not None and operation.is_free)
         told_labels = self._told_labels(choice, frame, views)
         shared = {} if is_free else self._shared_in(frame, told_labels)
-        facts = facts_of(choice.view_name, frame, self.names, told_labels, shared, counts)
+        facts = view_facts(choice.view_name, frame, self.names, told_labels, shared, counts)
         if result.texts is not None:
             facts = msgspec.structs.replace(facts, text=text_facts(result.texts, self._cleaner))
         self.views[choice.view_name] = HeldView(
@@ -488,7 +488,7 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )  # fmt: skip
 
 
-def kind_of(value: object) -> str:
+def result_kind(value: object) -> str:
     """Return a word of a closed list for what a tool returned."""
     if values.is_tabular(value):
         return "table"

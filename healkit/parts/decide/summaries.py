@@ -53,7 +53,7 @@ def summarize(value: object, cleaner: Cleaner, *, top: int = TOP) -> ShownTextSu
 TEXT_MAX_CHARS = 16_000_000
 #: Characters of an entry that are shown.
 _TEXT_SHOWN_CHARS = 200
-#: What stands for something hidden: it is no part of any word, number or URL.
+#: What stands for something hidden: it is apart from any word, number or URL.
 _GAP = "\0"
 _NGRAMS = (1, 2, 3)
 _NO_LIMIT = 1 << 40

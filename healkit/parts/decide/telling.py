@@ -185,17 +185,17 @@ def looks_plain(label: object) -> bool:
     return _NAME.fullmatch(label) is not None
 
 
-def words_of(value: object) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """Yield every text in JSON data, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield str(key)
-            yield from words_of(inner)
+            yield from texts_in(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from words_of(inner)
+            yield from texts_in(inner)
 
 
 def words_in_code(code: str) -> set[str]:
@@ -219,11 +219,11 @@ def words_of_choice(params: Mapping[str, Any], naming: Iterable[str] | None) -> 
     tool, of which a long choice gives only the texts that are parameters themselves.
     """
     if naming is not None:
-        words = set(words_of([params[name] for name in naming if name in params and name != "query"]))
+        words = set(texts_in([params[name] for name in naming if name in params and name != "query"]))
         if "query" in naming and isinstance(query := params.get("query"), str):
             words.update(quoted or bare for quoted, bare in _ALIAS.findall(query))
         return words
-    words = set(words_of(list(params.values())))
+    words = set(texts_in(list(params.values())))
     if len(words) <= CHOICE_WORDS_MAX:
         return words
     return {value for value in params.values() if isinstance(value, str)}
@@ -423,7 +423,7 @@ Counts = tuple[int, int | None]
 
 
 def as_frame(value: object) -> pd.DataFrame | None:
-    """Return a table of any library as a DataFrame, for its facts; None for what is no table."""
+    """Return a table of any library as a DataFrame, for its facts; None for anything else."""
     if isinstance(value, pd.DataFrame):
         return value
     if isinstance(value, pd.Series):
@@ -490,7 +490,7 @@ def values_among(frames: Iterable[pd.DataFrame], words: Collection[Any]) -> set[
                 by_form.setdefault(form, set()).add(word)
     matches: set[Any] = set()
     remaining = set(by_form)
-    for values in _texts_in(frames):
+    for values in _column_texts(frames):
         if not remaining:
             break
         forms = remaining.intersection(map(folded, values))
@@ -499,7 +499,7 @@ def values_among(frames: Iterable[pd.DataFrame], words: Collection[Any]) -> set[
     return matches
 
 
-def _texts_in(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
+def _column_texts(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
     """Yield the texts of each column and of the row labels, also those within lists and dicts."""
     for frame in frames:
         for level in range(frame.index.nlevels):
@@ -512,12 +512,12 @@ def _texts_in(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
                 yield (value for value in column.cat.categories if isinstance(value, str))
             elif is_text(column):
                 distinct = distinct_values(column)
-                yield words_of(column.tolist() if distinct is None else distinct)
+                yield texts_in(column.tolist() if distinct is None else distinct)
             elif str(column.dtype).startswith(("list", "struct", "large_list", "fixed_size_list", "map")):
-                yield words_of(column.tolist())
+                yield texts_in(column.tolist())
 
 
-def facts_of(
+def view_facts(
     name: str,
     frame: pd.DataFrame,
     names: KnownNames,
