@@ -96,76 +96,69 @@ def told(turn: Turn) -> dict[str, Any]:
     return plain
 
 
-@pytest.fixture
-def whole(deciding_alone: Healkit) -> Decision:
+@pytest.fixture(scope="module")
+def whole(deciding: Healkit) -> Decision:
     """Make the decision that is not killed."""
-    return deciding_alone.decide("Which?", DATA, tools=TOOLS, chooser=PLAN, share=["region"])
+    return deciding.decide("Which?", DATA, tools=TOOLS, chooser=PLAN, share=["region"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("after", "method"), [(1, "finished"), (4, "sent")])
-def test_a_killed_plan_goes_on_behind_its_last_step(
-    deciding_alone: Healkit, whole: Decision, after: int, method: str
-) -> None:
-    before = runs_of(deciding_alone)
-    run_id = killed(deciding_alone, after, method)
-    decision = deciding_alone.decide(resume=run_id)
+def test_a_killed_plan_goes_on_behind_its_last_step(deciding: Healkit, whole: Decision) -> None:
+    before = runs_of(deciding)
+    run_id = killed(deciding, 4, "sent")
+    decision = deciding.decide(resume=run_id)
     assert decision.outcome == "finalized"
-    taken = runs_of(deciding_alone)
+    taken = runs_of(deciding)
     taken.subtract(before)
     assert taken == TAKEN  # each tool once, in both runs together
     assert [told(turn) for turn in decision.sent] == [told(turn) for turn in whole.sent]
-    result = deciding_alone.views.load(str(decision.raw_data_view_name))
-    pd.testing.assert_frame_equal(result, deciding_alone.views.load(str(whole.raw_data_view_name)))
+    result = deciding.views.load(str(decision.raw_data_view_name))
+    pd.testing.assert_frame_equal(result, deciding.views.load(str(whole.raw_data_view_name)))
     (file,) = decision.files
     assert file.read_text() == whole.files[0].read_text()
     assert f"continues decision {run_id}" in decision.audit_log[0].description
-    assert deciding_alone.audit.verify().ok
+    assert deciding.audit.verify().ok
 
 
 @pytest.mark.slow
-def test_a_resumed_decision_that_is_killed_too_goes_on_again(
-    deciding_alone: Healkit, whole: Decision
-) -> None:
-    before = runs_of(deciding_alone)
-    first = killed(deciding_alone, 1)
-    second = killed(
-        deciding_alone, 3, "finished", first
-    )  # the first step once more on record, then two of its own
+def test_a_resumed_decision_that_is_killed_too_goes_on_again(deciding: Healkit, whole: Decision) -> None:
+    before = runs_of(deciding)
+    first = killed(deciding, 1)
+    second = killed(deciding, 3, "finished", first)  # the first step once more on record, then two of its own
     assert second != first
-    decision = deciding_alone.decide(resume=second)
-    taken = runs_of(deciding_alone)
+    decision = deciding.decide(resume=second)
+    taken = runs_of(deciding)
     taken.subtract(before)
     assert (decision.outcome, taken) == ("finalized", TAKEN)
     assert [told(turn) for turn in decision.sent] == [told(turn) for turn in whole.sent]
-    assert deciding_alone.audit.verify().ok
+    assert deciding.audit.verify().ok
 
 
 @pytest.mark.slow
-def test_what_cannot_be_resumed_says_why(deciding_alone: Healkit, whole: Decision) -> None:
+def test_what_cannot_be_resumed_says_why(deciding: Healkit, whole: Decision) -> None:
     with pytest.raises(
         UsageInvalid, match=r"has ended, so it cannot be resumed: The result is the view sums"
     ):
-        deciding_alone.decide(resume=whole.run.run_id)
+        deciding.decide(resume=whole.run.run_id)
     with pytest.raises(RunNotFound):
-        deciding_alone.decide(resume="20200101T000000Z-00000000")
-    with deciding_alone.run() as run, pytest.raises(RunLocked, match="is going on"):
-        deciding_alone.decide(resume=run.run_id)
+        deciding.decide(resume="20200101T000000Z-00000000")
+    with deciding.run() as run, pytest.raises(RunLocked, match="is going on"):
+        deciding.decide(resume=run.run_id)
     with pytest.raises(UsageInvalid, match="is not a decision"):
-        deciding_alone.decide(resume=run.run_id)
-    run_id = killed(deciding_alone, 3)
+        deciding.decide(resume=run.run_id)
+    run_id = killed(deciding, 3)
     with pytest.raises(UsageInvalid, match="has its question and data already"):
-        deciding_alone.decide("Which?", {"sales": FRAME}, resume=run_id)
-    made = deciding_alone.views.get(f"{run_id}/picked")
+        deciding.decide("Which?", {"sales": FRAME}, resume=run_id)
+    made = deciding.views.get(f"{run_id}/picked")
     assert made.file is not None
     content = made.file.read_bytes()
     made.file.write_bytes(content[:-1])
     with pytest.raises(ViewChanged, match=f"{run_id}/picked"):
-        deciding_alone.decide(resume=run_id)
+        deciding.decide(resume=run_id)
     made.file.write_bytes(content)
-    deciding_alone.views.remove(f"{run_id}/picked")
+    deciding.views.remove(f"{run_id}/picked")
     with pytest.raises(ViewNotFound, match=f"{run_id}/picked"):
-        deciding_alone.decide(resume=run_id)
+        deciding.decide(resume=run_id)
 
 
 @pytest.mark.slow
@@ -182,12 +175,12 @@ def test_a_tool_with_side_effects_that_was_killed_is_not_run_again(deciding_alon
 
 
 @pytest.mark.slow
-def test_a_person_who_chose_is_asked_for_the_next_choice_on_the_command_line(deciding_alone: Healkit) -> None:
-    run_id = killed(deciding_alone, 2)
+def test_a_person_who_chose_is_asked_for_the_next_choice_on_the_command_line(deciding: Healkit) -> None:
+    run_id = killed(deciding, 2)
     answers = "\n".join(json.dumps(choice) for choice in PLAN[2:]) + "\n"
-    words = ("decide", "--resume", run_id, "--chooser", "person", "--db", str(deciding_alone.path), "--json")
+    words = ("decide", "--resume", run_id, "--chooser", "person", "--db", str(deciding.path), "--json")
     done = call(*words, stdin=answers)
     assert (done.returncode, json.loads(done.stdout)["outcome"]) == (0, "finalized")
     assert '"number": 3' in done.stderr
-    again = call("decide", "--resume", run_id[:-2], "--db", str(deciding_alone.path))
+    again = call("decide", "--resume", run_id[:-2], "--db", str(deciding.path))
     assert again.returncode == 0
