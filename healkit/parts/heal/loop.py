@@ -55,7 +55,7 @@ from healkit.parts.heal.checks import Validator, missing_grant
 from healkit.parts.heal.deciding import Decision, Ending, best_of
 from healkit.parts.heal.options import HealOptions
 from healkit.parts.heal.questions import Answer, Question, answered_check, question_on
-from healkit.parts.heal.record import HealRecord, heal_steps
+from healkit.parts.heal.record import HealRecord
 from healkit.parts.heal.records import VERDICTS, Answered, Attempt, Patch
 from healkit.parts.heal.report import HealReport, nothing_cures, total_cost
 from healkit.parts.heal.reproduction import Reproduction
@@ -237,15 +237,13 @@ class Healing:
             "logged": entry.logged,
         }
         policy = RunPolicy(options.policy, HEAL_CAPS)
-        is_clean = not self._hk.config.trace_raw
-        audited = heal_steps(entry.tool_name, contents=entry.logged, is_clean=is_clean)
         with self._hk.runs.begin(
             "heal",
             allow=glob.escape(entry.tool_name),
             policy=policy,
             mode=mode,
             parameters=parameters,
-            audited=audited,
+            audited=True,
         ) as run:
             self._record = HealRecord(run, policy, self._case, self._read)
             ending = self._search() or self._decision().ending(self._nothing_cures)

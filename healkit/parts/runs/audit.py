@@ -38,8 +38,7 @@ from healkit.parts.runs.audit_records import (
     AuditVerification,
     ExecutionType,
     FaultKind,
-    MentionedEvent,
-    MentionedFacts,
+    Mentioned,
 )
 from healkit.parts.views.view_records import MentionedView
 
@@ -87,8 +86,8 @@ class Audit:
     """Audit of one database; `hk.audit`. Several threads and processes may append.
 
     cleaner: hides secrets in what an entry keeps; called with the first one. anchored: reads the heads that the
-    manifests of runs name. outside: compares what entries name with the run folders and the files of views, and returns
-    the first that is not as it was. All methods raise `DatabaseError`s.
+    manifests of runs name. outside: compares what entries name with the run folders and the files of views, and says
+    what is not as it was. All methods raise `DatabaseError`s.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class Audit:
         database: Database,
         cleaner: Callable[[], Cleaner],
         anchored: Callable[[], Iterable[AnchoredHead]] = tuple,
-        outside: Callable[[MentionedFacts], AuditFault | None] = lambda _: None,
+        outside: Callable[[Mentioned], Iterable[AuditFault]] = lambda _: (),
     ) -> None:
         self._database = database
         self._cleaner = cleaner
@@ -213,15 +212,13 @@ class Audit:
         external_heads = [] if head is None else [AnchoredHead(KEPT_ELSEWHERE, head)]
         walk = ChainWalk(chains[0] if len(chains) == 1 else None, [*anchored, *external_heads])
         mentioned = Mentioned({anchor.run_id for anchor in anchored})
-        fault: AuditFault | None = None
         with closing(self._walked()) as pages:
             for page in pages:
                 if (fault := walk.step(page)) is not None:
-                    break
-                mentioned.take(page)
-        if fault is None and (fault := walk.end()) is None:
-            fault = self._outside(mentioned.facts(walk.position))
-        return walk.result(fault)
+                    return walk.result(fault)
+                mention(mentioned, page)
+        mentioned.last = walk.position
+        return walk.result(walk.end() or next(iter(self._outside(mentioned)), None))
 
     def head(self) -> AuditHead:
         """Return the end of the chain as it is now."""
@@ -454,41 +451,25 @@ def metadata_of(given: AuditMetadata | Mapping[str, Any] | None) -> AuditMetadat
         raise _invalid(f"metadata: {error}") from None
 
 
-class Mentioned:
-    """Names of what is outside of the database, from the rows of a walk along the chain.
+def mention(mentioned: Mentioned, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Add what rows of `COLUMNS` name, of which none is wrong."""
+    for row in rows:
+        position, execution_id, run_id, event_seq, metadata_json = row[0], row[1], row[10], row[11], row[8]
+        is_here = run_id in mentioned.runs
+        if is_here and event_seq is not None:
+            mentioned.events.setdefault(run_id, {})[event_seq] = position, _time_of(row)
+        if '"viewFiles"' not in metadata_json and '"runFiles"' not in metadata_json:
+            continue
+        metadata = msgspec.json.decode(metadata_json, type=AuditMetadata)
+        for name, sha256 in (metadata.run_files or {}).items() if is_here else ():
+            mentioned.files.setdefault(run_id, {}).setdefault(name, (sha256, position))
+        for name, file_name in (metadata.view_files or {}).items():
+            view = MentionedView(name, file_name, position, execution_id, _time_of(row))
+            mentioned.views.setdefault((name, file_name), view)
 
-    run_ids: the runs whose folders are there.
-    """
 
-    def __init__(self, run_ids: set[str]) -> None:
-        self._runs = run_ids
-        self._events: dict[str, dict[int, MentionedEvent]] = {}
-        self._files: dict[str, dict[str, tuple[str, int]]] = {}
-        self._views: dict[tuple[str, str], MentionedView] = {}
-
-    def take(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Take rows of `COLUMNS`, of which none is wrong."""
-        for row in rows:
-            run_id, metadata_json = row[10], row[8]
-            if run_id in self._runs and row[11] is not None:
-                event = MentionedEvent(row[0], datetime.fromisoformat(row[4]).replace(tzinfo=UTC))
-                self._events.setdefault(run_id, {})[row[11]] = event
-            if '"viewFiles"' in metadata_json or '"runFiles"' in metadata_json:
-                self._take_files(row, msgspec.json.decode(metadata_json, type=AuditMetadata))
-
-    def facts(self, last: int) -> MentionedFacts:
-        """Return what they name; last: the place of the last entry."""
-        return MentionedFacts(self._runs, self._events, self._files, list(self._views.values()), last)
-
-    def _take_files(self, row: tuple[Any, ...], known: AuditMetadata) -> None:
-        if row[10] in self._runs:
-            files = self._files.setdefault(row[10], {})
-            for name, sha256 in (known.run_files or {}).items():
-                files.setdefault(name, (sha256, row[0]))
-        for name, file_name in (known.view_files or {}).items():
-            time = datetime.fromisoformat(row[4]).replace(tzinfo=UTC)
-            view = MentionedView(name, file_name, row[0], row[1], time)
-            self._views.setdefault((name, file_name), view)
+def _time_of(row: tuple[Any, ...]) -> datetime:
+    return datetime.fromisoformat(row[4]).replace(tzinfo=UTC)
 
 
 def _invalid(said: str) -> AuditEntryInvalid:

@@ -21,9 +21,9 @@ from healkit.core.secrets.cleaner import Cleaner, Verbatim
 from healkit.errors import RunExists, RunFolderError, RunLocked
 from healkit.parts.runs import run_folders
 from healkit.parts.runs.contract import ExecutionProfile, PolicyDefaults, RunManifest
+from healkit.parts.runs.journal import RunJournal
 from healkit.parts.runs.reader import in_order, validate_run
 from healkit.parts.runs.run_folders import app_version, is_being_written, manifest_for, new_run_id
-from healkit.parts.runs.writer import RunWriter
 from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 sys.path.insert(
@@ -215,7 +215,7 @@ def test_any_payload_gives_a_readable_line_and_file(tmp_path: Path, odd: dict[st
 
 
 def test_durable_evidence_gives_the_same_run_and_a_run_has_one_writer(tmp_path: Path) -> None:
-    writer = RunWriter(tmp_path, manifest("a"), Verbatim(), durable=True)
+    writer = RunJournal(tmp_path, manifest("a"), Verbatim(), durable=True)
     tell(writer)
     with pytest.raises(RunLocked):  # in the same process too
         begin(tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from recorded_run_samples import BROKEN, FIXED, recorded, types
+from run_samples import BROKEN, FIXED, recorded, types
 
 from healkit import Healkit
 from healkit.errors import (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_run_samples import BROKEN, FIXED, recorded, types
+from run_samples import BROKEN, FIXED, recorded, types
 
 from healkit import Config, Healkit
 from healkit.errors import (
