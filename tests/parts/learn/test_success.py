@@ -12,7 +12,7 @@ from healkit import Healkit
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.store.database import Database
 from healkit.parts.learn import success
-from healkit.parts.learn.success import Run, features, play, row_of, warning
+from healkit.parts.learn.success import Run, features, play, success_row, warning
 
 pytestmark = pytest.mark.requirement("LEARN-3")
 
@@ -42,7 +42,7 @@ def ran(healkit: Healkit, name: str, calls: Iterable[dict[str, Any]]) -> VaultEn
 
 
 def test_where_arguments_decide_the_model_beats_the_base_rate() -> None:
-    row = row_of("convert", by_arguments(200))
+    row = success_row("convert", by_arguments(200))
     assert row is not None
     assert row.on
     assert row.brier_used < row.brier_model + 0.02 < row.brier_base / 2
@@ -50,7 +50,7 @@ def test_where_arguments_decide_the_model_beats_the_base_rate() -> None:
 
 
 def test_where_chance_decides_the_model_is_off() -> None:
-    row = row_of("fetch", by_chance(200))
+    row = success_row("fetch", by_chance(200))
     assert row is not None
     assert not row.on
     assert row.brier_used == pytest.approx(row.brier_base)
@@ -114,9 +114,9 @@ def test_trials_and_refused_calls_of_other_kinds_say_nothing(shared: Healkit) ->
 
 
 def test_the_report_has_a_row_for_each_tool_with_enough_runs(shared: Healkit) -> None:
-    assert "No tool has enough runs yet" in str(success.report(shared.database))
+    assert "No tool has enough runs yet" in str(success.success_report(shared.database))
     ran(shared, "convert", [{"value": n, "unit": "km"} if n % 3 else {"value": n} for n in range(32)])
-    (row,) = found = success.report(shared.database)
+    (row,) = found = success.success_report(shared.database)
     assert (row.tool, row.runs, row.on) == ("convert", 32, row.brier_used < row.brier_base)
     assert "convert" in str(found)
     assert "convert" in found._repr_html_()
@@ -124,5 +124,5 @@ def test_the_report_has_a_row_for_each_tool_with_enough_runs(shared: Healkit) ->
 
 
 def test_the_report_of_an_empty_log_is_empty(database: Database) -> None:
-    assert success.report(database) == ()
+    assert success.success_report(database) == ()
     assert success.read_runs(database, "convert") == []
