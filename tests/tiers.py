@@ -75,6 +75,7 @@ MARKERS = {
         "parts/heal/test_search_operators.py",
         "parts/heal/test_workbench.py",
         "parts/kernels/test_restricted_notebook.py",
+        "parts/views/test_view_files.py",
         "faces/notebook/test_notebook_story.py",
         "core/runtime/test_calls.py",
         "core/runtime/test_outcomes.py",

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, get_args
 
 import msgspec
 
@@ -82,6 +82,16 @@ _TIME_TEXT, _TIME_FORM = "to_char(timestamp AT TIME ZONE 'UTC', :form)", "YYYY-M
 _WALKED = "SELECT {columns} FROM traceauditentry WHERE id > :after ORDER BY id LIMIT :limit"
 
 
+class AuditFacts(TypedDict, total=False):
+    """Facts of an entry that may be left out; the fields are those of `AuditStep`."""
+
+    tool_name: str
+    tool_params: object
+    description: str
+    run_id: str | None
+    event_seq: int | None
+
+
 class Audit:
     """Audit of one database; `hk.audit`. Several threads and processes may append.
 
@@ -112,34 +122,20 @@ class Audit:
         execution_type: ExecutionType,
         choice_type: str,
         *,
-        tool_name: str = "",
-        tool_params: object = None,
         metadata: AuditMetadata | Mapping[str, Any] | None = None,
-        description: str = "",
-        run_id: str | None = None,
-        event_seq: int | None = None,
+        **facts: Unpack[AuditFacts],
     ) -> AuditEntry:
         """Append one entry, and return it with its number, its place in the chain and its hash.
 
-        tool_params: the tool's arguments; secrets are redacted, and what is longer than 4 KB is cut.
         metadata: counts, codes and durations, as `AuditMetadata` or a dict with its names on the wire (`rowCount`).
-        description: a sentence made by code; by default one is made of the other fields.
-        run_id, event_seq: the event of a run folder that says the same.
+        facts: `tool_name`; `tool_params`, the tool's arguments, of which secrets are redacted, and what is longer than
+            4 KB is cut; `description`, a sentence made by code, by default one of the other fields; `run_id` and
+            `event_seq`, the event of a run folder that says the same.
 
         Raises `AuditEntryInvalid` for a field that is wrong; nothing is appended then.
         """
-        step = AuditStep(
-            execution_id,
-            execution_type,
-            choice_type,
-            tool_name,
-            tool_params,
-            metadata_of(metadata),
-            description,
-            run_id,
-            event_seq,
-        )
-        return self.extend([step])[0]
+        known = metadata_of(metadata)
+        return self.extend([AuditStep(execution_id, execution_type, choice_type, metadata=known, **facts)])[0]
 
     def extend(self, steps: Sequence[AuditStep], wait_s: float | None = None) -> list[AuditEntry]:
         """Append several entries in one transaction, all or none; raise as `append` does.
@@ -194,7 +190,7 @@ class Audit:
         """Sum up one execution, or the whole audit: entries by choice, corrections, failures, duration, tools."""
         if execution_id is not None:
             check_text("execution_id", execution_id)
-        return summed(counted_of(row) for row in self._summed(execution_id))
+        return summed(self._summed(execution_id))
 
     def verify(self, head: AuditHead | None = None) -> AuditVerification:
         """Check every entry, and return the first that was changed, removed, moved or cut off, if any.
@@ -254,12 +250,21 @@ class Audit:
             previous = row["hash"] = entry_hash(previous, hashed)
         cursor.executemany(self._insert.sql, [self._insert.bind(row) for row in stored])
 
-    def _summed(self, execution_id: str | None) -> Iterator[dict[str, Any]]:
+    def _summed(self, execution_id: str | None) -> Iterator[CountedEntry]:
         which = "" if execution_id is None else " AND execution_id = :execution_id"
         values = {} if execution_id is None else {"execution_id": execution_id}
         after = 0
         while rows := self._database.fetch(_SUMMED.format(which=which), after=after, limit=_PAGE, **values):
-            yield from rows
+            for row in rows:
+                metadata = msgspec.json.decode(row["metadata"], type=AuditMetadata)
+                counted = (
+                    row["execution_id"],
+                    row["choice_type"],
+                    row["tool_name"],
+                    metadata,
+                    row["timestamp"],
+                )
+                yield CountedEntry(*counted)
             after = rows[-1]["id"]
 
     def _walked(self) -> Generator[list[tuple[Any, ...]]]:
@@ -400,12 +405,6 @@ class CountedEntry(NamedTuple):
     tool_name: str
     metadata: AuditMetadata
     timestamp: datetime
-
-
-def counted_of(row: Mapping[str, Any]) -> CountedEntry:
-    """Return the part of a row that a summary counts."""
-    metadata = msgspec.json.decode(row["metadata"], type=AuditMetadata)
-    return CountedEntry(row["execution_id"], row["choice_type"], row["tool_name"], metadata, row["timestamp"])
 
 
 def summed(entries: Iterable[AuditEntry | CountedEntry]) -> AuditSummary:

@@ -19,14 +19,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
 from healkit.core import plain_files
 from healkit.errors import EvidenceChanged, HealkitError
 from healkit.parts.runs.audit_records import (
-    AuditEntry,
     AuditFault,
     AuditHead,
     AuditMetadata,
@@ -37,6 +36,9 @@ from healkit.parts.runs.audit_records import (
 from healkit.parts.runs.contract import TRACE, Run, RunManifest, TraceEvent
 from healkit.parts.views.view_records import MentionedView
 from healkit.plain_text import count
+
+if TYPE_CHECKING:
+    from healkit.parts.runs.audit import Audit
 
 
 class Told(NamedTuple):
@@ -65,14 +67,6 @@ _COMMITTED = frozenset(
 _SHORT_WAIT_S = 0.05
 #: Folder, beside those of the runs, with an empty file for each audited run that has not ended.
 _MARKS = ".audited"
-
-
-class Appends(Protocol):
-    """Part of the audit that a run uses."""
-
-    def extend(self, steps: Sequence[AuditStep], wait_s: float | None = None) -> list[AuditEntry]: ...
-    def head(self) -> AuditHead: ...
-    def get(self, execution_id: str) -> list[AuditEntry]: ...
 
 
 class _Entries:
@@ -104,7 +98,7 @@ class _Entries:
 class RunAudit:
     """Audit of one run; several threads may use it. It raises nothing: `problem` says what could not be appended."""
 
-    def __init__(self, audit: Appends, manifest: RunManifest, tell: Tell) -> None:
+    def __init__(self, audit: Audit, manifest: RunManifest, tell: Tell) -> None:
         self._audit = audit
         self._run_id = manifest.run_id
         self._entries = _Entries(manifest, tell)
@@ -176,7 +170,7 @@ def _unmark(runs_dir: Path, run_id: str) -> None:
         (runs_dir / _MARKS).rmdir()
 
 
-def recover(runs_dir: Path, make_audit: Callable[[], Appends], tell_of: TellOf) -> int:
+def recover(runs_dir: Path, make_audit: Callable[[], Audit], tell_of: TellOf) -> int:
     """Append the entries that killed processes left in run folders; return how many.
 
     Runs that go on, and those of another database's audit, are left alone. Raises `DatabaseError`s.
@@ -192,7 +186,7 @@ def recover(runs_dir: Path, make_audit: Callable[[], Appends], tell_of: TellOf) 
     return sum(_recovered(runs_dir, run_id, chain, audit, tell_of) for run_id in run_ids)
 
 
-def _recovered(runs_dir: Path, run_id: str, chain: str, audit: Appends, tell_of: TellOf) -> int:
+def _recovered(runs_dir: Path, run_id: str, chain: str, audit: Audit, tell_of: TellOf) -> int:
     from healkit.parts.runs.reader import read_run
 
     if not (runs_dir / run_id).is_dir():
@@ -222,7 +216,7 @@ def _steps_in(run: Run, chain: str, tell_of: TellOf) -> list[AuditStep] | None:
     return [step for event in run.events if (step := entries.of(event)) is not None]
 
 
-def _missing(steps: Sequence[AuditStep], audit: Appends, run_id: str) -> list[AuditStep]:
+def _missing(steps: Sequence[AuditStep], audit: Audit, run_id: str) -> list[AuditStep]:
     recorded_seqs = {entry.event_seq for entry in audit.get(run_id)}
     return [step for step in steps if step.event_seq not in recorded_seqs]
 
@@ -247,7 +241,7 @@ def _held(folder: Path) -> Iterator[bool]:
 def kept_faults(
     mentioned: Mentioned,
     runs_dir: Path,
-    audit: Appends,
+    audit: Audit,
     tell_of: TellOf,
     view_fault: Callable[[MentionedView], str],
 ) -> Iterator[AuditFault]:
@@ -265,7 +259,7 @@ def kept_faults(
 
 
 def _run_faults(
-    folder: Path, chain: str, mentioned: Mentioned, audit: Appends, tell_of: TellOf
+    folder: Path, chain: str, mentioned: Mentioned, audit: Audit, tell_of: TellOf
 ) -> Iterator[AuditFault]:
     from healkit.parts.runs.reader import read_run
     from healkit.parts.runs.run_folders import is_being_written

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
@@ -61,9 +61,12 @@ from healkit.parts.runs.contract import (
     sign,
 )
 from healkit.parts.runs.journal import EventContent, RunJournal
-from healkit.parts.runs.run_audit import Appends, RunAudit, TellOf
+from healkit.parts.runs.run_audit import RunAudit, TellOf
 from healkit.parts.runs.run_folders import manifest_for
 from healkit.parts.runs.run_policy import RunPolicy
+
+if TYPE_CHECKING:
+    from healkit.parts.runs.audit import Audit
 
 #: Runs around the code of this context, innermost last.
 _inside: ContextVar[tuple[OpenRun, ...]] = ContextVar("healkit_runs", default=())
@@ -256,7 +259,7 @@ class Runs(Steps):
         config: Config,
         runs_dir: Path,
         make_cleaner: Callable[[], Cleaner],
-        audit: Callable[[], Appends],
+        audit: Callable[[], Audit],
         tell_of: TellOf,
     ) -> None:
         self.config = config
@@ -372,8 +375,9 @@ class Runs(Steps):
         except RunFolderError as error:
             if demanded:
                 raise
-            # Not asked for by name: run the tool, and warn its caller.
-            yield _Untold(str(error))
+            sink = Sink()  # not asked for by name: run the tool, and warn its caller
+            sink.problem = str(error)
+            yield sink
             return
         try:
             yield RunStep(run, kind, earlier)
@@ -381,13 +385,6 @@ class Runs(Steps):
             run.finish("aborted", f"{type(error).__name__}: {error}")
             raise
         run.finish()
-
-
-class _Untold(Sink):
-    """Sink of an execution that should be recorded and cannot be."""
-
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
 
 
 # Steps of runs, and executions that are tried again.

@@ -222,11 +222,11 @@ def append_many(meet: Meet, url: str, count: int) -> list[int]:
 @DECIDE_3
 @pytest.mark.slow
 def test_processes_that_append_to_one_execution_leave_no_gap(database: Database) -> None:
-    numbers = at_once(append_many, *[(database.url, 40)] * 3)
-    assert sorted(seq for of_one in numbers for seq in of_one) == list(range(1, 121))
+    numbers = at_once(append_many, *[(database.url, 12)] * 3)
+    assert sorted(seq for of_one in numbers for seq in of_one) == list(range(1, 37))
     assert all(of_one == sorted(of_one) for of_one in numbers)
     found = audit_of(database).verify()
-    assert (found.ok, found.entries) == (True, 120)
+    assert (found.ok, found.entries) == (True, 36)
 
 
 def append_for_ever(url: str) -> None:
@@ -240,15 +240,13 @@ def append_for_ever(url: str) -> None:
 @pytest.mark.slow
 def test_a_process_killed_between_entries_leaves_a_chain_that_verifies(database: Database) -> None:
     audit = audit_of(database)
-    for _ in range(2):
-        before = audit.head().entries
-        process = Forked(append_for_ever, database.url)
-        wait_until(lambda: audit.head().entries > before + 5, 30)  # noqa: B023 - called at once
-        process.send_signal(9)
-        process.wait()
-        found = audit.verify()
-        assert found.ok
-        assert found.entries % 3 == 0
+    process = Forked(append_for_ever, database.url)
+    wait_until(lambda: audit.head().entries > 5, 30)
+    process.send_signal(9)
+    process.wait()
+    found = audit.verify()
+    assert found.ok
+    assert found.entries % 3 == 0
     assert [entry.seq for entry in audit.get("killed")] == list(range(1, audit.head().entries + 1))
     assert filled(audit, "killed")[0].seq == audit.head().entries
     audit.close()
@@ -368,7 +366,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-SEARCHED = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SEARCHED = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
@@ -469,22 +467,16 @@ def test_reordered_entries_are_found(seeded: tuple[Path, AnchoredHead], order: l
 
 
 @DECIDE_3
-@pytest.mark.parametrize(
-    ("statement", "kind"),
-    [
+def test_what_no_program_would_write_is_found(seeded: tuple[Path, AnchoredHead]) -> None:
+    drop = [(f"DROP TRIGGER traceauditchain_{event}", ()) for event in ("update", "delete")]
+    for statement, kind in (
         ("UPDATE traceauditentry SET description = CAST(x'ff00fe' AS TEXT) WHERE id = 4", "changed"),
         ("UPDATE traceauditentry SET tool_params = x'7b7d' WHERE id = 4", "changed"),
         ("UPDATE traceauditentry SET id = -4 WHERE id = 4", "reordered"),
         ("UPDATE traceauditchain SET chain = 'other'", "reordered"),
         ("DELETE FROM traceauditchain", "reordered"),
-    ],
-)
-def test_what_no_program_would_write_is_found(
-    seeded: tuple[Path, AnchoredHead], statement: str, kind: str
-) -> None:
-    drop = [(f"DROP TRIGGER traceauditchain_{event}", ()) for event in ("update", "delete")]
-    found = verified_after(seeded, *drop, (statement, ()))
-    assert found.fault.kind == kind
+    ):
+        assert verified_after(seeded, *drop, (statement, ())).fault.kind == kind, statement
 
 
 @DECIDE_3

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_samples import call
 
 from healkit import Config, Healkit
 from healkit.errors import HealkitError, WorkerStartFailed
@@ -156,20 +154,12 @@ def test_what_lasts_is_not_called_retryable(healkit: Healkit, tmp_path: Path) ->
 
 
 @pytest.mark.requirement("RUN-4", "FACE-6")
-def test_a_plain_run_is_tried_again_by_command(healkit: Healkit, tmp_path: Path) -> None:
+def test_a_plain_run_is_tried_again_by_command(healkit: Healkit) -> None:
     """M14: only Python's face could."""
     healkit.vault.add("own", "def own():\n    raise ConnectionError('it hung up')\n")
     healkit.vault.add("wrong", "def wrong():\n    raise ValueError('no')\n")
-    environment = {**os.environ, "HEALKIT_DB": str(healkit.path)}
     for name in ("own", "wrong"):
-        done = subprocess.run(
-            [sys.executable, "-m", "healkit", "run", name, "--retry"],
-            env=environment,
-            cwd=tmp_path,
-            check=False,
-            timeout=100,
-        )
-        assert done.returncode == 1
+        assert call("run", name, "--retry", "--db", str(healkit.path)).returncode == 1
     assert [healkit.log.count(tool=name) for name in ("own", "wrong")] == [3, 1]
 
 
