@@ -334,56 +334,48 @@ def columns_of(step: AuditStep, cleaner: Callable[[], Cleaner]) -> dict[str, Any
 
 def _cleaned(step: AuditStep, make_cleaner: Callable[[], Cleaner]) -> tuple[Any, AuditMetadata, str]:
     """Return parameters, metadata and description without what must not be kept; each is cut at its limit."""
-    raw_metadata = step.metadata
-    counts = dict(itertools.islice((raw_metadata.unique_values or {}).items(), _COLUMNS_MAX))
-    parts = [
-        step.tool_params,
-        raw_metadata.intended_state,
-        raw_metadata.actual_state,
-        raw_metadata.error_message,
-        step.description,
-    ]
+    is_short = _is_short(step)
+    has_payload = is_short and (step.tool_params or step.description or step.metadata != AuditMetadata())
+    if is_short and (step.is_clean or not has_payload):
+        return step.tool_params, step.metadata, step.description
+    raw, cleaner = step.metadata, _VERBATIM if step.is_clean else make_cleaner()
+    counts = dict(itertools.islice((raw.unique_values or {}).items(), _COLUMNS_MAX))
+    parts = [step.tool_params, raw.intended_state, raw.actual_state, raw.error_message, step.description]
     parts.append(list(counts))
-    present_parts = [part for part in parts if not _is_empty(part)]
-    if not present_parts:
-        return parts[0], raw_metadata, ""
-    cleaner = _VERBATIM if step.is_clean else make_cleaner()
-    clean_all = (
-        cleaner.clean(present_parts, limit_bytes=PAYLOAD_MAX_BYTES) if _is_short(present_parts) else None
+    together = (
+        cleaner.clean(parts, limit_bytes=PAYLOAD_MAX_BYTES)
+        if is_short
+        else clean_bounded(cleaner, parts, PAYLOAD_MAX_BYTES)
     )
-    together = clean_all or clean_bounded(cleaner, present_parts, PAYLOAD_MAX_BYTES)
-    alone = together.truncated_from is not None or not isinstance(together.value, list)
-    clean = iter([_clean_alone(cleaner, part) for part in present_parts] if alone else together.value)
-    params, intended, actual, message, description, names = (
-        part if _is_empty(part) else next(clean) for part in parts
-    )
+    is_cut = together.truncated_from is not None or not isinstance(together.value, list)
+    clean = [_clean_alone(cleaner, part) for part in parts] if is_cut else together.value
+    params, intended, actual, message, description, names = clean
     metadata = msgspec.structs.replace(
-        raw_metadata,
-        unique_values=dict(zip(names, counts.values(), strict=True)) or None,
-        error_message=message,
+        raw,
         intended_state=_as_object(intended),
         actual_state=_as_object(actual),
+        error_message=message,
+        unique_values=dict(zip(names, counts.values(), strict=True)) or None,
     )
     return params, metadata, description
 
 
 def _clean_alone(cleaner: Cleaner, part: object) -> Any:
-    if isinstance(part, list):  # names of columns, or parameters that are no object
+    if isinstance(part, list) and part:  # names of columns, or parameters that are no object
         share = max(_NAME_MAX_CHARS, PAYLOAD_MAX_BYTES // len(part))
         return [clean_bounded(cleaner, item, share).value for item in part[:_COLUMNS_MAX]]
     return clean_bounded(cleaner, part, PAYLOAD_MAX_BYTES).value
 
 
-def _is_short(parts: list[Any]) -> bool:
-    """Return True for plain data that need not be cut before it is cleaned, as nearly all is."""
+def _is_short(step: AuditStep) -> bool:
+    """Return True for a step within all limits, as nearly all are."""
     try:
-        return len(_encode(parts)) <= PAYLOAD_MAX_BYTES
+        return (
+            len(step.metadata.unique_values or ()) <= _COLUMNS_MAX
+            and len(_encode((step.tool_params, step.metadata, step.description))) <= PAYLOAD_MAX_BYTES
+        )
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         return False
-
-
-def _is_empty(part: object) -> bool:
-    return part is None or (type(part) in {str, dict, list} and not part)
 
 
 def entry_of(row: Mapping[str, Any]) -> AuditEntry:

@@ -70,18 +70,6 @@ def test_what_did_not_answer_is_tried_again_as_the_policy_says(healkit: Healkit)
     assert [row.status for row in rows] == ["SUCCESS", "FAILURE", "FAILURE"]
 
 
-@pytest.mark.requirement("RUN-6")
-@pytest.mark.parametrize(("retries", "asked"), [(0, 1), (1, 2), (2, 3)])
-def test_an_action_is_retried_so_many_times_and_no_more(healkit: Healkit, retries: int, asked: int) -> None:
-    server = served(healkit, 9)
-    caps = PolicyDefaults(backoff_ms=(1,), retries_per_action=retries, same_state_revisits=9)
-    with healkit.run(policy=caps) as run:
-        execution = healkit.execute("get")
-    assert "the server hung up" in execution.failure.evalue
-    assert server.asked == asked
-    assert len(told(run)) == 2 * retries
-
-
 def test_no_retry_takes_the_outcome_from_its_caller(healkit: Healkit) -> None:
     server = served(healkit, 9)
     with healkit.run(policy=PolicyDefaults(backoff_ms=(1,), hard_cap_steps=1)) as run:
