@@ -227,14 +227,14 @@ _TOKEN_LEAST = 16
 
 
 def is_line(value: str, *, alone: bool) -> bool:
-    """Return True for the rest of a settings line that is a password as a whole: words, or what no code can be.
+    """Return True for the rest of a settings line that is a password as a whole: words without grammar.
 
     alone: only where nothing but words of a phrase stands there, as behind a colon.
     """
     words = value.split()
     return is_phrase(value) or (
         not alone
-        and len(words) <= _WORDS_MAX
+        and 1 < len(words) <= _WORDS_MAX
         and all(map(_LINE_WORD.fullmatch, words[1:]))
         and _GRAMMAR.isdisjoint(map(str.lower, words))
         and not _talks(value)
