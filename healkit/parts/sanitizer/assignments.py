@@ -347,6 +347,8 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
     if text.startswith("-", begin) or _ENV_BEFORE.search(text, max(0, begin - 12), begin):
         match = OPTION.match(text, stop)
         if match is not None and (value := value_at(text, match.end())) is not None:
+            if text[value.start : value.end].isalpha() and _WORD_FOLLOWS.match(text, value.end):
+                return None
             return judged(text, value, name, level, loose=value.where == BARE and level < Secrecy.SECRET)
     if (
         level in NUMBERED
@@ -379,6 +381,8 @@ def _line_end(text: str, start: int) -> int:
 
 _TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?![rn]))*")
 _ONE_WORD = re.compile(r"\S+")
+#: `--password options can be …`: a sentence about the option.
+_WORD_FOLLOWS = re.compile(r" [a-z]")
 #: `</password><user>…`: the value behind a closing tag is another one's.
 _CLOSING_TAG = re.compile(r"</(?:[\w.-]+:)?$")
 _ENV_BEFORE = re.compile(r"(?:ENV|ARG|setx|-x|-gx|login)\s+$")
@@ -481,7 +485,8 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
         position = typed.end()
     if first in "\r\n" and level in NUMBERED and (below := NEXT_LINE.match(text, position)) is not None:
         value = value_at(text, below.end())
-        return None if value is None else judged(text, value, name, level)
+        shaped = value is not None and looks_like_token(text[value.start : value.end])
+        return judged(text, value, name, level) if value is not None and shaped else None
     if level is Secrecy.PASSWORD and first == "{" and (braced := BRACED.match(text, position)) is not None:
         return judged(text, ValueSpan(braced.start(1), braced.end(1), QUOTED), name, level)
     value = value_at(text, position)
