@@ -27,7 +27,8 @@ _COUNTED = (
     "|request|row|port|size|bytes|count|total|product|item|model|doi|arxiv|pmid|issn|checksum|crc"
 )
 _ID_BEFORE = re.compile(
-    rf"(?:{_COUNTED})(?:[ _-]?(?:id|no|number|num|nr|code|key|#))?[\"']?\s{{0,2}}[:=#.]{{0,2}}\s{{0,2}}[\"'#]?$"
+    rf"(?:{_COUNTED})(?:[ _-]?(?:id|no|number|num|nr|code|key|#))?"
+    r"[\"']?\s{0,2}[:=#.]{0,2}\s{0,2}[\"'#]?$"
 )
 _CARD_BEFORE = re.compile(r"(?i)(?:card|pan|visa|master\s?card|amex|credit|debit|cc)[\w .:#=\"'-]{0,20}$")
 

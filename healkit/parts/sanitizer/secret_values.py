@@ -139,7 +139,8 @@ _SAYS_LITTLE = re.compile(r"(?i)(?:auth|cookies?|pass)$")
 _DIGITS_LEAST = 6
 #: Tokens that belong to a user or a program: words and digits are a value here.
 _OWNED = re.compile(
-    r"(?i).*(?:access|auth|api|private|refresh|bearer|secret|session|bot|github|gitlab|slack|npm|deploy)[\W_]?token$"
+    r"(?i).*(?:access|auth|api|private|refresh|bearer|secret|session|bot"
+    r"|github|gitlab|slack|npm|deploy)[\W_]?token$"
 )
 
 

@@ -431,7 +431,8 @@ def argument_with_secret(arguments: Sequence[str]) -> tuple[int, int] | None:
 
 
 _PIPED = re.compile(
-    r"(?:echo|printf)\s+(?:-\w\s+)?[\"']?(?P<secret>[^\s\"'$|<>][^\s\"'|<>]{3,256})[\"']?\s*\|[^|\n]{0,120}$"
+    r"(?:echo|printf)\s+(?:-\w\s+)?[\"']?(?P<secret>[^\s\"'$|<>][^\s\"'|<>]{3,256})"
+    r"[\"']?\s*\|[^|\n]{0,120}$"
 )
 _HERE = re.compile(r"\s{0,3}<<<\s{0,3}[\"']?(?P<secret>[^\s\"'$<>][^\s\"'<>]{3,256})")
 
