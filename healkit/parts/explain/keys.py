@@ -11,9 +11,14 @@ from healkit.core.pysource.nodes import type_of
 from healkit.errors import near_misses
 from healkit.parts.explain.site import Proposal, Site
 
-_COLUMN = re.compile(
-    r"Column not found: '?(?P<a>.+?)'?\Z|\['(?P<b>[^']+)'\] (?:not in index|do not exist|not found in axis)|None of \[Index\(\['(?P<c>[^']+)'|\A'(?!Column not found)(?P<d>.+)'\Z"
-)
+#: Messages about a column, with its name as a group, each with an example.
+COLUMN_MESSAGES = {
+    r"Column not found: '?(.+?)'?\Z": "Column not found: 'a'",
+    r"\['([^']+)'\] (?:not in index|do not exist|not found in axis)": "['a'] not in index",
+    r"None of \[Index\(\['([^']+)'": "None of [Index(['a'], dtype='object')] are in the [columns]",
+    r"\A'(?!Column not found)(.+)'\Z": "'a'",
+}
+_COLUMN = re.compile("|".join(COLUMN_MESSAGES))
 
 
 def _asked(site: Site) -> str:
