@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.tools import ToolDefinition, is_valid_name
 from healkit.core.contracts.vault import DEFAULT_PERSONA
-from healkit.core.pysource.reach import effects_of
+from healkit.core.pysource.effects import effects_of
 from healkit.core.runtime.calls import CallContext
 from healkit.core.runtime.history import last_error_report
 from healkit.errors import CallRefused, ConfigError, PersonaNotFound, ToolNotFound, did_you_mean

@@ -11,7 +11,7 @@ from healkit.faces.commands.table import Answer, Command, Group, Json
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.core.contracts.data import DataView
+    from healkit.parts.views.view_records import DataView
 
 Name = Annotated[str, word("the view's name", "NAME")]
 

@@ -26,9 +26,9 @@ from healkit.plain_text import visible
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.core.contracts.data import DataView
     from healkit.core.runtime.execution import Execution
     from healkit.faces.mcp_server.clients import OwnResults
+    from healkit.parts.views.view_records import DataView
 
 #: Characters of one text, of what a tool has printed and of a large result, and the bytes of one picture.
 TEXT_MAX_CHARS, PRINTED_MAX_CHARS, IMAGE_MAX_BYTES = 20_000, 4_000, 4 * 1024 * 1024

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from healkit.app import Healkit
-    from healkit.core.contracts.data import DataView
     from healkit.faces.mcp_server.clients import Client, OwnResults
     from healkit.faces.mcp_server.consent import Consent
     from healkit.parts.heal.advisor import Case, Workbench
     from healkit.parts.heal.notebook_check import NotebookReport
     from healkit.parts.heal.report import HealReport
+    from healkit.parts.views.view_records import DataView
 
 Answer = CallToolResult | InputRequiredResult
 Json = dict[str, Any]

@@ -35,9 +35,9 @@ from healkit.plain_text import visible
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.core.contracts.data import DataView
     from healkit.core.runtime.execution import Execution
     from healkit.faces.mcp_server.clients import OwnResults
+    from healkit.parts.views.view_records import DataView
 
 #: Bytes of one resource, and digits of a row's number.
 _MAX_BYTES, _DIGITS_MAX = 1024 * 1024, 18

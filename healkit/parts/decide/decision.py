@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from healkit.core.contracts.data import DataView, FirstRows
 from healkit.core.rendering.document import Card
 from healkit.errors import HealkitError, ViewChanged, ViewError
 from healkit.parts.decide.records import ANALYSIS_LABEL, AuditPanes, DecisionOutcome, EntityQuestion, Turn
@@ -18,6 +17,7 @@ from healkit.parts.runs.audit import summed
 from healkit.parts.runs.audit_records import AuditEntry
 from healkit.parts.runs.reader import read_run
 from healkit.parts.runs.run_folders import find_run
+from healkit.parts.views.view_records import DataView, FirstRows
 from healkit.plain_text import count
 
 if TYPE_CHECKING:

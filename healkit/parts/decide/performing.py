@@ -21,7 +21,7 @@ import pandas as pd
 
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
-from healkit.core.pysource.reach import effects_of
+from healkit.core.pysource.effects import effects_of
 from healkit.core.runtime.background import no_output
 from healkit.core.runtime.execution import Execution
 from healkit.core.runtime.executor import ExecutionRequest
@@ -57,7 +57,7 @@ from healkit.parts.decide.telling import (
 from healkit.parts.runs.runs import OpenRun
 
 if TYPE_CHECKING:
-    from healkit.core.contracts.data import DataView
+    from healkit.parts.views.view_records import DataView
     from healkit.services import Services
 
 #: Column of a view of texts; values that names of ours stand for, in a step.

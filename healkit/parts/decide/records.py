@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from healkit.core.contracts.data import DataView, FirstRows
 from healkit.parts.runs.audit_records import AuditEntry, AuditSummary
 from healkit.parts.runs.contract import Count
+from healkit.parts.views.view_records import DataView, FirstRows
 
 #: Ending of a decision.
 DecisionOutcome = Literal["finalized", "halted", "asked", "stopped"]

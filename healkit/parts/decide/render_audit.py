@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from healkit.core.contracts.data import DataView, FirstRows
 from healkit.core.rendering import plain
 from healkit.core.rendering.document import (
     Card,
@@ -32,6 +31,7 @@ from healkit.core.rendering.document import (
 from healkit.parts.decide.records import ANALYSIS_LABEL, AuditPanes
 from healkit.parts.runs.audit_records import AuditEntry, AuditMetadata, AuditSummary, AuditVerification
 from healkit.parts.views.render import shape_text
+from healkit.parts.views.view_records import DataView, FirstRows
 
 #: What the steps of a saved card may take, in characters of HTML.
 _STEPS_MAX_CHARS = 16_000

@@ -6,10 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from healkit.core.contracts.data import Bound, ColumnSummary, Counted, Found, FrameSummary, TextSummary
 from healkit.core.rendering.document import Card, Cell, Facts, Line, Part, Span, Table
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
+from healkit.parts.decide.summary_records import (
+    Bound,
+    ColumnSummary,
+    Counted,
+    Found,
+    FrameSummary,
+    TextSummary,
+)
 from healkit.plain_text import count, one_line
 
 _SHOWN = 5

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from healkit.core.contracts.data import Counted, Found, Numbers
 from healkit.core.secrets.cleaner import Cleaner, whole_words
 from healkit.errors import UsageInvalid
 from healkit.parts.decide.render_summaries import ShownFrameSummary, ShownTextSummary
+from healkit.parts.decide.summary_records import Counted, Found, Numbers
 
 #: Number of entries in each list, and the most that can be asked for.
 TOP, TOP_MAX = 10, 1000

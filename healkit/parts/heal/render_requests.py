@@ -42,7 +42,7 @@ def requests(requests: Sequence[PatchRequest]) -> Card:
 
 def _request_row(request: PatchRequest) -> tuple[Cell, ...]:
     first = request.diff.partition("\n")[0]
-    further = plain.one_line(first, 160) if first.startswith("!") else ""  # pysource.reach.told_reach
+    further = plain.one_line(first, 160) if first.startswith("!") else ""  # reach.told_reach
     return (
         str(request.id),
         Span(f"{_MARKS[request.state]} {request.state}", "state", _TONES[request.state]),

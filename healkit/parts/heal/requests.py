@@ -19,13 +19,13 @@ from sqlmodel import col, select
 from healkit.core.contracts.execution import utc_now
 from healkit.core.contracts.tools import EntryRef, revision_label
 from healkit.core.contracts.vault import DEFAULT_PERSONA, CodeChange
-from healkit.core.pysource.reach import added_reach, told_reach
 from healkit.core.store import vault_rows
 from healkit.core.store.database import Database
 from healkit.core.store.entries import check_untampered, code_hash, describe
 from healkit.core.store.models import PatchRow, Revision, ToolRegistry
 from healkit.core.store.vault_rows import apply_patch
 from healkit.errors import PatchRequestDecided, PatchRequestNotFound, RevisionConflict, VaultError, named
+from healkit.parts.heal.reach import added_reach, told_reach
 from healkit.parts.heal.records import VERDICTS, PatchRequest, RequestAuthor, RequestState, Verdict
 from healkit.parts.runs.audit_records import EXECUTION_ID, AuditMetadata, AuditStep
 

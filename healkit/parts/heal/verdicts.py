@@ -32,13 +32,13 @@ from healkit.core.contracts.patches import Check, CheckResult, difference, same_
 from healkit.core.contracts.vault import VaultEntry, unified_diff
 from healkit.core.crossing import values
 from healkit.core.pysource.nodes import Function, Jump
-from healkit.core.pysource.reach import added_reach, told_reach
 from healkit.core.pysource.shapes import read_shape
 from healkit.errors import HealkitError
 from healkit.parts.explain.edit_kinds import kind_of
 from healkit.parts.heal.advisor import Case, Workbench
 from healkit.parts.heal.checks import article, why_not
 from healkit.parts.heal.inputs import accepted, edges, known_inputs, one_change_away, variants
+from healkit.parts.heal.reach import added_reach, told_reach
 from healkit.parts.heal.records import Attempt, Patch, Verdict
 from healkit.parts.trials.table_changes import Change, Seen
 

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import msgspec
 
-from healkit.core.contracts.data import MentionedView
 from healkit.core.contracts.execution import escaped, utc_now
 from healkit.core.secrets.cleaner import Cleaner, Verbatim, clean_bounded
 from healkit.core.store.database import Database, mapped
@@ -42,6 +41,7 @@ from healkit.parts.runs.audit_records import (
     MentionedEvent,
     MentionedFacts,
 )
+from healkit.parts.views.view_records import MentionedView
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -22,7 +22,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from healkit.core import plain_files
-from healkit.core.contracts.data import MentionedView
 from healkit.errors import EvidenceChanged, HealkitError
 from healkit.parts.runs.audit_records import (
     AuditEntry,
@@ -33,6 +32,7 @@ from healkit.parts.runs.audit_records import (
     MentionedFacts,
 )
 from healkit.parts.runs.contract import TRACE, Run, RunManifest, TraceEvent
+from healkit.parts.views.view_records import MentionedView
 from healkit.plain_text import count
 
 #: Makes the audit's entry of an event; None for an event that the audit does not hold.

@@ -30,7 +30,6 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from healkit.core import plain_files
-from healkit.core.contracts.data import DataView, MentionedView, ViewColumn
 from healkit.core.contracts.execution import TRIED_ORIGINS, utc_now
 from healkit.core.crossing.values import BadValue, CannotCross
 from healkit.core.runtime.contents import Side
@@ -49,6 +48,7 @@ from healkit.errors import (
 )
 from healkit.parts.views import view_files
 from healkit.parts.views.tables import USES, VIEWS
+from healkit.parts.views.view_records import DataView, MentionedView, ViewColumn
 
 #: Characters of the digest in the name that a view has by itself.
 _NAME_DIGITS = 12

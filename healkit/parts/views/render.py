@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from healkit.core.contracts.data import DataView
 from healkit.core.rendering import execution_card, plain
 from healkit.core.rendering.document import Card, Facts, Part, Section, Span, Table
+from healkit.parts.views.view_records import DataView
 
 _VIEWS = ("view", "kind", "shape", "size", "made by", "when", "runs")
 

@@ -24,23 +24,23 @@ import msgspec
 
 from healkit.config import MIB, Config
 from healkit.core.contracts.backoff import pause_s
-from healkit.core.contracts.data import DataView, FirstRows
 from healkit.core.contracts.encoding import is_from_library
 from healkit.core.crossing import values
 from healkit.core.runtime.contents import MISSING, Contents, Side
 from healkit.core.store.database import Database
 from healkit.core.store.locations import views_folder
 from healkit.errors import DatabaseLocked, HealkitError, ViewError
+from healkit.parts.views.view_records import DataView, FirstRows
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from IPython.lib.pretty import RepresentationPrinter
 
-    from healkit.core.contracts.data import MentionedView
     from healkit.core.crossing.values import SecretColumns
     from healkit.core.rendering.document import Card
     from healkit.parts.views.data_views import DataViews
+    from healkit.parts.views.view_records import MentionedView
 
 
 #: Limit of the bytes that wait to be kept; an execution that brings more waits until there is room.

@@ -8,10 +8,10 @@ from typing import Any
 from rendering_samples import NOW
 from subject_samples import VIEWS
 
-from healkit.core.contracts.data import DataView, FirstRows, ViewColumn
 from healkit.parts.decide.records import AuditPanes, EntityQuestion
 from healkit.parts.runs.audit import summed
 from healkit.parts.runs.audit_records import AuditEntry, AuditMetadata
+from healkit.parts.views.view_records import DataView, FirstRows, ViewColumn
 
 RUN = "20261123T100000Z-0badcafe"
 _ASKED = {"rows": 2, "entities": {"ticker": ["AAPL", "FB"]}}

@@ -12,16 +12,6 @@ from typing import Any
 
 from rendering_samples import CALLS, FRAMES, NOW, TRACEBACK
 
-from healkit.core.contracts.data import (
-    ColumnSummary,
-    Counted,
-    DataView,
-    Found,
-    FrameSummary,
-    Numbers,
-    TextSummary,
-    ViewColumn,
-)
 from healkit.core.contracts.doctor import DoctorCheck as Tried
 from healkit.core.contracts.doctor import DoctorReport, OutboxState, Status
 from healkit.core.contracts.execution import DecisionRecord, Grants, GroupInfo, ToolSummary
@@ -30,10 +20,19 @@ from healkit.core.contracts.patches import Check
 from healkit.core.contracts.post_mortem import KeptFrame, Local
 from healkit.core.contracts.vault import Blame, RevisionInfo, VaultEntry
 from healkit.core.runtime.execution import Execution
+from healkit.parts.decide.summary_records import (
+    ColumnSummary,
+    Counted,
+    Found,
+    FrameSummary,
+    Numbers,
+    TextSummary,
+)
 from healkit.parts.heal.records import Answered, Attempt, Patch, PatchRequest
 from healkit.parts.heal.report import HealReport
 from healkit.parts.runs.contract import Problem, Run
 from healkit.parts.runs.reader import read_run
+from healkit.parts.views.view_records import DataView, ViewColumn
 
 CODE = '''def average_delay(delays: dict, line: str) -> float:
     """Return by how many minutes a bus line is late."""

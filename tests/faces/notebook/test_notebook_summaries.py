@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from healkit import Healkit
-from healkit.core.contracts.data import FrameSummary, TextSummary
 from healkit.errors import UsageInvalid
+from healkit.parts.decide.summary_records import FrameSummary, TextSummary
 
 pytestmark = pytest.mark.requirement("DECIDE-7", "FACE-2")
 

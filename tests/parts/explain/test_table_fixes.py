@@ -10,8 +10,8 @@ import pytest
 from failing_tools import case_of, declared, run
 
 from healkit.core.crossing import values
-from healkit.core.pysource.reach import added_reach
 from healkit.parts.heal.advisors.simple import RulesAdvisor
+from healkit.parts.heal.reach import added_reach
 
 df = pd.DataFrame
 #: What fails, its argument, the code, the mistake in it, and what is right.

@@ -10,11 +10,11 @@ from healing_samples import Idea
 from model_server import SECRET_KEY, ModelServer, says
 
 from healkit import Healkit
-from healkit.core.pysource.reach import added_reach
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
 from healkit.parts.heal import render as healing
 from healkit.parts.heal import render_requests
+from healkit.parts.heal.reach import added_reach
 from healkit.parts.heal.report import HealReport
 
 pytestmark = pytest.mark.requirement("HEAL-8")

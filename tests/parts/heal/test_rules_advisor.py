@@ -11,10 +11,10 @@ from failing_tools import case_of, declared, entry_of, run
 from healkit.core.contracts.failure import Failure, Frame
 from healkit.core.contracts.patches import Check
 from healkit.core.crossing import values
-from healkit.core.pysource.reach import added_reach
 from healkit.parts.explain.site import holds
 from healkit.parts.heal.advisor import Case
 from healkit.parts.heal.advisors.simple import RulesAdvisor
+from healkit.parts.heal.reach import added_reach
 from healkit.parts.heal.records import Attempt
 from healkit.parts.teach.gallery import LESSONS
 

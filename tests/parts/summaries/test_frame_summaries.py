@@ -13,10 +13,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from healkit.core.contracts.data import ColumnSummary, Counted, FrameSummary
 from healkit.errors import UsageInvalid
 from healkit.parts.decide.frame_summaries import COLUMNS_MAX
 from healkit.parts.decide.summaries import summarize
+from healkit.parts.decide.summary_records import ColumnSummary, Counted, FrameSummary
 from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 pytestmark = pytest.mark.requirement("DECIDE-7")

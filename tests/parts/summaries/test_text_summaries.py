@@ -10,10 +10,10 @@ import time
 import msgspec
 import pytest
 
-from healkit.core.contracts.data import Counted, Found, TextSummary
 from healkit.core.secrets.cleaner import Verbatim
 from healkit.errors import UsageInvalid
 from healkit.parts.decide.summaries import TEXT_MAX_CHARS, summarize
+from healkit.parts.decide.summary_records import Counted, Found, TextSummary
 from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 pytestmark = pytest.mark.requirement("DECIDE-7")

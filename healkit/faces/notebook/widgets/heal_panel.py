@@ -29,7 +29,6 @@ from healkit.app import Healkit
 from healkit.config import HEAL_BUDGET_S
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
-from healkit.core.pysource.reach import told_reach
 from healkit.core.rendering import plain
 from healkit.core.rendering.document import Card, Line, Only, Span, Tone
 from healkit.core.rendering.plain import visible
@@ -46,6 +45,7 @@ from healkit.parts.heal import render as healing
 from healkit.parts.heal import timeline
 from healkit.parts.heal.advisor import Advisor, advisor_names, advisors_for
 from healkit.parts.heal.questions import Answer, Question, answer_of
+from healkit.parts.heal.reach import told_reach
 from healkit.parts.heal.records import VERDICTS, Answered, Attempt
 from healkit.parts.heal.report import HealReport
 from healkit.parts.runs.contract import Run

@@ -1,7 +1,8 @@
-"""Reach of code: what it calls, and what that may change.
+"""How far a patch reaches beyond the code that it replaces.
 
-Read off the code, before anything runs. It bounds nothing, which is the sandbox's part: it tells a person, and the
-loops that ask one, what to expect.
+Read off the syntax tree: nothing is run. It bounds nothing, which is the sandbox's part: it tells a person, and the
+loops that ask one, what to expect. Whatever leads to a name that cannot be read off (`getattr`, a frame, `mcp` or a
+module as a value, a text as code) counts as reach itself.
 """
 
 from __future__ import annotations
@@ -10,90 +11,11 @@ import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
-from healkit.core.contracts.vault import VaultEntry
+from healkit.core.pysource.effects import mcp_calls, parsed_or_none
 from healkit.core.pysource.nodes import bound_names, called_name, stored_names, unknown_names
-from healkit.errors import HealkitError, near_misses
-
-_OWN = "healkit"  # the log and the vault as a tool reads them
-
-
-def effects_of(
-    entry: VaultEntry, lookup: Callable[[str], VaultEntry], seen: frozenset[str] = frozenset()
-) -> str:
-    """Say why a tool does more than look, in words that follow its name; empty where nothing says so.
-
-    Side effects are declared, of the tool or of one that it calls; or it may write files, or calls what is outside of
-    the vault: a host function, another server, or by a name that its code makes.
-    """
-    if entry.flags.get("side_effects"):
-        return "has side effects"
-    if entry.grants.write:
-        return "may write files"
-    for called in called_by(entry.code) if entry.type == "python" else []:
-        if called is None or not called.startswith("vault."):
-            return "calls out of the vault" if called is None else f"calls mcp.{called}"
-        name = called.removeprefix("vault.")
-        if name in seen or name == entry.tool_name:
-            continue
-        try:
-            why = effects_of(lookup(name), lookup, seen | {entry.tool_name, name})
-        except HealkitError:  # the call will fail
-            continue
-        if why:
-            return f"calls {name}, which {why}"
-    return ""
-
-
-def called_by(code: str) -> list[str | None]:
-    """Return what code reaches through `mcp`, as `vault.fibonacci`; None for what cannot be read off it."""
-    if code.isascii() and "mcp" not in code:  # other letters may be read as these
-        return []
-    tree = _parsed(code)
-    if tree is None:
-        return [None]
-    return [call for call in _calls(tree) if call is None or not call.startswith(f"{_OWN}.")]
-
-
-def _calls(tree: ast.Module) -> list[str | None]:
-    calls: list[str | None] = []
-    read: set[ast.Name] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
-            name, server = node.value.value, node.value.attr
-            if isinstance(name, ast.Name) and name.id == "mcp":
-                read.add(name)
-                calls.append(f"{server}.{node.attr}")
-    bare_names = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "mcp" and n not in read]
-    return [*calls, *([None] if bare_names else [])]
-
-
-def declares_effects(
-    entry: VaultEntry, lookup: Callable[[str], VaultEntry], seen: frozenset[str] = frozenset()
-) -> bool:
-    """Return True if side effects are declared, of the tool or of one that it calls."""
-    if entry.flags.get("side_effects"):
-        return True
-    names = {
-        called.removeprefix("vault.")
-        for called in (called_by(entry.code) if entry.type == "python" else [])
-        if called is not None and called.startswith("vault.")
-    } - seen
-    for name in names:
-        try:
-            if declares_effects(lookup(name), lookup, seen | names):
-                return True
-        except HealkitError:  # the call will fail
-            continue
-    return False
-
-
-# How far a patch reaches beyond the code that it replaces.
-#
-# Read off the syntax tree: nothing is run. So whatever leads to a name that cannot be read off (`getattr`, a frame,
-# `mcp` or a module as a value, a text as code) counts as reach itself.
-
+from healkit.errors import near_misses
 
 #: Modules that reach nothing outside of a process: numbers, texts, dates, containers, types. Those that give other
 #: values each time (`random`, `time`, `uuid`) are not among them: no check sees what a patch does by chance or by date.
@@ -199,7 +121,7 @@ def added_reach(before: str, after: str) -> tuple[str, ...]:
 
 
 def _added(before: str, after: str) -> set[str]:
-    new_tree, old_tree = _parsed(after), _parsed(before)
+    new_tree, old_tree = parsed_or_none(after), parsed_or_none(before)
     if new_tree is None:
         return {"cannot be read"}
     if old_tree is None:  # a draft: what its text names was meant
@@ -224,13 +146,6 @@ def _added(before: str, after: str) -> set[str]:
 def told_reach(reach: Sequence[str]) -> str:
     """Return the line that stands above the diff of a patch with more reach; empty where there is none."""
     return f"! Reaches further than the code it replaces: {', '.join(reach)}\n" if reach else ""
-
-
-def _parsed(code: str) -> ast.Module | None:
-    try:
-        return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _cut(word: str) -> str:
@@ -306,7 +221,7 @@ class _Reach:
         for node in ast.walk(tree):
             self._import(node)
         self._modules.update(modules)
-        self.found.update(f"calls mcp.{name}" if name else "uses mcp itself" for name in _calls(tree))
+        self.found.update(f"calls mcp.{name}" if name else "uses mcp itself" for name in mcp_calls(tree))
         self._visit(tree, frozenset())
 
     def _import(self, node: ast.AST) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import healkit.parts.explain
-from healkit.core.pysource import reach
-from healkit.core.pysource.reach import added_reach
+from healkit.parts.heal import reach
+from healkit.parts.heal.reach import added_reach
 
 pytestmark = pytest.mark.requirement("HEAL-8")
 FRAME = "import pandas as pd\ndef tool(df, a=1):\n    return "

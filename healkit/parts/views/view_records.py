@@ -1,0 +1,62 @@
+"""Data views, as frozen data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+
+class ViewColumn(msgspec.Struct, frozen=True):
+    """Column of a view, with the count of its nulls."""
+
+    name: str
+    dtype: str
+    nulls: int
+
+
+class DataView(msgspec.Struct, frozen=True):
+    """Frame or array that was kept, under a name and by its content; written once, never changed.
+
+    `kind` is its class, such as `DataFrame`; `shape` is as numpy has it. `columns` are empty where it is no table.
+    `created_by` is the tool that it was passed to or that returned it, or `user`. `size_bytes` is the file's; `file` is
+    None once it was evicted. `references` counts the executions on record that were given it or returned it.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    columns: list[ViewColumn]
+    created_by: str
+    created_at: datetime
+    sha256: str
+    size_bytes: int
+    file: Path | None
+    references: int = 0
+
+    @property
+    def row_count(self) -> int:
+        """Rows of a table, or items along an array's first axis."""
+        return self.shape[0] if self.shape else 1
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """First rows of the first columns of a view, with a word in the place of what is secret."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+class MentionedView(NamedTuple):
+    """View that an entry names, with the name of its file, and the entry's place, execution and time."""
+
+    name: str
+    file_name: str
+    position: int
+    execution_id: str
+    timestamp: datetime
