@@ -29,7 +29,7 @@ from typing import Any
 import msgspec
 from jupyter_client.session import Session
 
-from healkit.core.contracts import claims, post_mortem, rpc
+from healkit.core.contracts import claims, rpc
 from healkit.core.contracts.execution import Grants, new_trace_id
 from healkit.core.contracts.rpc import Init
 from healkit.core.contracts.tools import EntryRef
@@ -39,6 +39,7 @@ from healkit.core.runtime.providers import HostFunctions
 from healkit.core.workers import process as processes
 from healkit.core.workers.kernel import OutputCollector, _decoded
 from healkit.core.workers.worker import Outcome
+from healkit.parts.post_mortem import questions
 from healkit.parts.trials import trialserver
 from healkit.parts.trials.trials import _seen
 from healkit.parts.trials.trialserver_main import TrialDone
@@ -220,7 +221,7 @@ class Host:
                 await conclude(trialserver._outcome(other), INIT)
             self.kinds[type(other).__name__] += 1
         try:
-            post_mortem.decode_answer(body)
+            questions.decode_answer(body)
         except claims.BadClaim:
             pass
         await conclude(trialserver._outcome(TrialDone(0, False, body, b"")), INIT)

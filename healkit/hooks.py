@@ -116,6 +116,18 @@ class Specs(Protocol):
         """Return modules that a worker asks for facts about a failure: each has `observe` and `suggestions`."""
 
     @_spec(firstresult=True)
+    def retainer(self, retire: Callable[[Any], None]) -> Any:
+        """Return what keeps the workers of failed runs, a `core.workers.worker.Retainer`. retire: ends a worker."""
+
+    @_spec(firstresult=True)
+    def inspector(self) -> str:
+        """Return the module that answers questions in a failed run's worker, by its function `answer_questions`."""
+
+    @_spec(firstresult=True)
+    def post_mortem(self, trace_id: str, label: str) -> Any:
+        """Return what asks the worker of a failed run; None where none was kept."""
+
+    @_spec(firstresult=True)
     def explain(self, failure: Any, where: str, code: str, defined: Any) -> Any:
         """Explain a failure: a `core.contracts.explanation.Explanation`, or None for one that others may explain.
 

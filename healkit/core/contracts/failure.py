@@ -7,7 +7,7 @@ search). Words are Jupyter's: `ename` is the exception's type name, `evalue` its
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -99,3 +99,28 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     def tool_frame(self) -> Frame | None:
         """Innermost frame of the tool's own code, where its author would look."""
         return next((frame for frame in reversed(self.frames) if frame.in_tool), None)
+
+
+#: Numbers and shapes as a worker may claim them.
+ClaimedNumber = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+ClaimedShape = Annotated[list[Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]], msgspec.Meta(max_length=100)]
+
+
+class KeptFrame(msgspec.Struct, frozen=True):
+    """Frame of the failed stack: `number` counts from the outermost, 0. `in_tool` is false for a library's."""
+
+    number: ClaimedNumber
+    filename: str
+    lineno: ClaimedNumber
+    name: str
+    line: str
+    in_tool: bool
+
+
+class Local(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Local variable: its type, its shape where it has one (as numpy means it), and a short repr."""
+
+    name: str
+    type: str
+    repr: str
+    shape: ClaimedShape | None = None

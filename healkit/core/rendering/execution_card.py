@@ -32,8 +32,7 @@ from healkit.core.contracts.execution import (
     Grants,
     summarize,
 )
-from healkit.core.contracts.failure import Failure, Frame
-from healkit.core.contracts.post_mortem import KeptFrame, Local
+from healkit.core.contracts.failure import Failure, Frame, KeptFrame, Local
 from healkit.core.contracts.tools import place_label
 from healkit.core.crossing import values
 from healkit.core.rendering import cleaning, plain

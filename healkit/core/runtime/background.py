@@ -23,10 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from healkit import hooks
 from healkit.config import Config
 from healkit.core.rendering.outputs import safe_output
-from healkit.errors import PostMortemGone
 
 if TYPE_CHECKING:
-    from healkit.core.workers.kernel import RetainedWorker
     from healkit.core.workers.pool import Pool
 
 
@@ -192,8 +190,6 @@ def _settle(future: Future[Any]) -> None:
         future.cancel()
 
 
-_NOT_KNOWN = "the run was another process's, or healkit has been shut down since"
-
 loop = BackgroundLoop()
 _pools: dict[tuple[object, ...], Pool] = {}
 
@@ -210,25 +206,9 @@ def pool_for(config: Config) -> Pool:
     return pool
 
 
-async def retained_worker(trace_id: str, *, hold: bool = False) -> RetainedWorker:
-    """Return the worker of a failed run; raises `PostMortemGone` with the reason. `hold` lets its time stand still."""
-    reason = ""
-    for pool in _pools.values():
-        if (worker := pool.retained.find(trace_id)) is not None:
-            if hold:
-                pool.retained.hold(trace_id)
-            return worker
-        reason = reason or pool.retained.reason(trace_id)
-    raise PostMortemGone(
-        f"The worker of that run is not there to be asked: {reason or _NOT_KNOWN}.",
-        hint="Run the tool again; HEALKIT_POST_MORTEM_KEPT says how many are kept.",
-    )
-
-
-async def let_go(trace_id: str) -> None:
-    """End the worker of a failed run before its time; no error when there is none."""
-    for pool in _pools.values():
-        pool.retained.let_go(trace_id, "it was let go")
+def pools() -> list[Pool]:
+    """Return the pools of this process; to be called on healkit's loop."""
+    return list(_pools.values())
 
 
 def shutdown() -> None:

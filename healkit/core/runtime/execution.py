@@ -41,6 +41,7 @@ from healkit.errors import (
     TOOL_CODES,
     ArgumentsInvalid,
     PostMortemError,
+    PostMortemGone,
     UsageInvalid,
     ViewChanged,
     ViewError,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 
     from healkit.core.contracts.explanation import Explanation
     from healkit.core.rendering.document import Card
-    from healkit.core.runtime.post_mortem import PostMortem
     from healkit.core.store.log_reader import Log
     from healkit.core.store.models import ExecutionCall, ExecutionDecision, ExecutionLog
 
@@ -141,17 +141,18 @@ class Execution(ExecutionData):
         """Beginning and end of each call, in the order of their times; as `on_call` was told, read from the record."""
         return events_of(self.calls)
 
-    def post_mortem(self) -> PostMortem:
+    def post_mortem(self) -> Any:
         """Return the failed run's worker, to be asked for frames, locals and expressions, while it is kept.
 
         In the process that ran the tool only. Raises `PostMortemGone` with the reason when there is none to ask, and
         `PostMortemError` when the run did not fail.
         """
-        from healkit.core.runtime.post_mortem import PostMortem
-
         if self.failure is None:
             raise PostMortemError(f"{self.label} did not fail: there is nothing to look into.")
-        return PostMortem(self.trace_id, self.label)
+        asked = hooks.first("post_mortem", trace_id=self.trace_id, label=self.label)
+        if asked is None:
+            raise PostMortemGone("No worker of a failed run is kept here.")
+        return asked
 
     def explain(self) -> Explanation | None:
         """Explain the failure in plain words: what happened, where, why, a hint, a fix; None where there is no failure.

@@ -16,13 +16,14 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
+from healkit import hooks
 from healkit.config import Config
 from healkit.core.contracts.execution import Grants
-from healkit.core.workers.kernel import KernelWorker, RetainedWorkers
+from healkit.core.workers.kernel import KernelWorker
 from healkit.core.workers.process import ForkServer
 from healkit.core.workers.sandbox import RunFolders, Sandbox, Tier
 from healkit.core.workers.tiers import probe
-from healkit.core.workers.worker import SubprocessWorker
+from healkit.core.workers.worker import Retainer, SubprocessWorker
 from healkit.errors import WorkerError
 
 _RETIRE_AFTER_S = 0.005
@@ -63,7 +64,7 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self._snapshots: Path | None = None
-        self.retained = RetainedWorkers(self.retire)
+        self.retained: Retainer = hooks.first("retainer", retire=self.retire) or Retainer()
         self._companions: dict[Callable[[RunFolders], Any], Any] = {}
 
     def companion(self, kind: Callable[[RunFolders], C]) -> C:

@@ -37,7 +37,7 @@ from healkit.config import MIB
 from healkit.core.contracts.execution import Grants
 from healkit.core.host import host_identity, process_start_ticks
 from healkit.core.plain_files import new_temporary_folder, temporary_folder
-from healkit.core.workers.inside.capture import OBSERVERS_VARIABLE
+from healkit.core.workers.inside.capture import INSPECTOR_VARIABLE, OBSERVERS_VARIABLE
 from healkit.core.workers.inside.cleanup import remove_tree
 from healkit.core.workers.inside.lockdown import RESTRICTIONS_VARIABLE, Restrictions
 from healkit.core.workers.interpreters import View, interpreter, narrow_view, package_paths, whole_view
@@ -136,6 +136,7 @@ class Sandbox:
                 else {
                     RESTRICTIONS_VARIABLE: msgspec.json.encode(self.restrictions(bridge_fd)).decode(),
                     OBSERVERS_VARIABLE: ",".join(name for part in hooks.every("observers") for name in part),
+                    INSPECTOR_VARIABLE: hooks.first("inspector") or "",
                 }
             ),
         }

@@ -64,6 +64,17 @@ class Outcome:
     sealed: Sequence[Any] = ()
 
 
+class Retainer:
+    """Keeper of failed runs' workers, so that they can be asked; keeps none. A part has another (`hooks.Specs`)."""
+
+    def retain(self, trace_id: str, worker: Worker, outcome: Outcome, config: Config) -> bool:
+        """Retain a worker whose run is over; false where its caller has to retire it. Called on healkit's loop."""
+        return False
+
+    async def close(self) -> None:
+        """End all of them, and return when they have ended; called as the pool closes."""
+
+
 class Worker:
     """A restricted process for one execution; make it with `start`, and always `close` it.
 

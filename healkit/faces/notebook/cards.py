@@ -16,7 +16,7 @@ import msgspec
 
 from healkit.config import Config, ExplainLevel
 from healkit.core.contracts.execution import ExecutionData
-from healkit.core.contracts.post_mortem import Local
+from healkit.core.contracts.failure import Local
 from healkit.core.contracts.tools import revision_label
 from healkit.core.rendering import cleaning, execution_card
 from healkit.core.rendering import execution_card as rendered

@@ -24,7 +24,7 @@ from healkit.parts.cells.own_cells import FailedCell
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
-    from healkit.core.runtime.post_mortem import PostMortem
+    from healkit.parts.post_mortem.post_mortem import PostMortem
 
 _RUN_ONE = "Run a tool first: %run_tool NAME key=value …"
 
@@ -55,7 +55,7 @@ def last_error(
         return CellOutput.of(Card(parts=(text,)))
     note, frame_locals = "", None
     if options.locals:
-        from healkit.core.runtime.post_mortem import SHOWN_FRAMES
+        from healkit.parts.post_mortem.post_mortem import SHOWN_FRAMES
 
         try:
             frame_locals = execution.post_mortem().all_locals(options.frames or SHOWN_FRAMES)
@@ -73,7 +73,8 @@ def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
     execution = healkit.last_error(options.tool, options.persona)
     if execution is None:
         raise PostMortemError("There is no failure on record to look into.", hint=_RUN_ONE)
-    return execution.post_mortem()
+    asked: PostMortem = execution.post_mortem()
+    return asked
 
 
 def executions(healkit: Healkit, options: Namespace) -> CellOutput:

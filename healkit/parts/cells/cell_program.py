@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from healkit.core.contracts.post_mortem import type_name
 from healkit.core.pysource.nodes import Function
 from healkit.errors import near_misses
 from healkit.parts.cells.dataflow import dataflow_of, read_cell
 from healkit.parts.cells.notebook_file import CellRun
+from healkit.parts.post_mortem.previews import type_name
 
 #: Names that IPython puts into the notebook's namespace.
 _GIVEN = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open", "display", "_", "__"})

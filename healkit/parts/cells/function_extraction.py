@@ -19,11 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from healkit.core.contracts.post_mortem import type_name
 from healkit.core.pysource.nodes import own_nodes
 from healkit.core.store.arguments import pack_arguments
 from healkit.errors import ArgumentsInvalid, UsageInvalid
 from healkit.parts.cells.cell_program import free_names, import_of, is_own_code, library_import
+from healkit.parts.post_mortem.previews import type_name
 
 #: Types that a parameter is annotated with; the input schema is read off the annotations.
 _ANNOTATED = (int, float, str, bool, list, dict, tuple)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
-    from healkit.core.contracts.post_mortem import Local
+    from healkit.core.contracts.failure import Local
     from healkit.core.runtime.execution import Execution
     from healkit.parts.cells.advice import CellAdvice
     from healkit.parts.cells.failing import FailingCell
@@ -363,7 +363,7 @@ def _locals(own: list[TracebackType]) -> Iterator[Local]:
     """Yield the innermost own frame's variables; at a cell's top level, those that its code names."""
     if not own:
         return
-    from healkit.core.contracts.post_mortem import preview
+    from healkit.parts.post_mortem.previews import preview
 
     frame = own[-1].tb_frame
     names = list(frame.f_locals)

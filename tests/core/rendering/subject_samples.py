@@ -15,9 +15,8 @@ from rendering_samples import CALLS, FRAMES, NOW, TRACEBACK
 from healkit.core.contracts.doctor import DoctorCheck as Tried
 from healkit.core.contracts.doctor import DoctorReport, OutboxState, Status
 from healkit.core.contracts.execution import DecisionRecord, Grants, GroupInfo, ToolSummary
-from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.failure import Failure, Frame, KeptFrame, Local
 from healkit.core.contracts.patches import Check
-from healkit.core.contracts.post_mortem import KeptFrame, Local
 from healkit.core.contracts.vault import Blame, RevisionInfo, VaultEntry
 from healkit.core.runtime.execution import Execution
 from healkit.parts.decide.summary_records import (

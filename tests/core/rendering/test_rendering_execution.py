@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.core.contracts.failure import Failure, Frame
-from healkit.core.contracts.post_mortem import KeptFrame, Local
+from healkit.core.contracts.failure import Failure, Frame, KeptFrame, Local
 from healkit.core.rendering import execution_card, listings
 from healkit.core.rendering import execution_card as cards
 from healkit.core.rendering.document import Card, Line, Span

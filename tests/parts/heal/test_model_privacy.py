@@ -19,9 +19,8 @@ from model_server import SECRET_KEY, Budget, ModelServer, says
 
 from healkit import Healkit
 from healkit.config import Config
-from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.failure import Failure, Frame, KeptFrame, Local
 from healkit.core.contracts.patches import Check, CheckResult, Observed
-from healkit.core.contracts.post_mortem import KeptFrame, Local
 from healkit.core.contracts.vault import VaultEntry
 from healkit.errors import PostMortemGone
 from healkit.parts.heal.advisor import Case, Peer

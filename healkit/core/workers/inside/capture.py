@@ -49,6 +49,9 @@ _OWN_PARTS = (f"{os.sep}ipykernel{os.sep}", f"{os.sep}IPython{os.sep}core{os.sep
 OBSERVERS_VARIABLE = "HEALKIT_OBSERVERS"
 #: Those modules; taken from the environment before any tool runs.
 observers = [name for name in os.environ.pop(OBSERVERS_VARIABLE, "").split(",") if name]
+#: Names the module that answers questions about a failure (`hooks.Specs.inspector`), and that module.
+INSPECTOR_VARIABLE = "HEALKIT_INSPECTOR"
+inspector = os.environ.pop(INSPECTOR_VARIABLE, "")
 #: Module name of a tool's code. Registered, because dataclasses look their module up.
 TOOL_MODULE = "__healkit_tool__"
 _TRACEBACK_MAX_CHARS = 200_000

@@ -186,7 +186,7 @@ def preload(plan: ForkServerPlan) -> None:
         _try_import(name)
     from healkit.core.workers.inside import capture
 
-    for name in capture.observers:
+    for name in filter(None, (*capture.observers, capture.inspector)):
         _try_import(name)
     for name in _rehearse(_run_a_cell):
         _try_import(name)

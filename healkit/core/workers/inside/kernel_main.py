@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import importlib
 import os
 import signal
 import socket
@@ -30,10 +31,10 @@ from traitlets import Bool
 from traitlets.config import Config
 from zmq.eventloop.zmqstream import ZMQStream
 
-from healkit.core.contracts import post_mortem, rpc
-from healkit.core.workers.inside import lockdown
+from healkit.core.contracts import rpc
+from healkit.core.workers.inside import capture, lockdown
 from healkit.core.workers.inside.capture import OVER_LIMIT, Output, OutputLimit
-from healkit.core.workers.inside.tool_runner import ToolRunner, no_running_loop
+from healkit.core.workers.inside.tool_runner import ToolRunner
 
 if TYPE_CHECKING:
     from ipykernel.zmqshell import ZMQInteractiveShell
@@ -181,7 +182,8 @@ def serve(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: lis
     app = sealed_app(restrictions, layers, argv, awaits_reader=True)
     runner = ToolRunner(bridge, crash_fd, finish=lambda: _finish_cell(app))
     _warm_up(app.shell)
-    _answer_questions(app, runner)
+    if capture.inspector:  # imported before any tool has used up memory or files
+        importlib.import_module(capture.inspector).answer_questions(app.kernel, app.shell, runner)
     ioloop.IOLoop.current().add_callback(_run_when_asked, app, runner, bridge)
     runner.endpoint.send(rpc.Ready(os.getpid(), layers))
     app.start()
@@ -224,25 +226,6 @@ def _run_when_asked(app: WorkerApp, runner: ToolRunner, bridge: socket.socket) -
             app.leave_reader()  # who asks it about its failure may be several clients, too
 
     loop.add_reader(bridge, run)
-
-
-def _answer_questions(app: WorkerApp, runner: ToolRunner) -> None:
-    """Take questions about a failure as a message type of their own, which no code of the tool has to run for.
-
-    A comm would do too, but leaves its ends in the tool's reach; an execute request evaluates in the namespace of the
-    prompt, with whatever names are there by then.
-    """
-    session = app.kernel.session
-
-    def handle(stream: ZMQStream, idents: list[bytes], message: dict[str, Any]) -> None:
-        if runner.inspector is None:
-            answer = post_mortem.encode(post_mortem.Refused("nothing has failed here"))
-        else:
-            with no_running_loop():
-                answer = runner.inspector.answer(str(message["content"].get("question")), app.shell.push)
-        session.send(stream, post_mortem.REPLY, {"answer": answer}, parent=message, ident=idents)
-
-    app.kernel.shell_handlers[post_mortem.REQUEST] = handle
 
 
 def _finish_cell(app: WorkerApp) -> None:

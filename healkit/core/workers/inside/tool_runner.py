@@ -46,7 +46,6 @@ from healkit.core.workers.inside.proxies import (
     Trace,
     build_servers,
 )
-from healkit.core.workers.inside.stack_inspector import StackInspector
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -79,12 +78,12 @@ class ToolRunner:
         self.dump_fd = crash_fd if dump else None
         self.finish = finish
         self.limited = limited
-        #: Set once there is a failure.
-        self.inspector: StackInspector | None = None
         #: Set where the work asks for it.
         self.watch: Observer | None = None
         #: What the code raised, if it did.
         self.ended_by: BaseException | None = None
+        #: Name of the code's file in tracebacks.
+        self.filename = ""
         #: Functions by which the code has tried to start a program.
         self.programs: list[str] = []
         #: The work, where whoever forked this process has compiled it.
@@ -106,6 +105,7 @@ class ToolRunner:
     def complete(self, init: rpc.Init) -> rpc.ExecutionComplete:
         """Execute the work and say how it ended; never raises."""
         began = _now()
+        self.filename = init.entry.filename
         try:
             complete = self._execute(init)
             took_s = _since(began)
@@ -116,7 +116,6 @@ class ToolRunner:
             failure = capture.to_failure(error, init.entry, init.timeout_s)
             self.ended_by = error
             complete = rpc.ExecutionComplete(failure=failure)
-            self.inspector = StackInspector(error, init.entry.filename)
         capture.Output.left_chars = None
         with contextlib.suppress(Exception):  # a failing display must not lose the report
             self.finish()

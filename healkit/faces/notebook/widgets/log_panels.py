@@ -8,12 +8,11 @@ from typing import Any
 
 from healkit.app import Healkit
 from healkit.core.contracts.execution import FILTER_NAMES
-from healkit.core.contracts.post_mortem import Local
+from healkit.core.contracts.failure import Local
 from healkit.core.contracts.tools import place_label
 from healkit.core.rendering import execution_card as rendered
 from healkit.core.rendering.cleaning import HIDDEN_MARK
 from healkit.core.runtime.execution import Execution
-from healkit.core.runtime.post_mortem import PostMortem
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.faces.commands.parsing import read_filters
 from healkit.faces.notebook.cell_output import CellOutput, listed
@@ -23,6 +22,7 @@ from healkit.faces.notebook.widgets.patch_editor import Patching
 from healkit.faces.pages.log_reading import ExecutionReading, LogReading
 from healkit.faces.pages.operations import Operation, Operations
 from healkit.faces.pages.page_data import PageData
+from healkit.parts.post_mortem.post_mortem import PostMortem
 from healkit.plain_text import visible
 
 #: The filters that the panel has fields for, or shows as chosen.

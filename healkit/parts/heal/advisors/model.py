@@ -24,15 +24,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from healkit.config import Config
-from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.failure import Failure, Frame, KeptFrame, Local
 from healkit.core.contracts.patches import Check
-from healkit.core.contracts.post_mortem import KeptFrame, Local, type_name
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
 from healkit.core.pysource import shapes
 from healkit.core.pysource.nodes import Function
 from healkit.core.rendering import plain
-from healkit.core.runtime.post_mortem import SHOWN_FRAMES, PostMortem
 from healkit.errors import (
     BudgetSpent,
     HealkitError,
@@ -49,6 +47,8 @@ from healkit.parts.heal.checks import told_apart
 from healkit.parts.heal.records import VERDICTS, Attempt, Patch
 from healkit.parts.models.model_endpoint import Availability, find_endpoint
 from healkit.parts.models.protocols import Progress, Prompt, Reply
+from healkit.parts.post_mortem.post_mortem import SHOWN_FRAMES, PostMortem
+from healkit.parts.post_mortem.previews import type_name
 from healkit.parts.sanitizer.sanitizer import Sanitizer, SecretMap, cut_text
 from healkit.parts.traces.delivery import readable
 

@@ -16,14 +16,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from healkit.core.contracts import post_mortem as pm
-from healkit.core.contracts.post_mortem import EvalResult, FrameSource, KeptFrame, Local
+from healkit.core.contracts.failure import KeptFrame, Local
 from healkit.core.rendering import cleaning, execution_card, plain
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime import background
 from healkit.core.secrets.cleaner import UNLIMITED, RecordCleaner
 from healkit.errors import PostMortemError, PostMortemGone
+from healkit.parts.post_mortem import questions as pm
+from healkit.parts.post_mortem.questions import EvalResult, FrameSource
+from healkit.parts.post_mortem.retained import let_go, retained_worker
 
 T = TypeVar("T")
 A = TypeVar("A", bound=pm.Answer)
@@ -132,19 +134,19 @@ class PostMortem:
             raise PostMortemError(
                 "There is no terminal here for a console.", hint=f"Open one and type: {typed}"
             )
-        self._run(background.retained_worker(self.trace_id, hold=True))
+        self._run(retained_worker(self.trace_id, hold=True))
         try:
             command = [sys.executable, "-P", "-m", "jupyter_console", "--existing", str(file)]
             subprocess.run(command, check=False)
         finally:
             try:
-                self._run(background.retained_worker(self.trace_id))  # its time goes on from here
+                self._run(retained_worker(self.trace_id))  # its time goes on from here
             except PostMortemGone:
                 pass  # ended from within
 
     def close(self) -> None:
         """Let the worker go before its time; safe to call twice."""
-        self._run(background.let_go(self.trace_id))
+        self._run(let_go(self.trace_id))
 
     def all_locals(self, frames: int = SHOWN_FRAMES) -> list[tuple[KeptFrame, list[Local]]]:
         """Return the tool's innermost frames, at most so many, each with its locals."""
@@ -187,10 +189,10 @@ class PostMortem:
         return answer
 
     async def _answer(self, question: pm.Question, timeout_s: float) -> pm.Answer:
-        return await (await background.retained_worker(self.trace_id)).ask(question, timeout_s)
+        return await (await retained_worker(self.trace_id)).ask(question, timeout_s)
 
     async def _attach(self, number: int | None) -> Path:
-        return await (await background.retained_worker(self.trace_id)).attach(number)
+        return await (await retained_worker(self.trace_id)).attach(number)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return background.loop.wait_for(work)

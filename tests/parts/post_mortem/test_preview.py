@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.core.contracts.post_mortem import TEXT_MAX_CHARS, preview
 from healkit.core.rendering.execution_card import history_line
+from healkit.parts.post_mortem.previews import TEXT_MAX_CHARS, preview
 
 
 class Hostile:

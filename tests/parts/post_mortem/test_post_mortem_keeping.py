@@ -38,7 +38,7 @@ def test_a_bounded_number_is_kept_and_the_oldest_goes(tmp_path: Path, kept: int)
 def test_each_is_kept_for_a_bounded_time_that_a_question_renews(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("healkit.core.workers.kernel.KEPT_S", 1.0)
+    monkeypatch.setattr("healkit.parts.post_mortem.retained.KEPT_S", 1.0)
     with Healkit(tmp_path / "healkit.db") as healkit:
         healkit.vault.add("tool", "import os\n\ndef tool():\n    return 1 / 0\n")
         execution = healkit.execute("tool")

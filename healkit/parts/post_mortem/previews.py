@@ -1,8 +1,9 @@
-"""Post-mortem of a failed run: questions, answers, previews.
+"""Preview of a value: its type, its shape, the beginning of its text.
 
-Questions to the run's worker and its answers travel as one message type of Jupyter's shell channel, each as JSON text
-in the message's content. An answer is the worker's claim: the host accepts it only in these types, and at most
-`ANSWER_MAX_BYTES` of it.
+A card under a failing cell is drawn without being asked for, in the middle of a user's work, so it must not run the
+user's code: a `__repr__` may take for ever, return a gigabyte, or send a request. A preview only reads the
+interpreter's own types, and numpy's and pandas', a little of each; of a foreign object it gives the class and what
+lies in its `__dict__`. To get the true repr, ask for it under a time limit (`Execution.post_mortem`).
 """
 
 from __future__ import annotations
@@ -15,168 +16,13 @@ import pathlib
 import sys
 import types
 import uuid
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from healkit.core.contracts import claims
 from healkit.core.contracts.encoding import int_text
+from healkit.core.contracts.failure import Local
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-
-#: Jupyter's `msg_type` of a question; that of the answer ends in `_reply`.
-REQUEST, REPLY = "healkit_post_mortem_request", "healkit_post_mortem_reply"
-#: Limit of an answer, in bytes.
-ANSWER_MAX_BYTES = 1024 * 1024
-#: Limits of the frames, and of one frame's locals, in an answer.
-FRAMES_MAX, LOCALS_MAX = 200, 200
-
-_Number = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
-_Shape = Annotated[list[Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]], msgspec.Meta(max_length=100)]
-
-
-class KeptFrame(msgspec.Struct, frozen=True):
-    """Frame of the failed stack: `number` counts from the outermost, 0. `in_tool` is false for a library's."""
-
-    number: _Number
-    filename: str
-    lineno: _Number
-    name: str
-    line: str
-    in_tool: bool
-
-
-class Local(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Local variable: its type, its shape where it has one (as numpy means it), and a short repr."""
-
-    name: str
-    type: str
-    repr: str
-    shape: _Shape | None = None
-
-
-class FrameSource(msgspec.Struct, frozen=True):
-    """Code around a frame: `text` starts at line `first_lineno`, the frame stands at `lineno`."""
-
-    text: str
-    first_lineno: _Number
-    lineno: _Number
-
-
-class EvalResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Result of an expression: its value as type, shape and short repr, or the exception (`ename`, `evalue`).
-
-    `output` is what it printed, cut.
-    """
-
-    type: str = ""
-    repr: str = ""
-    shape: _Shape | None = None
-    output: str = ""
-    ename: str = ""
-    evalue: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """True if it has a value."""
-        return not self.ename
-
-
-class AskFrames(msgspec.Struct, frozen=True, tag="frames"):
-    """Question for the frames."""
-
-
-class AskLocals(msgspec.Struct, frozen=True, tag="locals"):
-    """Question for one frame's locals, as previews, or as their own reprs within a time."""
-
-    frame: int
-    in_passing: bool = False
-
-
-class AskSource(msgspec.Struct, frozen=True, tag="source"):
-    """Question for the code of one frame."""
-
-    frame: int
-
-
-class AskEval(msgspec.Struct, frozen=True, tag="eval"):
-    """Question for the value of an expression in one frame, within a time."""
-
-    frame: int
-    expression: str
-    timeout_s: float
-
-
-class AskConsole(msgspec.Struct, frozen=True, tag="console"):
-    """Request to put one frame's names at the prompt of a console that is about to attach."""
-
-    frame: int
-
-
-class Frames(msgspec.Struct, frozen=True, tag="frames"):
-    """Answer with all frames, libraries' too."""
-
-    frames: Annotated[list[KeptFrame], msgspec.Meta(max_length=FRAMES_MAX)]
-
-
-class Locals(msgspec.Struct, frozen=True, tag="locals"):
-    """Answer with one frame's locals."""
-
-    locals: Annotated[
-        list[Local], msgspec.Meta(max_length=LOCALS_MAX + 1)
-    ]  # the last may say how many more there are
-
-
-class SourceFound(msgspec.Struct, frozen=True, tag="source"):
-    """Answer to `AskSource`."""
-
-    source: FrameSource
-
-
-class EvalDone(msgspec.Struct, frozen=True, tag="eval"):
-    """Answer to `AskEval`."""
-
-    evaluated: EvalResult
-
-
-class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """Answer that there is none, with the reason."""
-
-    reason: str
-
-
-class Done(msgspec.Struct, frozen=True, tag="done"):
-    """Answer to a request that was carried out."""
-
-
-Question = AskFrames | AskLocals | AskSource | AskEval | AskConsole
-Answer = Frames | Locals | SourceFound | EvalDone | Refused | Done
-
-_encoder = msgspec.json.Encoder()
-_question: msgspec.json.Decoder[Question] = msgspec.json.Decoder(Question)
-_answer: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
-decode_question = _question.decode
-
-
-def decode_answer(data: bytes) -> Answer:
-    """Decode an answer; raises `claims.BadClaim` for what is none, or too much."""
-    return claims.decode(data, _answer.decode, max_bytes=ANSWER_MAX_BYTES)
-
-
-def encode(message: Question | Answer) -> str:
-    """Encode a question or an answer as the text that travels."""
-    return _encoder.encode(message).decode()
-
-
-# Preview of a value: its type, its shape, the beginning of its text.
-#
-# A card under a failing cell is drawn without being asked for, in the middle of a user's work, so it must not run the
-# user's code: a `__repr__` may take for ever, return a gigabyte, or send a request. A preview only reads the
-# interpreter's own types, and numpy's and pandas', a little of each; of a foreign object it gives the class and what
-# lies in its `__dict__`. To get the true repr, ask for it under a time limit (`Execution.post_mortem`).
-
 
 TEXT_MAX_CHARS = 120
 _ITEMS_MAX, _DEPTH_MAX = 6, 3

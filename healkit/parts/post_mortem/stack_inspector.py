@@ -15,13 +15,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.core.contracts.encoding import DECIMAL_BITS, int_text
-from healkit.core.contracts.post_mortem import (
+from healkit.core.contracts.failure import KeptFrame, Local
+from healkit.core.pysource.tracebacks import traceback_of
+from healkit.core.workers.inside import capture
+from healkit.core.workers.inside.capture import TimeIsUp, deadline
+from healkit.core.workers.inside.tool_runner import ToolRunner, no_running_loop
+from healkit.parts.post_mortem.previews import module_of, preview
+from healkit.parts.post_mortem.questions import (
     ANSWER_MAX_BYTES,
     FRAMES_MAX,
     LOCALS_MAX,
+    REPLY,
+    REQUEST,
     Answer,
     AskConsole,
     AskEval,
@@ -33,20 +41,16 @@ from healkit.core.contracts.post_mortem import (
     EvalResult,
     Frames,
     FrameSource,
-    KeptFrame,
-    Local,
     Locals,
     Question,
     Refused,
     SourceFound,
     decode_question,
     encode,
-    module_of,
-    preview,
 )
-from healkit.core.pysource.tracebacks import traceback_of
-from healkit.core.workers.inside import capture
-from healkit.core.workers.inside.capture import TimeIsUp, deadline
+
+if TYPE_CHECKING:
+    from zmq.eventloop.zmqstream import ZMQStream
 
 #: Limits for reading one value, and one frame's locals together.
 _VALUE_S, _LOCALS_S = 0.5, 2.0
@@ -57,14 +61,35 @@ _SOURCE_MAX_LINES, _SOURCE_MAX_CHARS = 400, 60_000
 _GIVEN = ("mcp", "trace", "Tool")
 
 
+def answer_questions(kernel: Any, shell: Any, runner: ToolRunner) -> None:
+    """Take questions about a failure as a message type of their own, which no code of the tool has to run for.
+
+    A comm would do too, but leaves its ends in the tool's reach; an execute request evaluates in the namespace of the
+    prompt, with whatever names are there by then. Called in each worker, before its tool.
+    """
+    inspector: StackInspector | None = None
+
+    def handle(stream: ZMQStream, idents: list[bytes], message: dict[str, Any]) -> None:
+        nonlocal inspector
+        inspector = inspector or StackInspector(runner.ended_by, runner.filename)
+        with no_running_loop():
+            answer = inspector.answer(str(message["content"].get("question")), shell.push)
+        kernel.session.send(stream, REPLY, {"answer": answer}, parent=message, ident=idents)
+
+    kernel.shell_handlers[REQUEST] = handle
+
+
 class StackInspector:
     """Last exception of this process with its frames, which it keeps alive.
 
     Sets `sys.last_exc` and its older siblings, so that `%debug` in a console lands in the tool.
     """
 
-    def __init__(self, error: BaseException, tool_filename: str) -> None:
+    def __init__(self, error: BaseException | None, tool_filename: str) -> None:
         self.tool_filename = tool_filename
+        self.frames: dict[int, tuple[FrameType, int]] = {}
+        if error is None:
+            return
         traceback = traceback_of(error)
         while traceback is not None and capture.is_own(traceback.tb_frame.f_code.co_filename):
             traceback = traceback.tb_next
