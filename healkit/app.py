@@ -21,17 +21,16 @@ from healkit.core.runtime.history import History
 from healkit.core.runtime.providers import HostFunctions
 from healkit.core.runtime.runner import Runner
 from healkit.core.store.database import Database, resolve_url
-from healkit.core.store.trust import NO_AUTHORITY
 from healkit.errors import did_you_mean
 from healkit.services import Services, attribute_makers
 
 if TYPE_CHECKING:
-    from healkit.core.contracts.doctor import DoctorReport, Status
     from healkit.core.contracts.vault import VaultEntry
     from healkit.core.store.log_reader import Log
     from healkit.core.store.vault import Vault
     from healkit.parts.decide.render_summaries import ShownFrameSummary, ShownTextSummary
     from healkit.parts.decide.service import DecideService
+    from healkit.parts.doctor.records import DoctorReport, Status
     from healkit.parts.heal.requests import Requests
     from healkit.parts.heal.service import HealService
     from healkit.parts.learn.plugin import Regressions
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from healkit.parts.runs.audit import Audit
     from healkit.parts.runs.runs import Runs
     from healkit.parts.traces.traces import Traces
+    from healkit.parts.trends.trends import Trends
     from healkit.parts.trials.replays import Replays
     from healkit.parts.trials.trials import Trials
     from healkit.parts.views.views import ViewKeeper, Views
@@ -127,12 +127,17 @@ class Healkit:
         panels: Any
         seed: Any
         browse: Any
+        status: Callable[[], Status]
+        doctor: Callable[[], DoctorReport]
         patch_editor: Any
         heal_panel: Any
         timeline: Any
         decide_panel: Any
         audit_panel: Any
+        trends: Trends
         run = method_of("runs", Runs.run)
+        replay_of = method_of("trends", Trends.replay_of)
+        plot = method_of("trends", Trends.plot)
         trials = method_of("trials", Trials.run_all)
         replay = method_of("replays", Replays.replay)
         export_cassette = method_of("replays", Replays.export_cassette)
@@ -193,8 +198,6 @@ class Healkit:
     last_error_report = method_of("history", History.last_error_report)
     execution = method_of("history", History.execution)
     executions = method_of("history", History.executions)
-    replay_of = method_of("history", History.replay_of)
-    plot = method_of("history", History.plot)
 
     # What tools can call on the host, in core/runtime/providers.py
     provide = method_of("host", HostFunctions.provide)
@@ -208,30 +211,6 @@ class Healkit:
         """
         return self.vault.undo(tool, persona)
 
-    def status(self) -> Status:
-        """Report where the database is, what is in it, the isolation in force, and problems."""
-        from healkit.core.doctor import status_of
-
-        services = self.services
-        status = status_of(
-            self.database.shown_url,
-            self.config,
-            len(self.vault.names()),
-            self.log,
-            services.problem,
-        )
-        trust = self.database.why_trusted or f"no: {NO_AUTHORITY}"
-        status = dataclasses.replace(status, trust=trust)
-        for more in hooks.every("status", services=services):
-            status = dataclasses.replace(status, **more)
-        return status
-
-    def doctor(self) -> DoctorReport:
-        """Try what this machine can enforce, and report it."""
-        from healkit.core.doctor import examine
-
-        return examine(self.config)
-
     def close(self) -> None:
         """End the MCP servers and close the database; safe to call twice."""
         if not self.closed:
@@ -244,13 +223,12 @@ class Healkit:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """Show the state as a card; called by IPython's display formatter."""
-        if self.closed:
+        card = None if self.closed else hooks.first("shown", services=self.services)
+        if card is None:
             return {"text/plain": repr(self)}
-        from healkit.core.rendering import listings
         from healkit.core.rendering.to_html import html_of
         from healkit.core.rendering.to_text import text_of
 
-        card = listings.status(self.status())
         return {"text/plain": text_of(card), "text/html": html_of(card)}
 
     def __enter__(self) -> Healkit:

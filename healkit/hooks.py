@@ -58,7 +58,11 @@ class Specs(Protocol):
 
     @_spec
     def status(self, services: Any) -> Mapping[str, Any]:
-        """Return fields of a `core.contracts.doctor.Status` that the part knows."""
+        """Return fields of a `parts.doctor.records.Status` that the part knows."""
+
+    @_spec(firstresult=True)
+    def shown(self, services: Any) -> Any:
+        """Return the card of a `Healkit`, a `core.rendering.document.Card`."""
 
     @_spec
     def record_folders(self, services: Any) -> Sequence[Any]:

@@ -15,7 +15,8 @@ from healkit.core.runtime.runner import Runner
 #: Part → its methods that are the face's too.
 PARTS = {
     "runner": ("execute", "aexecute", "execute_tool", "aexecute_tool", "rerun", "try_code"),
-    "history": ("last_error", "last_error_report", "execution", "executions", "replay_of", "plot"),
+    "history": ("last_error", "last_error_report", "execution", "executions"),
+    "trends": ("replay_of", "plot"),
     "host": ("provide", "withdraw"),
     "healing": ("heal", "aheal", "heal_cell", "check_notebook"),
     "decisions": ("decide", "adecide"),
@@ -27,9 +28,9 @@ PARTS = {
 }
 #: Parts of the core: their methods are the class's own.
 CORE = ("runner", "history", "host")
-OWN = ("undo", "status", "doctor", "trust", "close")
+OWN = ("undo", "trust", "close")
 #: Methods that a plug-in makes.
-MADE = ("trials", "seed", "summarize", "regress")
+MADE = ("status", "doctor", "trials", "seed", "summarize", "regress")
 
 
 def test_a_method_of_the_face_is_that_of_the_part(tmp_path: Path) -> None:

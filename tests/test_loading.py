@@ -42,7 +42,7 @@ UNWANTED = {
     "stdnum",
 }  # fmt: skip
 #: Parts of healkit that a run has no use for.
-UNWANTED_PARTS = ("core.doctor", "faces.cli.demo", "faces.notebook.magics", "faces.notebook.widgets", "faces.server",
+UNWANTED_PARTS = ("parts.doctor.doctor", "faces.cli.demo", "faces.notebook.magics", "faces.notebook.widgets", "faces.server",
                   "parts.explain.catalogue", "parts.explain.facts", "parts.heal.advisors", "parts.heal.loop",
                   "parts.models")  # fmt: skip
 

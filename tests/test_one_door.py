@@ -509,7 +509,7 @@ def test_no_object_shows_a_secret_in_any_form(home: Path, words: Mapping[str, st
             "listing": hk.execute(
                 "listing", arguments={"password": SECRETS["an argument"], "people": people()}
             ),
-            "groups": hk.history.shown_groups(hk.log.groups(limit=50).rows),
+            "groups": hk.trends.shown_groups(hk.log.groups(limit=50).rows),
             "requests": hk.requests.list(limit=20),
             "timeline": hk.timeline(),
             "trials": hk.trials([(SHARE, {"password": SECRETS["an argument"], "values": []})]),

@@ -27,12 +27,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from healkit import hooks
-from healkit.core.contracts.doctor import TrustReport
-from healkit.core.contracts.execution import Grants
-from healkit.core.contracts.tools import revision_label
 from healkit.core.store import migrate, trust
 from healkit.core.store.locations import (
     is_full,
@@ -193,29 +188,6 @@ class Database:
     def why_trusted(self) -> str:
         """Since when and why its user trusts it; "" where they do not."""
         return trust.why_trusted(self.place, self.identity())
-
-    def trust_report(self) -> TrustReport:
-        """Say whether and why it is trusted, and what it grants then; nothing that others made is run or read."""
-        why, strange = self.why_trusted, self.strange_parts()
-        if strange:
-            return TrustReport(self.place, why, strange=tuple(strange))
-        tools = {
-            revision_label(row["tool_name"], row["target_persona"], row["active_revision"]): row
-            for row in self.fetch(trust.TOOLS)
-        }
-        grants = {label: msgspec.convert(row["grants"], Grants) for label, row in tools.items()}
-        requests = [
-            revision_label(row["tool_name"], row["target_persona"], row["parent"])
-            for row in self.fetch(trust.WAITING)
-        ]
-        return TrustReport(
-            self.place,
-            why,
-            len(tools),
-            {label: granted for label, granted in grants.items() if granted != Grants()},
-            tuple(label for label, row in tools.items() if row["flags"].get("side_effects")),
-            tuple(dict.fromkeys(requests)),
-        )
 
     @property
     def place(self) -> str:

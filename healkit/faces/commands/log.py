@@ -17,7 +17,7 @@ from healkit.core.rendering import execution_card as rendered
 from healkit.core.rendering import listings
 from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime.background import no_output
-from healkit.faces.commands import options
+from healkit.faces.commands import cards, options
 from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.parsing import check_tallied, read_filters
 from healkit.faces.commands.table import FAILED, OK, Answer, Command, FilterOptions, Group, Json, wrong
@@ -70,9 +70,9 @@ def listing(
 def grouped(healkit: Healkit, filters: Filters, limit: int, ask: str = "") -> Answer:
     """List groups of failures; `ask` lists the refused ones that are left out, where the list itself says so."""
     page = healkit.log.groups(**filters.given, limit=limit)
-    groups = healkit.history.shown_groups(page.rows)
+    groups = healkit.trends.shown_groups(page.rows)
     return Answer(
-        lambda: listings.groups(groups, left_out=page.left_out if ask else 0, ask=ask),
+        lambda: cards.groups(groups, left_out=page.left_out if ask else 0, ask=ask),
         lambda: [*map(dataclasses.asdict, groups)],
         table=True,
         notes=_refused(page.left_out),
@@ -84,13 +84,11 @@ def tallied(healkit: Healkit, filters: Filters, by: Sequence[str] = ()) -> Answe
     if unknown := [column for column in by if column not in _BY]:
         wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
     sums = healkit.log.summary(**filters.given, by=list(by)).rows
-    return Answer(
-        lambda: listings.summary(sums, list(by)), lambda: [*map(dataclasses.asdict, sums)], table=True
-    )
+    return Answer(lambda: cards.summary(sums, list(by)), lambda: [*map(dataclasses.asdict, sums)], table=True)
 
 
 def _refused(left_out: int) -> Sequence[str]:
-    return [listings.refused_line(left_out, "healkit log --status refused")] if left_out else ()
+    return [cards.refused_line(left_out, "healkit log --status refused")] if left_out else ()
 
 
 def export(

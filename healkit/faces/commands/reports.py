@@ -26,23 +26,27 @@ _TEXT_MAX_BYTES = 64_000_004
 
 def status(healkit: Healkit) -> Answer:
     """Show where the database is, what is in it, which traces wait to be sent, and what is wrong, if anything."""
-    from healkit.core.rendering import listings
+    from healkit.parts.doctor import cards as doctor_cards
 
     report = healkit.status()
     fields = {name: value for name, value in dataclasses.asdict(report).items() if name != "settings"}
     # The collector is there also where it is not set.
-    more = {"collector": "", **report.settings, "traces": msgspec.structs.asdict(report.traces)}
-    return Answer(lambda: listings.status(report), lambda: {**fields, **more})
+    more = {
+        "collector": "",
+        **report.settings,
+        "traces": report.traces and msgspec.structs.asdict(report.traces),
+    }
+    return Answer(lambda: doctor_cards.status(report), lambda: {**fields, **more})
 
 
 def doctor(db: Annotated[str | None, DB] = None) -> Answer:
     """Try for real what isolation this machine can enforce. Exit 1 if tools get no boundary here."""
     from healkit.config import Config
-    from healkit.core.doctor import examine
-    from healkit.core.rendering import listings
     from healkit.core.rendering.to_text import text_of
     from healkit.core.store.locations import choice
     from healkit.errors import DatabaseError
+    from healkit.parts.doctor import cards as doctor_cards
+    from healkit.parts.doctor.doctor import examine
     from healkit.plain_text import shown_url
 
     report = examine(Config.from_environment())
@@ -62,7 +66,7 @@ def doctor(db: Annotated[str | None, DB] = None) -> Answer:
         summary = str(error)
     line = " ".join(f"Database: {database['url']} {summary}".split())
     return Answer(
-        lambda: f"{text_of(listings.doctor(report))}\n{line}",
+        lambda: f"{text_of(doctor_cards.doctor(report))}\n{line}",
         lambda: {**dataclasses.asdict(report), "ok": report.ok, "database": database},
         exit_code=OK if report.ok else FAILED,
     )

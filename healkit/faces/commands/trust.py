@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from healkit.core.rendering import listings
 from healkit.core.store import trust as trusted
 from healkit.core.store.database import Database, resolve_url
 from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.table import Answer, Command, wrong
+from healkit.parts.doctor import cards as doctor_cards
+from healkit.parts.doctor.doctor import trust_report
 
 if TYPE_CHECKING:
-    from healkit.core.contracts.doctor import TrustReport
     from healkit.faces.commands.table import Json
+    from healkit.parts.doctor.records import TrustReport
 
 
 def trust(
@@ -28,7 +29,7 @@ def trust(
         wrong("--show and --remove cannot be combined.", "Choose one of them.")
     database = Database(resolve_url(path), create=False, only_read=True)
     try:
-        before = database.trust_report()
+        before = trust_report(database)
         if remove:
             trusted.distrust(database.place)
         elif not show and not before.why:
@@ -41,7 +42,7 @@ def trust(
         sentence = f"{now.place} is not trusted{' any more' if before.why else ''}"
     elif not show:
         sentence = f"{now.place} is {'already ' if before.why else ''}trusted"
-    return Answer(lambda: listings.trust(now), lambda: _json(now), said=sentence)
+    return Answer(lambda: doctor_cards.trust(now), lambda: _json(now), said=sentence)
 
 
 def _json(report: TrustReport) -> Json:

@@ -13,10 +13,9 @@ import msgspec
 
 from healkit.core.contracts.vault import CodeChange
 from healkit.core.crossing import values
-from healkit.core.rendering import listings
 from healkit.core.runtime import vault_edits
 from healkit.errors import UsageInvalid
-from healkit.faces.commands import options
+from healkit.faces.commands import cards, options
 from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.parsing import parse_arguments, parse_revision, split_label
 from healkit.faces.commands.table import CODE, Answer, Command, GrantOptions, Group, Json, wrong
@@ -133,7 +132,7 @@ def grant(
         entry = healkit.vault.set_grants(name, persona, clear=clear, **grants)
     else:
         entry = healkit.vault.get(name, persona)
-    return Answer(lambda: listings.grants(entry), lambda: entry_json(entry, with_code=False))
+    return Answer(lambda: cards.grants(entry), lambda: entry_json(entry, with_code=False))
 
 
 def switch(
@@ -168,7 +167,7 @@ def show(
     entry = healkit.vault.get(tool, in_label or persona, revision)
     panel = ("PatchEditor", tool, entry.persona) if revision is None else ()
     return Answer(
-        lambda: listings.entry(entry),
+        lambda: cards.entry(entry),
         lambda: entry_json(entry),
         text=entry.code.removesuffix("\n") if code else None,
         exact=CODE,
@@ -184,7 +183,7 @@ def list_tools(
     """List all tools, each at its active revision."""
     entries = healkit.vault.list(persona, removed=removed)
     return Answer(
-        lambda: listings.vault(entries),
+        lambda: cards.vault(entries),
         lambda: [entry_json(entry, with_code=False) for entry in entries],
         table=True,
     )
@@ -194,7 +193,7 @@ def history(healkit: Healkit, name: Name, persona: Persona = "default") -> Answe
     """List every revision, with how often it ran and failed."""
     revisions = healkit.vault.history(name, persona)
     return Answer(
-        lambda: listings.history(name, revisions), lambda: [*map(dataclasses.asdict, revisions)], table=True
+        lambda: cards.history(name, revisions), lambda: [*map(dataclasses.asdict, revisions)], table=True
     )
 
 
@@ -209,7 +208,7 @@ def diff(
     text = healkit.vault.diff(name, a, b, persona=persona)
     details = {"tool_name": name, "persona": persona, "from": a, "to": b, "diff": text}
     return Answer(
-        lambda: listings.diff(name, text),
+        lambda: cards.diff(name, text),
         lambda: details,
         text=text.rstrip("\n") or f"{name}: no difference.",
         exact=CODE,
@@ -262,7 +261,7 @@ def restore(healkit: Healkit, name: Name, persona: AnyPersona = None, reason: Re
 def blame(healkit: Healkit, name: Name, persona: Persona = "default") -> Answer:
     """Show which revision brought the newest failure in, and which one resolved it."""
     report = healkit.vault.blame(name, persona=persona)
-    return Answer(lambda: listings.blame(name, report), lambda: dataclasses.asdict(report))
+    return Answer(lambda: cards.blame(name, report), lambda: dataclasses.asdict(report))
 
 
 def examples(

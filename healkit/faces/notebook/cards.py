@@ -109,7 +109,7 @@ def _cleaned(found: Sequence[Local], cleaner: RecordCleaner) -> tuple[tuple[Loca
 
 def _history(healkit: Healkit, execution: Execution) -> str:
     """Say how often this failure is on record, since when, and what resolved it last."""
-    recurrence = healkit.history.recurrence(execution)
+    recurrence = healkit.trends.recurrence(execution)
     if recurrence is None:
         return ""
     tool, persona, number = execution.tool_name, execution.persona, recurrence.cured_by

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from healkit.core.contracts.vault import CodeChange
-from healkit.core.rendering import listings
 from healkit.core.rendering.document import Code, Line, Section, Span
 from healkit.core.runtime import vault_edits
 from healkit.errors import FixUndone, UsageInvalid
@@ -17,6 +16,7 @@ from healkit.faces.commands import vault as vault_commands
 from healkit.faces.commands.parsing import parse_arguments, read_grants, split_label, unknown
 from healkit.faces.notebook.cell_output import CellOutput, replace_cell
 from healkit.faces.notebook.magic_parsers import REQUEST_COMMANDS, VAULT_COMMANDS
+from healkit.parts.doctor import cards as doctor_cards
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -145,8 +145,8 @@ def vault(healkit: Healkit, options: Namespace) -> CellOutput:
 
 #: Subcommand → the report that it shows.
 REPORTS: dict[str, Callable[[Healkit], CellOutput]] = {
-    "status": lambda healkit: CellOutput.of(listings.status(healkit.status())),
-    "doctor": lambda healkit: CellOutput.of(listings.doctor(healkit.doctor())),
+    "status": lambda healkit: CellOutput.of(doctor_cards.status(healkit.status())),
+    "doctor": lambda healkit: CellOutput.of(doctor_cards.doctor(healkit.doctor())),
 }
 _KEPT_NOTE = (
     "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "

@@ -107,7 +107,7 @@ class PageData:
     def groups(self, groups: Sequence[GroupInfo]) -> list[dict[str, Any]]:
         """Return a line of a list for each group of similar failures."""
         if self._healkit is not None:
-            groups = self._healkit.history.shown_groups(groups)
+            groups = self._healkit.trends.shown_groups(groups)
         summaries = self.clean([plain.one_line(group.summary, 300) for group in groups]).value
         return [
             {
@@ -127,7 +127,7 @@ class PageData:
         """List every revision with its runs and failures, and when it first failed."""
         assert self._healkit is not None
         revisions = self._healkit.vault.history(name, persona)
-        failed = self._healkit.history.first_failures(name)
+        failed = self._healkit.trends.first_failures(name)
         reasons = self.shown([revision.reason for revision in revisions]).value
         return [
             {

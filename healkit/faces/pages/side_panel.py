@@ -10,7 +10,6 @@ import contextlib
 from typing import Any
 
 from healkit.app import Healkit
-from healkit.core.doctor import tier_of
 from healkit.core.rendering.execution_card import grant_lines
 from healkit.errors import UsageInvalid
 from healkit.faces.pages.audit_reading import AuditReading
@@ -20,6 +19,7 @@ from healkit.faces.pages.page_data import PageData
 from healkit.faces.pages.request_reading import RequestReading
 from healkit.faces.pages.run_reading import RunReading
 from healkit.faces.pages.tool_reading import ToolReading
+from healkit.parts.doctor.doctor import tier_of, trust_report
 
 _SUBJECTS: tuple[type[Operations], ...] = (
     LogReading,
@@ -62,7 +62,7 @@ class StateReading(Operations):
         healkit = self._healkit
         summary = {"isolation": tier_of(healkit.config), "waiting": healkit.requests.waiting()}
         if not healkit.database.trusted:
-            report = healkit.database.trust_report()
+            report = trust_report(healkit.database)
             grants = [
                 f"{label}: {', '.join(grant_lines(tool_grants))}"
                 for label, tool_grants in report.grants.items()

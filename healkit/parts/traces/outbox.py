@@ -35,7 +35,6 @@ from sqlalchemy import (
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session, aliased
 
-from healkit.core.contracts.doctor import OutboxState
 from healkit.core.contracts.execution import HostIdentity, utc_now
 from healkit.core.host import host_identity, is_alive
 from healkit.core.store import vault_rows
@@ -65,6 +64,17 @@ class _Owner(msgspec.Struct, frozen=True):
 
     host: HostIdentity
     nonce: str
+
+
+class OutboxState(msgspec.Struct, frozen=True):
+    """Number of traces in each state, why traces are parked (reason → how many), and the last error."""
+
+    local: int = 0
+    pending: int = 0
+    sent: int = 0
+    parked: int = 0
+    parked_for: dict[str, int] = {}
+    problem: str = ""
 
 
 class Outbox:

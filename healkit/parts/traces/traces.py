@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from healkit.config import Config
-from healkit.core.contracts.doctor import OutboxState
 from healkit.core.secrets.cleaner import sanitizer_of
 from healkit.core.store.database import Database
 from healkit.errors import ConfigError, DatabaseError
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from healkit.core.store.log_reader import Log
     from healkit.parts.traces.delivery import Syncer
     from healkit.parts.traces.otel import OtelExporter
-    from healkit.parts.traces.outbox import Outbox
+    from healkit.parts.traces.outbox import Outbox, OutboxState
 
 #: Default limit of `sync`, in seconds.
 SYNC_TIMEOUT_S = 30.0

@@ -12,8 +12,6 @@ from typing import Any
 
 from rendering_samples import CALLS, FRAMES, NOW, TRACEBACK
 
-from healkit.core.contracts.doctor import DoctorCheck as Tried
-from healkit.core.contracts.doctor import DoctorReport, OutboxState, Status
 from healkit.core.contracts.execution import DecisionRecord, Grants, GroupInfo, ToolSummary
 from healkit.core.contracts.failure import Failure, Frame, KeptFrame, Local
 from healkit.core.contracts.patches import Check
@@ -27,10 +25,13 @@ from healkit.parts.decide.summary_records import (
     Numbers,
     TextSummary,
 )
+from healkit.parts.doctor.records import DoctorCheck as Tried
+from healkit.parts.doctor.records import DoctorReport, Status
 from healkit.parts.heal.records import Answered, Attempt, Patch, PatchRequest
 from healkit.parts.heal.report import HealReport
 from healkit.parts.runs.contract import Problem, Run
 from healkit.parts.runs.reader import read_run
+from healkit.parts.traces.outbox import OutboxState
 from healkit.parts.views.view_records import DataView, ViewColumn
 
 CODE = '''def average_delay(delays: dict, line: str) -> float:
@@ -139,7 +140,7 @@ DOCTORS = {
     "none": DoctorReport("", [], ["anything: no tool is run on this machine"]),
 }  # fmt: skip
 STATUSES = {
-    "well": Status("sqlite:///healkit.db", "namespaces", 3, 1_234, 56, 0, ""),
+    "well": Status("sqlite:///healkit.db", "namespaces", 3, 1_234, 56, 0, "", OutboxState()),
     "ill": Status("sqlite:///healkit.db", "", 3, 2, 1, 1, "disk full",
                   OutboxState(1, 2, 3, 4, {"HTTP 413": 4}, "refused"), 2, {"collector": "https://collector.example"}),
 }  # fmt: skip

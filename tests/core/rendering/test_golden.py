@@ -21,8 +21,10 @@ from healkit.core.rendering.document import Document
 from healkit.core.rendering.execution_card import Aside, history_line
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
+from healkit.faces.commands import cards
 from healkit.parts.decide import render_audit as audit
 from healkit.parts.decide import render_summaries as summaries
+from healkit.parts.doctor import cards as doctor_cards
 from healkit.parts.heal import render as healing
 from healkit.parts.heal import render_requests, timeline
 from healkit.parts.runs import render_runs as runs
@@ -72,37 +74,37 @@ def of_executions() -> Iterator[tuple[str, Forms]]:
 
 def of_the_vault() -> Iterator[tuple[str, Forms]]:
     entries = {"sample": s.ENTRY, "draft": s.DRAFT, "sql": s.SQL}
-    yield "vault", both(listings.vault(list(entries.values())))
-    yield "vault-narrow", text_only(listings.vault(list(entries.values())), 60)
-    yield "vault-none", both(listings.vault([]))
+    yield "vault", both(cards.vault(list(entries.values())))
+    yield "vault-narrow", text_only(cards.vault(list(entries.values())), 60)
+    yield "vault-none", both(cards.vault([]))
     for name, entry in entries.items():
-        yield f"entry-{name}", both(listings.entry(entry))
+        yield f"entry-{name}", both(cards.entry(entry))
         yield f"saved-{name}", both(listings.saved(entry))
-        yield f"grants-{name}", both(listings.grants(entry))
-    history = listings.history("average_delay", s.REVISIONS)
+        yield f"grants-{name}", both(cards.grants(entry))
+    history = cards.history("average_delay", s.REVISIONS)
     yield "history", both(history)
     yield "history-narrow", text_only(history, 80)
     for name, blame in s.BLAMES.items():
-        yield f"blame-{name}", both(listings.blame("average_delay", blame))
-    yield "diff", both(listings.diff("average_delay", s.DIFF))
-    yield "diff-none", both(listings.diff("average_delay", ""))
+        yield f"blame-{name}", both(cards.blame("average_delay", blame))
+    yield "diff", both(cards.diff("average_delay", s.DIFF))
+    yield "diff-none", both(cards.diff("average_delay", ""))
 
 
 def of_reports() -> Iterator[tuple[str, Forms]]:
     for name, report in s.DOCTORS.items():
-        yield f"doctor-{name}", both(listings.doctor(report))
+        yield f"doctor-{name}", both(doctor_cards.doctor(report))
     for name, status in s.STATUSES.items():
-        yield f"status-{name}", both(listings.status(status))
+        yield f"status-{name}", both(doctor_cards.status(status))
     yield "views", both(views_render.views(list(s.VIEWS.values())))
     yield "views-none", both(views_render.views([]))
     yield "view-frame", both(views_render.view(s.VIEWS["frame"], s.PREVIEW))
     yield "view-evicted", both(views_render.view(s.VIEWS["evicted"]))
-    yield "groups", both(listings.groups(s.GROUPS))
-    yield "groups-narrow", text_only(listings.groups(s.GROUPS), 120)
-    yield "groups-none", both(listings.groups([]))
-    yield "summary", both(listings.summary(s.SUMS))
-    yield "summary-by", both(listings.summary(s.SUMS, ["day", "persona", "revision"]))
-    yield "summary-none", both(listings.summary([]))
+    yield "groups", both(cards.groups(s.GROUPS))
+    yield "groups-narrow", text_only(cards.groups(s.GROUPS), 120)
+    yield "groups-none", both(cards.groups([]))
+    yield "summary", both(cards.summary(s.SUMS))
+    yield "summary-by", both(cards.summary(s.SUMS, ["day", "persona", "revision"]))
+    yield "summary-none", both(cards.summary([]))
     for name, summed in s.SUMMARIES.items():
         yield f"summarize-{name}", both(summaries.card(summed))
     yield "summarize-narrow", text_only(summaries.card(s.SUMMARIES["text"]), 60)

@@ -12,11 +12,11 @@ from postgres_samples import Server
 
 from healkit import Healkit
 from healkit.config import Config
-from healkit.core.rendering import listings
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
 from healkit.core.store.database import Database
 from healkit.errors import ConfigError, HealkitError
+from healkit.parts.doctor import cards as doctor_cards
 from healkit.parts.mcp_client.mcp_data import ServerSpec
 from healkit.plain_text import shown_address, shown_url
 
@@ -71,7 +71,11 @@ def test_no_face_and_no_object_shows_the_password_of_the_database(
     assert said.count("healkit:***@") >= 4
     with Healkit(url, config=Config(fork_server=False, spares=0)) as healkit:
         status = healkit.status()
-        said += text_of(listings.status(status)) + html_of(listings.status(status)) + json.dumps(status.url)
+        said += (
+            text_of(doctor_cards.status(status))
+            + html_of(doctor_cards.status(status))
+            + json.dumps(status.url)
+        )
         shown = (status, healkit, healkit.database, healkit.config, healkit.executor, healkit.database.where)
         assert PASSWORD not in said + repr(shown)
         assert healkit.url == url, "what opens the database again is not shown, but kept"

@@ -11,7 +11,6 @@ from vault_samples import BROKEN, FIXED, V4, V5
 
 from healkit.core.contracts.execution import utc_now
 from healkit.core.contracts.vault import Blame
-from healkit.core.rendering import listings
 from healkit.core.rendering.to_text import text_of
 from healkit.core.store.database import Database
 from healkit.core.store.log_reader import Log
@@ -19,6 +18,7 @@ from healkit.core.store.log_writer import LogWriter
 from healkit.core.store.models import Revision
 from healkit.core.store.vault import Vault
 from healkit.errors import RevisionConflict, UsageInvalid
+from healkit.faces.commands import cards
 from healkit.parts.heal.case import peers_of
 
 
@@ -186,7 +186,7 @@ def test_a_revision_that_passed_in_other_runs_is_named_as_good(three: Vault, wri
     run(writer, 1, 5)
     found = three.blame("fibonacci")
     assert (found.first_failed, found.last_good) == (1, 1)
-    assert "v1, in other runs" in text_of(listings.blame("fibonacci", found))
+    assert "v1, in other runs" in text_of(cards.blame("fibonacci", found))
 
 
 CODE = "def f(n):\n    return n\n"

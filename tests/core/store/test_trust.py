@@ -18,13 +18,14 @@ from trusted import trusted_copy
 from healkit import Config, Healkit
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.vault import UNTRUSTED_GRANTS
-from healkit.core.rendering import listings
 from healkit.core.store import trust
 from healkit.core.store.database import Database
 from healkit.core.store.locations import choice, resolve_url
 from healkit.errors import ConfigError, DatabaseError, DatabaseNotTrusted, VaultError
+from healkit.faces.commands import cards
 from healkit.faces.commands.trust import COMMANDS
 from healkit.faces.mcp_server.server import AgentServer
+from healkit.parts.doctor.doctor import trust_report
 
 pytestmark = pytest.mark.requirement("TRUST-2")
 
@@ -190,7 +191,7 @@ def test_a_tool_with_a_removed_grant_is_shown_and_not_run(
     }
     entry = healkit.vault.get("tally")
     assert entry.grants == healkit.vault.list()[0].grants == Grants(memory_mb=64)
-    assert f"python {program}: removed, so it is not run" in repr(listings.grants(entry))
+    assert f"python {program}: removed, so it is not run" in repr(cards.grants(entry))
     with pytest.raises(ConfigError, match=r"no grant 'python'.*--clear"):
         healkit.vault.set_grants("tally", cpu_s=9)
     assert healkit.vault.set_grants("tally", clear=True, cpu_s=9).grants == Grants(cpu_s=9)
@@ -279,7 +280,7 @@ def test_what_would_be_granted_is_shown_without_running_anything(
     path = foreign({"read": [str(secret)]}, "UPDATE toolregistry SET flags = '{\"side_effects\": true}'")
     healkit = opened(path)
     healkit.requests.add("tool", "def tool(path: str):\n    return 1\n")
-    report = Database(path, only_read=True).trust_report()
+    report = trust_report(Database(path, only_read=True))
     assert report.grants == {"tool v1": Grants(read=(str(secret),))}
     assert report.acting == report.requests == ("tool v1",)
     assert not report.why
@@ -369,7 +370,7 @@ def test_a_database_on_a_server_is_trusted_by_its_url(postgresql_server: Server)
             assert again.execute("tool", arguments={"path": "/etc/hostname"}).grants == UNTRUSTED_GRANTS
             again.trust()
             with contextlib.closing(Database(url, only_read=True)) as looked_at:
-                assert looked_at.trust_report().tools == 1
+                assert trust_report(looked_at).tools == 1
     with postgresql_server.database(empty=True) as url, Healkit(url) as own:
         assert own.database.trusted
 

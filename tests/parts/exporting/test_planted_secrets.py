@@ -15,9 +15,9 @@ from cli_samples import call
 
 from healkit import Config, Healkit
 from healkit.core.rendering import execution_card as rendered
-from healkit.core.rendering import listings
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
+from healkit.faces.commands import cards
 from healkit.parts.traces.otel import OtelExporter
 
 TRACE_2 = pytest.mark.requirement("TRACE-2")
@@ -113,13 +113,13 @@ def test_no_card_and_no_list_shows_a_planted_secret(planted: Healkit) -> None:
         "success": text_of(rendered.card(rows[-1])) + html_of(rendered.success(rows[-1])),
         "report": planted.last_error_report(),
         "Markdown": failed.to_markdown(),
-        "vault": text_of(listings.vault(planted.vault.list())),
-        "tool": text_of(listings.entry(planted.vault.get("s_pay"))),
+        "vault": text_of(cards.vault(planted.vault.list())),
+        "tool": text_of(cards.entry(planted.vault.get("s_pay"))),
         "frames": str(failed.post_mortem().to_text()),
     }
     assert {face: fields for face, shown in faces.items() if (fields := found(shown))} == {}
     assert "Words47Elm" not in faces["vault"] + faces["tool"]
-    history = text_of(listings.history("s_pay", planted.vault.history("s_pay")))
+    history = text_of(cards.history("s_pay", planted.vault.history("s_pay")))
     assert "Reason31Oak" not in history
 
 

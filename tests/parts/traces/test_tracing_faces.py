@@ -11,9 +11,9 @@ from cli_samples import Done, call
 from misbehaving import Collector
 
 from healkit import Config, Healkit
-from healkit.core.rendering import listings
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
+from healkit.parts.doctor import cards as doctor_cards
 from healkit.parts.traces.delivery import Pace
 
 TRACE_3 = pytest.mark.requirement("TRACE-3")
@@ -93,7 +93,7 @@ def test_an_unreachable_collector_is_tried_until_the_timeout(
         assert "cannot be reached" in state.problem
         status = opened.status()
         assert status.traces.pending == 3
-        for said in (write(listings.status(status)) for write in (text_of, html_of)):
+        for said in (write(doctor_cards.status(status)) for write in (text_of, html_of)):
             assert "3 waiting" in said
             assert "cannot be reached" in said
 

@@ -14,12 +14,13 @@ from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.contracts.execution import ExecutionData
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
-from healkit.core.rendering import cleaning, execution_card, listings, plain
+from healkit.core.rendering import cleaning, execution_card, plain
 from healkit.core.rendering.cleaning import HIDDEN_MARK, ShownExecution
 from healkit.core.runtime.background import no_output
 from healkit.core.runtime.execution import Execution, arguments_of, logged
 from healkit.core.runtime.vault_edits import motivating_row
 from healkit.errors import ArgumentsInvalid, RevisionConflict
+from healkit.faces.commands import cards
 from healkit.faces.commands.parsing import parse_arguments
 from healkit.faces.notebook.cell_output import CellOutput
 from healkit.faces.notebook.widgets.panel import Panel
@@ -257,7 +258,7 @@ class PatchEditor(Panel):
 
     def static_card(self) -> CellOutput | None:
         """Draw the code as it is."""
-        return CellOutput.of(listings.entry(self._entry))
+        return CellOutput.of(cards.entry(self._entry))
 
 
 def _marks(value: object) -> set[str]:

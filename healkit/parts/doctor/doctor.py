@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 import shutil
 import sys
 
+import msgspec
 import psutil
 
+from healkit import hooks
 from healkit.config import MIB, Config
-from healkit.core.contracts.doctor import DoctorCheck, DoctorReport, Status
-from healkit.core.store.log_reader import Log
+from healkit.core.contracts.execution import Grants
+from healkit.core.contracts.tools import revision_label
+from healkit.core.store import trust
+from healkit.core.store.database import Database
 from healkit.core.workers.sandbox import bubblewrap_path
 from healkit.core.workers.tiers import NOT_STOPPED, TierReport, achieved_tier, probe
 from healkit.errors import IsolationUnavailable
+from healkit.parts.doctor.records import DoctorCheck, DoctorReport, Status, TrustReport
+from healkit.services import Services
 
 
 def examine(config: Config) -> DoctorReport:
@@ -52,22 +59,27 @@ def tier_of(config: Config) -> str:
         return "none"
 
 
-def status_of(url: str, config: Config, tools: int, log: Log, problem: str) -> Status:
-    """Collect the counts and the tier; the log is asked four questions."""
+def status_of(services: Services) -> Status:
+    """Report where the database is, what is in it, the isolation in force, and problems."""
+    database, log, config = services.database, services.log, services.config
     executions, failed, refused, running = (
         log.count(status=status, tried=False) for status in (None, "FAILURE", "REFUSED", "RUNNING")
     )
-    return Status(
-        url,
+    status = Status(
+        database.shown_url,
         tier_of(config),
-        tools,
+        len(services.vault.names()),
         executions,
         failed - refused,
         running,
-        problem,
+        services.problem,
         refused=refused,
         settings=config.shown(),
+        trust=database.why_trusted or f"no: {trust.NO_AUTHORITY}",
     )
+    for more in hooks.every("status", services=services):
+        status = dataclasses.replace(status, **more)
+    return status
 
 
 def _memory(config: Config) -> DoctorCheck:
@@ -109,4 +121,28 @@ def _attempts(report: TierReport) -> list[DoctorCheck]:
 def _tier(report: TierReport, fix: str) -> DoctorCheck:
     return DoctorCheck(
         f"tier: {report.tier}", report.holds, report.problem or "holds", "" if report.holds else fix
+    )
+
+
+def trust_report(database: Database) -> TrustReport:
+    """Say whether and why it is trusted, and what it grants then; nothing that others made is run or read."""
+    why, strange = database.why_trusted, database.strange_parts()
+    if strange:
+        return TrustReport(database.place, why, strange=tuple(strange))
+    tools = {
+        revision_label(row["tool_name"], row["target_persona"], row["active_revision"]): row
+        for row in database.fetch(trust.TOOLS)
+    }
+    grants = {label: msgspec.convert(row["grants"], Grants) for label, row in tools.items()}
+    requests = [
+        revision_label(row["tool_name"], row["target_persona"], row["parent"])
+        for row in database.fetch(trust.WAITING)
+    ]
+    return TrustReport(
+        database.place,
+        why,
+        len(tools),
+        {label: granted for label, granted in grants.items() if granted != Grants()},
+        tuple(label for label, row in tools.items() if row["flags"].get("side_effects")),
+        tuple(dict.fromkeys(requests)),
     )

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from healkit.core.contracts.execution import Grants
-
-
-class OutboxState(msgspec.Struct, frozen=True):
-    """Number of traces in each state, why traces are parked (reason → how many), and the last error."""
-
-    local: int = 0
-    pending: int = 0
-    sent: int = 0
-    parked: int = 0
-    parked_for: dict[str, int] = {}
-    problem: str = ""
+if TYPE_CHECKING:
+    from healkit.core.contracts.execution import Grants
+    from healkit.parts.traces.outbox import OutboxState
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +41,8 @@ class Status:
 
     `failures` are those of code; `refused` counts the calls that were refused before any code ran. `trust` says whether
     the database is trusted, and why. `requests` is the number of patches that wait for the user's consent. `traces`
-    says how many traces are where, and what is wrong with sending them. `settings` are those that `Config` lists for
-    it, by their headings.
+    says how many traces are where, and what is wrong with sending them; None without that part. `settings` are those
+    that `Config` lists for it, by their headings.
     """
 
     url: str
@@ -62,7 +52,7 @@ class Status:
     failures: int
     running: int
     problem: str
-    traces: OutboxState = dataclasses.field(default_factory=OutboxState)
+    traces: OutboxState | None = None
     requests: int = 0
     settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     refused: int = 0

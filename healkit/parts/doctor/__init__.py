@@ -1,0 +1,1 @@
+"""Reports on healkit, its database and this machine."""

@@ -1,0 +1,1 @@
+"""Failures over time, and plots of them."""
