@@ -101,6 +101,10 @@ class Specs(Protocol):
     def recorded(self, services: Any, send: bool) -> None:
         """Take note that one more end is on record; send: its trace is to be sent. Must not wait or raise."""
 
+    @_spec(firstresult=True)
+    def log_files(self, database: Any) -> Any:
+        """Return what exports, imports and archives executions, a `core.store.log_reader.LogFiles`."""
+
     @_spec
     def deleting(self, session: Any, trace_ids: Sequence[str]) -> None:
         """Delete what the plug-in's tables hold of these executions; called in the transaction that deletes them."""

@@ -62,7 +62,7 @@ class AutoRetention:
                 )
 
     def _round(self) -> None:
-        from healkit.core.store.log_files import Retention  # late: most processes end before the first round
+        from healkit.core.store.retention import Retention  # late: most processes end before the first round
 
         days, rows = self._config.retention_days, self._config.retention_rows
         age = timedelta(days=days) if days else None

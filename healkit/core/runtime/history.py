@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -12,20 +11,15 @@ from healkit.config import Config
 from healkit.core.contracts.execution import (
     RUN_CODE,
     TRIED_COUNTED_MAX,
-    TRIED_ORIGINS,
     Filters,
-    GroupInfo,
-    Ran,
     takes_filters,
 )
 from healkit.core.crossing import values
-from healkit.core.pysource.tracebacks import fingerprint
 from healkit.core.rendering import cleaning
-from healkit.core.runtime import contents
 from healkit.core.runtime.execution import Execution, Executions, execution_of
 from healkit.core.store.database import Database
 from healkit.core.store.statements import NEWEST, TRIED_SINCE
-from healkit.errors import VaultError, check_whole, is_refused, near_misses
+from healkit.errors import VaultError, check_whole, near_misses
 
 if TYPE_CHECKING:
     from healkit.core.store.log_reader import Log

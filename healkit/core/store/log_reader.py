@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, select
 
+from healkit import hooks
 from healkit.core.contracts.execution import (
     GROUP_FILTERS,
     SUMMARY_FILTERS,
@@ -23,14 +24,6 @@ from healkit.core.contracts.execution import (
 )
 from healkit.core.store import vault_rows
 from healkit.core.store.database import Database
-from healkit.core.store.log_files import (
-    ArchiveFormat,
-    Imported,
-    PruneReport,
-    Retention,
-    export_log,
-    import_log,
-)
 from healkit.core.store.log_pages import Page, count_refused, newest_first, own_only, read_page, status_is
 from healkit.core.store.models import (
     CALLS,
@@ -42,11 +35,47 @@ from healkit.core.store.models import (
     ExecutionDecision,
     ExecutionLog,
 )
+from healkit.core.store.retention import PruneReport, Retention
 from healkit.core.store.stats import Groups, Summary, read_groups, read_passing_revisions, read_summary
-from healkit.errors import ConfigError, check_text
+from healkit.errors import ConfigError, LogFileError, check_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+#: Formats of an archive.
+ArchiveFormat = Literal["jsonl", "parquet"]
+
+
+class Imported(NamedTuple):
+    """Number of executions in a file, and of those that were new here."""
+
+    read: int
+    added: int
+
+
+class LogFiles:
+    """Files of executions; a part reads and writes them (`hooks.Specs.log_files`)."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def export(self, path: Path, filters: Filters, *, overwrite: bool) -> int:
+        """Write the finished executions that the filters hold for, oldest first; return how many."""
+        raise _WITHOUT_FILES
+
+    def bring_in(self, path: Path) -> Imported:
+        """Import the executions of a file that are not here yet, by trace id."""
+        raise _WITHOUT_FILES
+
+    def archive(
+        self, older_than: timedelta | None, keep: int | None, folder: Path, suffix: str
+    ) -> PruneReport:
+        """Move executions older than that or beyond the newest so many to a file in that folder."""
+        raise _WITHOUT_FILES
+
+
+_WITHOUT_FILES = LogFileError("The part that reads and writes files of executions is not installed.")
 
 
 class Log:
@@ -227,7 +256,7 @@ class Log:
         The filters are those of `query`. The file appears when it is whole. Raises `LogFileError`.
         """
         self._bring_in_records()
-        return export_log(self._database, Path(path), filters, overwrite=overwrite)
+        return self._files.export(Path(path), filters, overwrite=overwrite)
 
     def import_file(self, path: str | Path) -> Imported:
         """Import the executions of an exported or archived file that are not here yet; return the counts.
@@ -235,7 +264,7 @@ class Log:
         They get ids of their own; their trace ids identify them, so that a second import changes nothing. Raises
         `LogFileError` at the first record that cannot be read; those before it are imported.
         """
-        return import_log(self._database, Path(path))
+        return self._files.bring_in(Path(path))
 
     def prune(
         self,
@@ -248,7 +277,7 @@ class Log:
         """Delete old executions, a few at a time, after moving them to a file in the folder `archive`, if given.
 
         older_than: their age, in days unless it is a timedelta. keep: how many of the newest stay; both may be given.
-        Without either, `retention_days` and `retention_rows` of the configuration count. `store.log_files` lists
+        Without either, `retention_days` and `retention_rows` of the configuration count. `store.retention` lists
         what stays in any case. Raises `ConfigError`, and `LogFileError` with nothing lost.
         """
         days, rows = self._retention
@@ -263,8 +292,14 @@ class Log:
         if (age is not None and age < timedelta(0)) or (keep is not None and keep < 0):
             raise ConfigError(f"older_than={older_than!r} and keep={keep!r} cannot be negative.")
         self._bring_in_records()
-        folder = None if archive is None else Path(archive)
-        return Retention(self._database).prune(age, keep, folder, format)
+        if archive is None:
+            return Retention(self._database).prune(age, keep)
+        return self._files.archive(age, keep, Path(archive), f".{format}")
+
+    @property
+    def _files(self) -> LogFiles:
+        files: LogFiles = hooks.first("log_files", database=self._database) or LogFiles(self._database)
+        return files
 
     def _bring_in_records(self) -> None:
         if self._refresh is not None:

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
-from types import SimpleNamespace
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from healkit.config import Config
 from healkit.core.contracts.execution import (
-    RUN_CODE,
-    TRIED_COUNTED_MAX,
     TRIED_ORIGINS,
-    Filters,
     GroupInfo,
     Ran,
-    takes_filters,
 )
-from healkit.core.crossing import values
 from healkit.core.pysource.tracebacks import fingerprint
 from healkit.core.rendering import cleaning
-from healkit.parts.trends.plots import Plot, plot_days, plot_runs
 from healkit.core.runtime import contents
-from healkit.core.runtime.execution import Execution, Executions, execution_of
-from healkit.core.store.database import Database
-from healkit.core.store.statements import NEWEST, TRIED_SINCE
-from healkit.errors import VaultError, check_whole, is_refused, near_misses
+from healkit.core.runtime.execution import Execution, execution_of
+from healkit.errors import is_refused
+from healkit.parts.trends.plots import Plot, plot_days, plot_runs
 
 if TYPE_CHECKING:
     from healkit.core.store.log_reader import Log
     from healkit.core.store.models import ExecutionLog
-    from healkit.core.store.vault import Vault
 
 
 #: Above so many runs, draw days instead of runs.

@@ -37,12 +37,12 @@ from waiting import wait_until
 
 from healkit.core.contracts.execution import DecisionRecord, Filters, utc_now
 from healkit.core.store.database import Database
-from healkit.core.store.log_files import digest_of, read_records, write_unfinished
 from healkit.core.store.log_reader import Log
 from healkit.core.store.log_writer import LogWriter
 from healkit.core.store.models import TraceRow
 from healkit.core.store.vault import Vault
 from healkit.errors import ArchiveBusy, ConfigError, LogFileError
+from healkit.parts.archive.log_files import digest_of, read_records, write_unfinished
 
 LOG_12 = pytest.mark.requirement("LOG-12")
 

@@ -21,8 +21,8 @@ from waiting import wait_until
 from healkit import Config, Healkit
 from healkit.core.contracts.failure import Failure
 from healkit.core.store.database import Database
-from healkit.core.store.log_files import Retention
 from healkit.core.store.models import TRACES
+from healkit.core.store.retention import Retention
 from healkit.parts.learn import priority
 from healkit.parts.learn.consumer import Consumer
 from healkit.parts.learn.service import LearningService, consumer_of

@@ -8,7 +8,7 @@ from sqlalchemy import insert
 
 from healkit import Healkit
 from healkit.core.store.database import Database
-from healkit.core.store.log_files import Retention
+from healkit.core.store.retention import Retention
 from healkit.errors import ArgumentsInvalid, UsageInvalid
 from healkit.parts.learn import priority
 from healkit.parts.learn.service import LearningService

@@ -1,0 +1,1 @@
+"""Files of executions: exported, imported, archived."""
