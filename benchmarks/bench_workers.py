@@ -73,8 +73,9 @@ def cold_kernel() -> None:
 
 async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float]:
     """Fork to the end of a first run, and what a waiting worker adds in private memory (MiB)."""
-    from healkit.core.contracts.rpc import Init, raw
+    from healkit.core.contracts.rpc import Init
     from healkit.core.contracts.tools import EntryRef
+    from healkit.core.wire.framing import raw
 
     class NoCalls:
         def handle(self, call: object) -> object:

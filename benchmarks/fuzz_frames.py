@@ -29,13 +29,14 @@ from typing import Any
 import msgspec
 from jupyter_client.session import Session
 
-from healkit.core.contracts import claims, rpc
+from healkit.core.contracts import rpc
 from healkit.core.contracts.execution import Grants, new_trace_id
 from healkit.core.contracts.rpc import Init
 from healkit.core.contracts.tools import EntryRef
 from healkit.core.runtime.calls import CallContext, CallRouter
 from healkit.core.runtime.outcomes import conclude
 from healkit.core.runtime.providers import HostFunctions
+from healkit.core.wire import claims, framing
 from healkit.core.workers import process as processes
 from healkit.core.workers.kernel import OutputCollector, _decoded
 from healkit.core.workers.worker import Outcome
@@ -207,7 +208,7 @@ class Host:
     async def take(self, body: bytes) -> None:
         """Read one frame in every way; whatever is raised here is a fault."""
         try:
-            said = rpc.decode_from_worker(self._framed(body))
+            said = framing.decode_from_worker(self._framed(body))
         except claims.BadClaim:
             self.kinds["refused"] += 1
         else:
@@ -231,7 +232,7 @@ class Host:
         self.kinds[type(said).__name__] += 1
         if isinstance(said, rpc.RpcCall):
             result = self.router.handle(said)
-            rpc.encode_frame(result)
+            framing.encode_frame(result)
             self.router.ended(said, result, late=False)
             self.kinds["answered" if result.success else "call refused"] += 1
             self.calls += 1
@@ -246,7 +247,7 @@ class Host:
 
     def _framed(self, body: bytes) -> bytes | memoryview:
         """Send it through the frame buffer, in pieces."""
-        frames, wire = rpc.FrameBuffer(), struct.pack(">I", len(body)) + body
+        frames, wire = framing.FrameBuffer(), struct.pack(">I", len(body)) + body
         cuts = sorted(self.rng.randrange(len(wire) + 1) for _ in range(self.rng.randrange(3)))
         for start, end in zip([0, *cuts], [*cuts, len(wire)], strict=True):
             frames.feed(wire[start:end])

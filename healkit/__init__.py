@@ -5,11 +5,11 @@ So `healkit.core.workers.inside` can be imported in a worker without the databas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from healkit import package
 from healkit.core import own_imports
-from healkit.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -52,7 +52,14 @@ __all__ = [
 
 
 own_imports.install()  # before the first import of another package
-__getattr__ = lazy_names(__name__, _HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

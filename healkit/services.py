@@ -20,7 +20,6 @@ from healkit.config import Config
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.vault import NO_GRANTS, UNTRUSTED_GRANTS
 from healkit.core.runtime import background
-from healkit.core.runtime.auto_retention import AutoRetention
 from healkit.core.runtime.collecting import LogCleaner
 from healkit.core.runtime.contents import Contents
 from healkit.core.runtime.events import Steps
@@ -81,9 +80,7 @@ class Services:
             "vault": VaultTools(lambda: self.vault, self.runner.call_from),
             "healkit": LogTools(lambda: self.vault, lambda: self.log),
         }
-        self.retention = AutoRetention(database, config)
         hooks.every("opened", services=self)
-        self.retention.start()
 
     # Parts that an execution has no use for are loaded when they are first asked for.
 
@@ -127,7 +124,7 @@ class Services:
     @property
     def problem(self) -> str:
         """Sentence for the user on what is wrong; empty where nothing is."""
-        problems = (self.recorder.problem, self.retention.problem, self.contents.problem)
+        problems = (self.recorder.problem, self.contents.problem)
         return next(filter(None, (*problems, *hooks.every("problem", services=self))), "")
 
     def close(self) -> None:
@@ -138,7 +135,6 @@ class Services:
             last_first.callback(self.recorder.close)
             last_first.callback(self.contents.close)
             last_first.callback(hooks.every, "closing", services=self)
-            self.retention.close()
 
     def _recorded(self, send: bool) -> None:
         """Tell the parts that there is one more ending on record; called by the recorder."""

@@ -76,7 +76,6 @@ def test_the_package_itself_loads_nothing_but_the_standard_library(tmp_path: Pat
     assert {name for name in with_healkit if name.startswith("healkit")} == {
         "healkit",
         "healkit.core",
-        "healkit.core.lazy",
         "healkit.core.own_imports",
         "healkit.package",
     }

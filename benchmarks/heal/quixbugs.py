@@ -189,7 +189,7 @@ def _seeing(statement: ast.stmt, test: ast.FunctionDef, values: list[Any]) -> as
 
 def _asserted(condition: ast.expr, test: ast.FunctionDef) -> tuple[ast.expr, Any]:
     """Return what to look at, and what it should be: the left side where the right one is known, else a truth value."""
-    from healkit.core.contracts.encoding import to_jsonable
+    from healkit.core.wire.encoding import to_jsonable
 
     match condition:
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):

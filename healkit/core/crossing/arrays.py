@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from healkit.core.contracts.encoding import is_from_library
 from healkit.core.crossing.codec import BadValue, CannotCross, Foreign, inline, zone_of, zone_parts
+from healkit.core.wire.encoding import is_from_library
 
 if TYPE_CHECKING:
     from healkit.core.crossing.codec import Decoder, Encoder

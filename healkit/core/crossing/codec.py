@@ -30,16 +30,8 @@ import zoneinfo
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from healkit.core.contracts.encoding import (
-    NOTE_MAX_CHARS,
-    NOTES_MAX,
-    TAG,
-    TAGGED_DEPTH,
-    Preview,
-    encodable,
-    int_text,
-    is_long,
-)
+from healkit.core.contracts.rpc import NOTE_MAX_CHARS, NOTES_MAX
+from healkit.core.wire.encoding import TAG, TAGGED_DEPTH, Preview, encodable, int_text, is_long
 
 #: The tag's key as it stands in JSON: bytes without it hold no tag.
 MARK = f'"{TAG}"'.encode()

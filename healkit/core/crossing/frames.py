@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from healkit.core.contracts.encoding import int_text, is_from_library
 from healkit.core.crossing import arrays
 from healkit.core.crossing.arrays import (
     array,
@@ -27,6 +26,7 @@ from healkit.core.crossing.arrays import (
     with_freq,
 )
 from healkit.core.crossing.codec import FRAME, HIDDEN, BadValue, CannotCross, Foreign, zone_of, zone_parts
+from healkit.core.wire.encoding import int_text, is_from_library
 
 if TYPE_CHECKING:
     from healkit.core.crossing.codec import Decoder, Encoder

@@ -19,18 +19,6 @@ from typing import Any
 
 import msgspec
 
-from healkit.core.contracts import claims
-from healkit.core.contracts.encoding import (
-    TAG,
-    LongInt,
-    Preview,
-    int_text,
-    is_from_library,
-    is_long,
-    is_plain,
-    to_jsonable,
-    type_only,
-)
 from healkit.core.contracts.patches import same_value
 from healkit.core.crossing.codec import (
     EXPANDED_MAX_BYTES,
@@ -44,6 +32,18 @@ from healkit.core.crossing.codec import (
     TooLarge,
     is_whole,
     outweighs,
+)
+from healkit.core.wire import claims
+from healkit.core.wire.encoding import (
+    TAG,
+    LongInt,
+    Preview,
+    int_text,
+    is_from_library,
+    is_long,
+    is_plain,
+    to_jsonable,
+    type_only,
 )
 from healkit.errors import HealkitError
 

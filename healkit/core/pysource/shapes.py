@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from healkit.core.contracts.encoding import is_plain, to_jsonable
 from healkit.core.pysource.nodes import Function, bound_names, parameters
+from healkit.core.wire.encoding import is_plain, to_jsonable
 from healkit.errors import CodeDoesNotParse, ToolShapeError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from traceback import TracebackException
 from types import TracebackType
 
-from healkit.core.contracts.encoding import int_text
 from healkit.core.contracts.failure import FRAMES_MAX, LINKED_MAX, Failure, Frame, Link
+from healkit.core.wire.encoding import int_text
 
 #: Written by Python for an exception whose text cannot be had.
 _NO_TEXT = "<exception str() failed>"

@@ -24,14 +24,7 @@ import msgspec
 
 from healkit import hooks
 from healkit.config import ExplainLevel
-from healkit.core.contracts.execution import (
-    RUN_CODE,
-    CallRecord,
-    DecisionRecord,
-    ExecutionData,
-    Grants,
-    summarize,
-)
+from healkit.core.contracts.execution import RUN_CODE, CallRecord, DecisionRecord, ExecutionData, Grants
 from healkit.core.contracts.failure import Failure, Frame, KeptFrame, Local
 from healkit.core.contracts.tools import place_label
 from healkit.core.crossing import values
@@ -51,6 +44,7 @@ from healkit.core.rendering.document import (
     Table,
     Tone,
 )
+from healkit.core.wire.record_text import summarize
 from healkit.errors import TOOL_CODES
 from healkit.plain_text import untick
 

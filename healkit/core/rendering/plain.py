@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from healkit.core.contracts.execution import summarize
 from healkit.core.crossing import values
+from healkit.core.wire.record_text import summarize
 from healkit.plain_text import count, one_line, visible
 
 __all__ = [

@@ -25,21 +25,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from healkit.config import Config
-from healkit.core.contracts import claims, rpc
+from healkit.core.contracts import rpc
 from healkit.core.contracts.cassette import Cassette
-from healkit.core.contracts.execution import (
-    CALL_MAX_CHARS,
-    CallRecord,
-    DecisionRecord,
-    Grants,
-    Step,
-    summarize,
-    summarize_json,
-    utc_now,
-)
+from healkit.core.contracts.execution import CALL_MAX_CHARS, CallRecord, DecisionRecord, Grants, Step, utc_now
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.tools import ToolDefinition
 from healkit.core.crossing import values
+from healkit.core.wire import claims
+from healkit.core.wire.record_text import summarize, summarize_json
 from healkit.core.workers.interpreters import package_names
 from healkit.errors import (
     CallRefused,

@@ -21,16 +21,7 @@ import msgspec
 
 from healkit.config import MIB, Config, Mode
 from healkit.core.contracts.cassette import NAME_IT_HINT, not_run
-from healkit.core.contracts.encoding import to_jsonable
-from healkit.core.contracts.execution import (
-    CallRecord,
-    Finished,
-    Grants,
-    Started,
-    new_trace_id,
-    summarize_json,
-    utc_now,
-)
+from healkit.core.contracts.execution import CallRecord, Finished, Grants, Started, new_trace_id, utc_now
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.rpc import CELL_VALUE, ExecutionComplete, Init
 from healkit.core.contracts.tools import ToolDefinition, Withheld
@@ -79,6 +70,8 @@ from healkit.core.store.arguments import PackedArguments, pack_arguments, valida
 from healkit.core.store.entries import EntryLookup, code_hash
 from healkit.core.store.sql_tools import READ_LOG, SqlFailed, run_sql
 from healkit.core.store.trust import WITHOUT_GRANTS
+from healkit.core.wire.encoding import to_jsonable
+from healkit.core.wire.record_text import summarize_json
 from healkit.core.workers.process import library_of, off_loop, surely
 from healkit.core.workers.sandbox import Tier
 from healkit.core.workers.tiers import achieved_tier

@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from healkit.core.contracts import claims, rpc
-from healkit.core.contracts.encoding import is_beyond_json, type_outline
-from healkit.core.contracts.execution import Finished, Started, summarize, summarize_json, utc_now
+from healkit.core.contracts import rpc
+from healkit.core.contracts.execution import Finished, Started, utc_now
 from healkit.core.contracts.failure import (
     FACT_MAX_CHARS,
     FACTS_MAX,
@@ -36,6 +35,9 @@ from healkit.core.pysource.tracebacks import (
     read_traceback,
     text_of,
 )
+from healkit.core.wire import claims
+from healkit.core.wire.encoding import is_beyond_json, type_outline
+from healkit.core.wire.record_text import summarize, summarize_json
 from healkit.core.workers.bridge import OWN_FAULT
 from healkit.core.workers.process import off_loop
 from healkit.core.workers.worker import Outcome

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from healkit.config import Config
-from healkit.core.contracts.backoff import pause_s
 from healkit.core.contracts.execution import (
     NOT_KEPT,
     NOT_KEPT_OBJECT,
@@ -37,7 +36,6 @@ from healkit.core.contracts.execution import (
     Record,
     Started,
     Step,
-    storable,
 )
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.vault import DEFAULT_PERSONA
@@ -51,6 +49,8 @@ from healkit.core.store.database import Database
 from healkit.core.store.log_writer import LogWriter, RecordRefused
 from healkit.core.store.spool import RecordRejected, Spool
 from healkit.core.store.statements import OWNERS, RUNNING
+from healkit.core.times import pause_s
+from healkit.core.wire.record_text import storable
 from healkit.errors import DatabaseError
 
 if TYPE_CHECKING:

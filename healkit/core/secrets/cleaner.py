@@ -16,10 +16,11 @@ import msgspec
 
 from healkit import hooks
 from healkit.config import Config
-from healkit.core.contracts.encoding import to_jsonable
-from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started, summarize
+from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started
 from healkit.core.contracts.failure import Failure
 from healkit.core.secrets.secret_names import Secrecy, secrecy_of
+from healkit.core.wire.encoding import to_jsonable
+from healkit.core.wire.record_text import summarize
 from healkit.errors import ConfigError
 
 #: Default limit of one payload, in bytes of JSON.

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from healkit.core.contracts.encoding import LongInt
 from healkit.core.contracts.rpc import MAX_FRAME_BYTES
 from healkit.core.crossing import values
 from healkit.core.secrets.secret_names import Secrecy, secrecy_of
+from healkit.core.wire.encoding import LongInt
 from healkit.errors import ArgumentsInvalid, SchemaInvalid, did_you_mean, near_misses
 
 if TYPE_CHECKING:

@@ -18,15 +18,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from healkit.core.contracts.execution import (
-    AnyRecord,
-    CallRecord,
-    DecisionRecord,
-    Finished,
-    Started,
-    Step,
-    storable,
-)
+from healkit.core.contracts.execution import AnyRecord, CallRecord, DecisionRecord, Finished, Started, Step
 from healkit.core.store import statements
 from healkit.core.store.database import Database, translate
 from healkit.core.store.statements import (
@@ -41,6 +33,7 @@ from healkit.core.store.statements import (
     trace_values,
 )
 from healkit.core.store.write_turns import ASKS_MS
+from healkit.core.wire.record_text import storable
 from healkit.errors import DatabaseError, DatabaseFull, DatabaseLocked, DatabaseMissing
 
 if TYPE_CHECKING:

@@ -21,9 +21,10 @@ from pathlib import Path
 
 import msgspec
 
-from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started, storable
+from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finished, Record, Started
 from healkit.core.plain_files import temporary_folder
 from healkit.core.store.locations import sqlite_path
+from healkit.core.wire.record_text import storable
 from healkit.errors import ConfigError, DatabaseFull
 
 _encode = msgspec.json.Encoder().encode

@@ -27,8 +27,8 @@ from healkit.core.contracts.execution import (
     Finished,
     Started,
     StoredTrace,
-    summarize,
 )
+from healkit.core.wire.record_text import summarize
 from healkit.errors import ConfigError, DatabaseCorrupt
 from healkit.plain_text import one_line
 

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from healkit.core.contracts.backoff import pause_s
+from healkit.core.times import pause_s
 from healkit.errors import DatabaseLocked
 
 Result = TypeVar("Result")

@@ -9,7 +9,7 @@ While any bridge is open, the interpreter's switch interval is 10 µs instead of
 lock five times, and with a busy main thread each of them waits that long.
 
 A worker with many large calls under way is not read until some of them have ended: what it sends then waits in its own
-socket. Large messages are decoded one at a time, whichever worker they come from (`contracts.claims`), so that small
+socket. Large messages are decoded one at a time, whichever worker they come from (`wire.claims`), so that small
 calls of other workers come between.
 """
 
@@ -25,7 +25,8 @@ from typing import Protocol
 
 import msgspec
 
-from healkit.core.contracts import claims, rpc
+from healkit.core.contracts import rpc
+from healkit.core.wire import claims, framing
 
 
 class CallHandler(Protocol):
@@ -88,7 +89,7 @@ class Bridge:
         max_in_flight: int,
     ) -> None:
         self._sock = sock
-        self._reader = rpc.FrameReader(sock)
+        self._reader = framing.FrameReader(sock)
         self._on_message = on_message
         self._on_end = on_end
         self._rpc_timeout_s = rpc_timeout_s
@@ -124,7 +125,7 @@ class Bridge:
 
         descriptors: open files that go with it.
         """
-        self._send(rpc.encode_frame(message), descriptors)
+        self._send(framing.encode_frame(message), descriptors)
 
     def expire(self) -> None:
         """Answer every call whose time is up with CALL_TIMEOUT, and let others read past one that has become slow.
@@ -236,9 +237,9 @@ class Bridge:
                 size_bytes = len(frame)
                 if size_bytes > claims.SMALL_BYTES:
                     self._wait_for_room(size_bytes)
-                return rpc.decode_from_worker(frame), size_bytes
+                return framing.decode_from_worker(frame), size_bytes
             self._end("")
-        except (rpc.FrameTooLarge, claims.BadClaim) as error:
+        except (framing.FrameTooLarge, claims.BadClaim) as error:
             self._end(str(error))
         except OSError:
             self._end("")
@@ -284,7 +285,7 @@ class Bridge:
 
     def _time_out(self, call: rpc.RpcCall, error: rpc.RpcError) -> None:
         """Answer a call whose time is up; on a thread of its own."""
-        self._send(rpc.encode_frame(rpc.RpcResult(call.id, success=False, error=error)))
+        self._send(framing.encode_frame(rpc.RpcResult(call.id, success=False, error=error)))
         if self._handler is not None:
             self._handler.timed_out(call, error)
 
@@ -308,11 +309,11 @@ class Bridge:
 def _framed(result: rpc.RpcResult) -> tuple[rpc.RpcResult, bytes]:
     """Return the answer and its frame; for one too large for a frame, the error that says so."""
     try:
-        return result, rpc.encode_frame(result)
-    except rpc.FrameTooLarge as error:
+        return result, framing.encode_frame(result)
+    except framing.FrameTooLarge as error:
         refused = rpc.RpcError("CALL_REFUSED", "ResultTooLarge", f"the answer is too large: {error}")
         result = rpc.RpcResult(result.id, success=False, error=refused)
-        return result, rpc.encode_frame(result)
+        return result, framing.encode_frame(result)
 
 
 class _FastSwitching:

@@ -20,7 +20,8 @@ import zmq.asyncio
 from jupyter_client.connect import write_connection_file
 from jupyter_client.session import Session
 
-from healkit.core.contracts import claims, rpc
+from healkit.core.contracts import rpc
+from healkit.core.wire import claims
 from healkit.core.workers.bridge import CallHandler
 from healkit.core.workers.process import off_loop
 from healkit.core.workers.worker import LAST_CHARS, Ending, OnOutput, Outcome, Worker, split_crash_text

@@ -32,9 +32,9 @@ from typing import Any, TypeVar, TypeVarTuple
 
 import msgspec
 
-from healkit.core.contracts import claims
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.rpc import Init
+from healkit.core.wire import claims
 from healkit.core.workers.inside.cleanup import children_of
 from healkit.core.workers.inside.forkserver_main import (
     CONTROL_VARIABLE,

@@ -11,12 +11,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 from healkit.core.contracts.execution import Filters
-from healkit.core.contracts.moments import parse_age
 from healkit.core.crossing.values import readable
 from healkit.core.rendering import execution_card as rendered
 from healkit.core.rendering import listings
 from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime.background import no_output
+from healkit.core.times import parse_age
 from healkit.faces.commands import cards, options
 from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.parsing import check_tallied, read_filters

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from healkit.core.contracts.encoding import read_int
 from healkit.core.contracts.execution import FILTER_NAMES, GROUP_FILTERS, STATUSES, SUMMARY_FILTERS, Filters
-from healkit.core.contracts.moments import parse_since
 from healkit.core.crossing import values
+from healkit.core.times import parse_since
+from healkit.core.wire.encoding import read_int
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
 from healkit.faces.commands.options import GRANTS, Option
 

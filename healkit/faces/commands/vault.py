@@ -13,9 +13,8 @@ import msgspec
 
 from healkit.core.contracts.vault import CodeChange
 from healkit.core.crossing import values
-from healkit.core.runtime import vault_edits
 from healkit.errors import UsageInvalid
-from healkit.faces.commands import cards, options
+from healkit.faces.commands import cards, options, vault_edits
 from healkit.faces.commands.options import Option, word
 from healkit.faces.commands.parsing import parse_arguments, parse_revision, split_label
 from healkit.faces.commands.table import CODE, Answer, Command, GrantOptions, Group, Json, wrong

@@ -21,12 +21,12 @@ from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 
 from healkit.config import HEAL_BUDGET_S
 from healkit.core.contracts.execution import RUN_CODE, TRIED_ORIGINS
-from healkit.core.contracts.moments import parse_since
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.runtime.background import no_output
 from healkit.core.runtime.executor import ExecutionRequest
 from healkit.core.runtime.providers import schema_of
 from healkit.core.store.arguments import validate_arguments
+from healkit.core.times import parse_since
 from healkit.errors import AgentRefused, ArgumentsInvalid, PersonaNotFound, ToolNotFound
 from healkit.faces.mcp_server import answers, resources
 from healkit.faces.mcp_server.answers import data_answer, execution_answer, text_answer, uri

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from healkit.core.contracts.vault import CodeChange
 from healkit.core.rendering.document import Code, Line, Section, Span
-from healkit.core.runtime import vault_edits
 from healkit.errors import FixUndone, UsageInvalid
 from healkit.faces.commands import requests as requests_commands
 from healkit.faces.commands import trust as trust_command
 from healkit.faces.commands import vault as vault_commands
+from healkit.faces.commands import vault_edits
 from healkit.faces.commands.parsing import parse_arguments, read_grants, split_label, unknown
 from healkit.faces.notebook.cell_output import CellOutput, replace_cell
 from healkit.faces.notebook.magic_parsers import REQUEST_COMMANDS, VAULT_COMMANDS

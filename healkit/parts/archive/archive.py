@@ -28,7 +28,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from healkit.core.contracts.execution import utc_now
+from healkit.core.contracts.execution import Filters, utc_now
+from healkit.core.store.log_reader import Imported, LogFiles
 from healkit.core.store.models import (
     LOG,
 )
@@ -40,6 +41,8 @@ from healkit.parts.archive.log_files import (
     check_suffix,
     count_parts,
     digest_of,
+    export_log,
+    import_log,
     read_file,
     records_of,
     sync_folder,
@@ -142,3 +145,21 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+class Files(LogFiles):
+    """Files of executions, in the formats that the end of their names says."""
+
+    def export(self, path: Path, filters: Filters, *, overwrite: bool) -> int:
+        """Write the finished executions that the filters hold for."""
+        return export_log(self.database, path, filters, overwrite=overwrite)
+
+    def bring_in(self, path: Path) -> Imported:
+        """Import the executions of a file that are not here yet."""
+        return import_log(self.database, path)
+
+    def archive(
+        self, older_than: timedelta | None, keep: int | None, folder: Path, suffix: str
+    ) -> PruneReport:
+        """Move old executions to a file in that folder."""
+        return Archive(self.database).move(older_than, keep, folder, suffix)

@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from healkit.core.contracts.execution import Filters, escaped, finite
+from healkit.core.contracts.execution import Filters, escaped
 from healkit.core.store.database import Database
 from healkit.core.store.log_pages import oldest_first
 from healkit.core.store.log_reader import Imported
@@ -43,6 +43,7 @@ from healkit.core.store.models import (
     UtcDateTime,
 )
 from healkit.core.store.stats import lock_stats
+from healkit.core.wire.record_text import finite
 from healkit.errors import LogFileError
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ import msgspec
 
 from healkit.config import MIB
 from healkit.core import plain_files
-from healkit.core.contracts import claims
 from healkit.core.contracts.failure import Failure
 from healkit.core.crossing.values import CannotCross
 from healkit.core.runtime.outcomes import capped, with_own_secrets
+from healkit.core.wire import claims
 from healkit.parts.cells import snapshot_file
 from healkit.parts.cells.advice import CellCase, advise
 from healkit.parts.cells.cell_program import RemoteValue, why_refused

@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from healkit.core import plain_files
-from healkit.core.contracts import claims
 from healkit.core.crossing import regions, values
+from healkit.core.wire import claims
 
 _VALUES, _CONTENTS = "values.json", "contents"
 #: Size of a file that is copied for each trial.

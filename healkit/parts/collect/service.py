@@ -27,9 +27,9 @@ import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from healkit.config import Config
-from healkit.core.contracts.encoding import to_jsonable
-from healkit.core.contracts.moments import parse_since
 from healkit.core.secrets.cleaner import Cleaner
+from healkit.core.times import parse_since
+from healkit.core.wire.encoding import to_jsonable
 from healkit.errors import (
     BatchTooLarge,
     DatabaseError,

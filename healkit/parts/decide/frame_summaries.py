@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from pandas.api import types as kinds
 
-from healkit.core.contracts.encoding import int_text
 from healkit.core.secrets.cleaner import Cleaner
 from healkit.core.secrets.secret_names import Secrecy, secrecy_of
+from healkit.core.wire.encoding import int_text
 from healkit.parts.decide.render_summaries import ShownFrameSummary
 from healkit.parts.decide.summary_records import Bound, ColumnSummary, Counted
 from healkit.plain_text import one_line

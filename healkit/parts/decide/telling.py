@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
-from healkit.core.contracts.encoding import is_from_library
 from healkit.core.secrets.cleaner import Cleaner
+from healkit.core.wire.encoding import is_from_library
 from healkit.parts.decide.records import (
     ColumnFacts,
     FoundEntities,

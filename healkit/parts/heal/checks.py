@@ -20,7 +20,6 @@ import msgspec
 
 from healkit.config import Mode
 from healkit.core.contracts.cassette import LACKS, Tape, not_read
-from healkit.core.contracts.encoding import is_beyond_json, to_jsonable, type_outline
 from healkit.core.contracts.patches import Check, CheckResult
 from healkit.core.contracts.vault import NO_GRANTS, VaultEntry
 from healkit.core.crossing import values
@@ -29,6 +28,7 @@ from healkit.core.runtime.background import Stop, no_output
 from healkit.core.runtime.execution import Execution, arguments_of, nested_grants
 from healkit.core.runtime.executor import ExecutionRequest
 from healkit.core.runtime.outcomes import is_exact, is_typed
+from healkit.core.wire.encoding import is_beyond_json, to_jsonable, type_outline
 from healkit.errors import BudgetSpent, HealkitError
 from healkit.parts.heal.advisor import Workbench
 from healkit.parts.trials.cassette import LiveCalls, Replay

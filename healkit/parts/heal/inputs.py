@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from healkit.core.contracts.encoding import is_plain
 from healkit.core.contracts.patches import Check
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
 from healkit.core.pysource.nodes import stored_names
 from healkit.core.store.arguments import validate_arguments
+from healkit.core.wire.encoding import is_plain
 from healkit.errors import ArgumentsInvalid, SchemaInvalid
 
 #: Files that stand for a known one, and files that are looked at.

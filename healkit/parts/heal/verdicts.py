@@ -27,12 +27,12 @@ from typing import Any
 
 import msgspec
 
-from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.contracts.patches import Check, CheckResult, difference, same_value
 from healkit.core.contracts.vault import VaultEntry, unified_diff
 from healkit.core.crossing import values
 from healkit.core.pysource.nodes import Function, Jump
 from healkit.core.pysource.shapes import read_shape
+from healkit.core.wire.encoding import to_jsonable
 from healkit.errors import HealkitError
 from healkit.parts.explain.edit_kinds import kind_of
 from healkit.parts.heal.advisor import Case, Workbench

@@ -29,7 +29,7 @@ import msgspec
 from httpx_sse import EventSource
 
 from healkit.config import Config
-from healkit.core.contracts.backoff import pause_s
+from healkit.core.times import pause_s
 from healkit.errors import BudgetSpent, ModelError, ModelInputTooLarge, ModelKeyRefused, ModelUnavailable
 from healkit.parts.models.model_endpoint import KEY_VARIABLE, ModelEndpoint, ModelRequest
 from healkit.parts.models.protocols import Progress, Prompt, Reader, Reply, StreamError, complaint_of, mapping

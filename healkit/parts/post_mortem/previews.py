@@ -1,4 +1,4 @@
-"""Preview of a value: its type, its shape, the beginning of its text.
+"""Preview of a value: type, shape, and how its text begins.
 
 A card under a failing cell is drawn without being asked for, in the middle of a user's work, so it must not run the
 user's code: a `__repr__` may take for ever, return a gigabyte, or send a request. A preview only reads the
@@ -18,8 +18,8 @@ import types
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from healkit.core.contracts.encoding import int_text
 from healkit.core.contracts.failure import Local
+from healkit.core.wire.encoding import int_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import msgspec
 
-from healkit.core.contracts import claims
 from healkit.core.contracts.failure import ClaimedNumber, ClaimedShape, KeptFrame, Local
+from healkit.core.wire import claims
 
 #: Jupyter's `msg_type` of a question; that of the answer ends in `_reply`.
 REQUEST, REPLY = "healkit_post_mortem_request", "healkit_post_mortem_reply"

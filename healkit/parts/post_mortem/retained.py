@@ -18,8 +18,8 @@ import zmq.asyncio
 from jupyter_client.session import Session
 
 from healkit.config import Config
-from healkit.core.contracts import claims
 from healkit.core.runtime import background
+from healkit.core.wire import claims
 from healkit.core.workers.kernel import KernelWorker, zmq_context
 from healkit.core.workers.tiers import is_bounded, look, until_over
 from healkit.core.workers.worker import Outcome, Retainer, Worker

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from healkit.core.contracts.encoding import DECIMAL_BITS, int_text
 from healkit.core.contracts.failure import KeptFrame, Local
 from healkit.core.pysource.tracebacks import traceback_of
+from healkit.core.wire.encoding import DECIMAL_BITS, int_text
 from healkit.core.workers.inside import capture
 from healkit.core.workers.inside.capture import TimeIsUp, deadline
 from healkit.core.workers.inside.tool_runner import ToolRunner, no_running_loop

@@ -29,9 +29,9 @@ import msgspec
 
 from healkit.config import Config
 from healkit.core import plain_files
-from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.contracts.execution import utc_now
 from healkit.core.secrets.cleaner import Cleaner
+from healkit.core.wire.encoding import to_jsonable
 from healkit.errors import RunExists, RunFolderError, RunLocked, RunNotFound, did_you_mean, named
 from healkit.package import FOLDER, VERSION
 from healkit.parts.runs.audit_records import AnchoredHead, AuditHead

@@ -27,7 +27,6 @@ from typing import Any
 import msgspec
 
 from healkit.core import plain_files
-from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.crossing import values
 from healkit.core.secrets.cleaner import (
     PAYLOAD_MAX_BYTES,
@@ -36,6 +35,7 @@ from healkit.core.secrets.cleaner import (
     clean_bounded,
     secret_columns,
 )
+from healkit.core.wire.encoding import to_jsonable
 from healkit.errors import RunFolderError
 from healkit.parts.runs.audit_records import AuditHead
 from healkit.parts.runs.contract import (

@@ -21,8 +21,8 @@ from urllib.parse import quote
 import ahocorasick
 import msgspec
 
-from healkit.core.contracts.encoding import int_text, type_only
 from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_of
+from healkit.core.wire.encoding import int_text, type_only
 from healkit.parts.sanitizer.rule import (
     FOUND,
     READ_ON,
@@ -703,7 +703,7 @@ class Traversal:
         return table
 
     def _blob(self, value: dict[str, Any], name: str) -> dict[str, Any]:
-        """Clean bytes as `healkit.core.contracts.encoding` writes them: base64 of a text is searched like any text."""
+        """Clean bytes as `healkit.core.wire.encoding` writes them: base64 of a text is searched like any text."""
         try:
             text = base64.b64decode(value["base64"]).decode()
         except ValueError:

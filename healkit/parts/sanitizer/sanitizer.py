@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 
 from healkit.config import Config
-from healkit.core.contracts.encoding import int_text, to_jsonable, type_only
 from healkit.core.secrets.cleaner import Cleaned, cut, size_of
+from healkit.core.wire.encoding import int_text, to_jsonable, type_only
 from healkit.errors import RulesInvalid
 from healkit.parts.sanitizer.matcher import Hidden, KnownValues, Matcher, Traversal
 from healkit.parts.sanitizer.personal_data import PERSONAL_DATA, PhoneRules
@@ -108,7 +108,7 @@ class Sanitizer:
     ) -> Cleaned:
         """Return any value as plain JSON data, with everything hidden, cut at the limit; never raise.
 
-        Values that JSON cannot hold are converted by `healkit.core.contracts.encoding`. Of a value that cannot be read
+        Values that JSON cannot hold are converted by `healkit.core.wire.encoding`. Of a value that cannot be read
         at all, only the type's name is returned. `known`: as for `text`.
         """
         limit = self._limit_bytes if limit_bytes is None else limit_bytes

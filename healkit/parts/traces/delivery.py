@@ -25,7 +25,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from healkit.config import Config
-from healkit.core.contracts import backoff
+from healkit.core import times
 from healkit.errors import DatabaseError
 from healkit.parts.traces.contract import DeliveryVerdict, Waiting
 
@@ -343,7 +343,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
     def pause_s(self, failures: int) -> float:
         """Draw the pause before the next attempt after so many failures: exponential, with almost full jitter."""
-        return backoff.pause_s(failures, self.backoff_s, self.backoff_max_s, least=0.05)
+        return times.pause_s(failures, self.backoff_s, self.backoff_max_s, least=0.05)
 
     def refused(self, trace: Waiting, reason: str, *, for_good: bool = False) -> DeliveryVerdict:
         """Return the verdict on a trace that was refused once more: again later, or parked."""

@@ -1,4 +1,4 @@
-"""Course of failures over time: how often, since when, until which revision."""
+"""Failures over time: how often, since when, until when."""
 
 from __future__ import annotations
 

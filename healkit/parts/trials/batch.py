@@ -35,11 +35,11 @@ from typing import Any, NoReturn
 import msgspec
 
 from healkit.core.contracts.cassette import Tape
-from healkit.core.contracts.encoding import ValueTooLarge, is_beyond_json, to_jsonable, type_outline
 from healkit.core.contracts.patches import Edit, apply_edits, same_value
 from healkit.core.contracts.tools import Withheld
 from healkit.core.crossing import values
 from healkit.core.pysource.shapes import Shape, parse, read_shape
+from healkit.core.wire.encoding import ValueTooLarge, is_beyond_json, to_jsonable, type_outline
 from healkit.core.workers.inside import lockdown
 from healkit.core.workers.inside.capture import (
     OVER_LIMIT,

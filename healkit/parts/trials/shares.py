@@ -26,8 +26,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from healkit.config import Config
-from healkit.core.contracts import claims
-from healkit.core.contracts.claims import BadClaim
 from healkit.core.contracts.execution import new_trace_id
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import Edit
@@ -35,6 +33,8 @@ from healkit.core.contracts.rpc import REPORT_EXTRA_BYTES, Init
 from healkit.core.crossing import values
 from healkit.core.runtime import background
 from healkit.core.runtime.outcomes import conclude, outline_of
+from healkit.core.wire import claims
+from healkit.core.wire.claims import BadClaim
 from healkit.core.workers.sandbox import Tier
 from healkit.core.workers.tiers import achieved_tier
 from healkit.core.workers.worker import Outcome

@@ -21,14 +21,11 @@ from typing import Annotated, Any
 import msgspec
 
 from healkit.config import MIB, Config
-from healkit.core.contracts import claims
 from healkit.core.contracts.cassette import Cassette
-from healkit.core.contracts.claims import BadClaim
-from healkit.core.contracts.encoding import to_jsonable
-from healkit.core.contracts.execution import Finished, Started, new_trace_id, summarize, utc_now
+from healkit.core.contracts.execution import Finished, Started, new_trace_id, utc_now
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import Check, CheckResult, Observed
-from healkit.core.contracts.rpc import NO_CASSETTE, OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init, raw
+from healkit.core.contracts.rpc import NO_CASSETTE, OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init
 from healkit.core.contracts.tools import EntryRef, Withheld
 from healkit.core.crossing import values
 from healkit.core.host import host_identity
@@ -51,6 +48,11 @@ from healkit.core.runtime.outcomes import (
 )
 from healkit.core.runtime.recording import Recorder, Recording
 from healkit.core.store.arguments import pack_arguments
+from healkit.core.wire import claims
+from healkit.core.wire.claims import BadClaim
+from healkit.core.wire.encoding import to_jsonable
+from healkit.core.wire.framing import raw
+from healkit.core.wire.record_text import summarize
 from healkit.core.workers.sandbox import Tier
 from healkit.core.workers.tiers import achieved_tier
 from healkit.core.workers.worker import LAST_CHARS

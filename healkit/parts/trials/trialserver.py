@@ -26,9 +26,10 @@ from typing import Generic, TypeVar, TypeVarTuple
 import msgspec
 
 from healkit.config import Config
-from healkit.core.contracts import claims, rpc
+from healkit.core.contracts import rpc
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.patches import Edit  # fmt: skip
+from healkit.core.wire import claims, framing
 from healkit.core.workers.process import ONE_THREAD, Process, off_loop, spawn
 from healkit.core.workers.sandbox import RunFolders, Sandbox, Tier
 from healkit.core.workers.tiers import require_restricted, until_over
@@ -79,7 +80,7 @@ class TrialServer:
         self.preload = preload
         self.process = process
         self._sock = sock
-        self._frames = rpc.FrameBuffer()
+        self._frames = framing.FrameBuffer()
         self._handed: rpc.Init | None = None
         self._silent = False
         self._files = _inodes(sandbox.grants.read)
@@ -150,9 +151,9 @@ class TrialServer:
         try:
             async with asyncio.timeout(init.timeout_s + _MARGIN_S):
                 if self._handed is not init:
-                    await loop.sock_sendall(self._sock, rpc.encode_frame(init))
+                    await loop.sock_sendall(self._sock, framing.encode_frame(init))
                 self._handed = None
-                if following is not None and len(frame := rpc.encode_frame(following)) <= _AHEAD_BYTES:
+                if following is not None and len(frame := framing.encode_frame(following)) <= _AHEAD_BYTES:
                     await loop.sock_sendall(self._sock, frame)
                     self._handed = following
                 done = await self._receive()
@@ -225,8 +226,8 @@ class TrialServer:
 
     async def _send(self, message: msgspec.Struct) -> None:
         try:
-            await asyncio.get_running_loop().sock_sendall(self._sock, rpc.encode_frame(message))
-        except (OSError, rpc.FrameTooLarge) as error:
+            await asyncio.get_running_loop().sock_sendall(self._sock, framing.encode_frame(message))
+        except (OSError, framing.FrameTooLarge) as error:
             raise WorkerError(f"the server could not be told: {error}") from error
 
     async def _receive(self) -> _FromTrialServer:
@@ -244,7 +245,7 @@ class TrialServer:
                     f"A trial was ended before it ran any code: its filter is not in force ({message.reason}).",
                     hint="`healkit doctor` tries each layer. A memory shortage can be the cause: try again.",
                 )
-        except rpc.FrameTooLarge as error:
+        except framing.FrameTooLarge as error:
             raise WorkerError(f"the trial server sent more than a frame may hold: {error}") from None
         except claims.BadClaim as error:
             raise WorkerError(f"the trial server sent what is no message: {error}") from None

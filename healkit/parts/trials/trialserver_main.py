@@ -34,6 +34,7 @@ import msgspec
 
 from healkit.core.contracts import rpc
 from healkit.core.contracts.tools import EntryRef
+from healkit.core.wire import framing
 from healkit.core.workers.inside import lockdown, seccomp
 from healkit.core.workers.inside.capture import TOOL_MODULE, PlainStream
 from healkit.core.workers.inside.cleanup import empty_folder
@@ -110,7 +111,7 @@ class TrialLoop:
         """Serve until the host hangs up."""
         batch: BatchServer | None = None
         # Read no byte of the next frame: a child must not see it.
-        frames = rpc.FrameReader(self.bridge, ahead=False)
+        frames = framing.FrameReader(self.bridge, ahead=False)
         while (frame := frames.read()) is not None:
             work = _decode(frame)
             if isinstance(work, rpc.Init):
@@ -128,7 +129,7 @@ class TrialLoop:
 
     def send(self, message: msgspec.Struct) -> None:
         """Send one message to the host."""
-        self.bridge.sendall(rpc.encode_frame(message))
+        self.bridge.sendall(framing.encode_frame(message))
 
     def try_one(self, init: rpc.Init) -> TrialDone:
         """Run one trial, from the fork to the emptied folder."""
@@ -360,7 +361,7 @@ def main() -> None:
     loop = TrialLoop(restrictions, bridge)
     layers |= {"seccomp": lockdown.done_or_failed(loop.seal)}
     loop.prepare()
-    bridge.sendall(rpc.encode_frame(rpc.Ready(os.getpid(), layers)))
+    bridge.sendall(framing.encode_frame(rpc.Ready(os.getpid(), layers)))
     loop.serve()
 
 

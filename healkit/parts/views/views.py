@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from healkit.config import MIB, Config
-from healkit.core.contracts.backoff import pause_s
-from healkit.core.contracts.encoding import is_from_library
 from healkit.core.crossing import values
 from healkit.core.runtime.contents import MISSING, Contents, Side
 from healkit.core.store.database import Database
 from healkit.core.store.locations import views_folder
+from healkit.core.times import pause_s
+from healkit.core.wire.encoding import is_from_library
 from healkit.errors import DatabaseLocked, HealkitError, ViewError
 from healkit.parts.views.view_records import DataView, FirstRows
 

@@ -19,10 +19,10 @@ from hypothesis.extra import numpy as hnp
 from value_kinds import ARRIVES, CONVERTED, REFUSED, Make
 
 from healkit import Healkit
-from healkit.core.contracts import claims
 from healkit.core.crossing import values
 from healkit.core.pysource.shapes import examples_in, read_shape
 from healkit.core.store.arguments import pack_arguments
+from healkit.core.wire import claims
 from healkit.errors import ArgumentsInvalid
 
 pytestmark = pytest.mark.requirement("DATA-1", "DATA-2")

@@ -42,7 +42,7 @@ def threads() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("healkit.core.runtime.auto_retention.INTERVAL_S", 0.05)
+    monkeypatch.setattr("healkit.parts.archive.auto_retention.INTERVAL_S", 0.05)
 
 
 @pytest.mark.requirement("LOG-12")

@@ -11,10 +11,11 @@ from healkit import Healkit
 from healkit.core.contracts import rpc
 from healkit.core.contracts.tools import EntryRef
 from healkit.core.runtime.events import CallEvent
+from healkit.core.wire import framing
 
 
 def wire(message: msgspec.Struct) -> dict[str, Any]:
-    return dict(msgspec.json.decode(rpc.encode_frame(message)[4:]))
+    return dict(msgspec.json.decode(framing.encode_frame(message)[4:]))
 
 
 @pytest.mark.requirement("WORK-8")

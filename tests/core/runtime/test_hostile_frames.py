@@ -18,6 +18,7 @@ from healkit.core.contracts import rpc
 from healkit.core.contracts.execution import Grants
 from healkit.core.runtime.calls import CallContext, CallRouter
 from healkit.core.runtime.providers import HostFunctions
+from healkit.core.wire import framing
 from healkit.parts.trials.trials import Trial
 
 PRELUDE = runpy.run_path(str(Path(__file__).parents[2] / "core" / "escape" / "forging.py"))["PRELUDE"]
@@ -204,7 +205,7 @@ def test_calls_beyond_the_budget_are_refused_and_leave_one_record(healkit: Healk
     functions.provide(lambda x: x, "echo")
     context = CallContext("trace", "default", 0, 10.0)
     router = CallRouter(context, {"host": functions}, Grants(), recorded.append, max_calls=600)
-    text = rpc.raw({"x": "a" * 20_000})
+    text = framing.raw({"x": "a" * 20_000})
     for number in range(2000):
         call = rpc.RpcCall(number, "host", "echo", text)
         result = router.handle(call)
@@ -229,7 +230,7 @@ def test_an_error_that_repeats_its_arguments_is_recorded_without_its_middle() ->
     router = CallRouter(
         CallContext("trace", "default", 0, 10.0), {"host": functions}, Grants(), lambda _: None, 10
     )
-    call = rpc.RpcCall(1, "host", "fail", rpc.raw({"x": "a" * 9_000_000}))
+    call = rpc.RpcCall(1, "host", "fail", framing.raw({"x": "a" * 9_000_000}))
     router.ended(call, router.handle(call), late=False)
     (recorded,) = router.records.calls
     assert recorded.error_code == "CALL_FAILED"

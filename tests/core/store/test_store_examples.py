@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.contracts.patches import same_value
 from healkit.core.contracts.vault import checked_examples
 from healkit.core.pysource import shapes
 from healkit.core.pysource.shapes import examples_in
 from healkit.core.store.database import Database
 from healkit.core.store.vault import Vault
+from healkit.core.wire.encoding import to_jsonable
 from healkit.errors import ExamplesInvalid
 
 PLAIN = "def double(n):\n    return n * 2\n"

@@ -19,10 +19,11 @@ from programs import python
 from waiting import wait_until
 
 from healkit.config import Config
-from healkit.core.contracts import claims, rpc
-from healkit.core.contracts.claims import BadClaim
-from healkit.core.contracts.encoding import NOTE_MAX_CHARS, NOTES_MAX
+from healkit.core.contracts import rpc
+from healkit.core.contracts.rpc import NOTE_MAX_CHARS, NOTES_MAX
 from healkit.core.runtime import calls
+from healkit.core.wire import claims, framing
+from healkit.core.wire.claims import BadClaim
 from healkit.core.workers import bridge as bridges
 from healkit.core.workers.bridge import Bridge
 from healkit.core.workers.process import ForkServer, Process
@@ -145,7 +146,7 @@ def served() -> Iterator[Callable[[bridges.CallHandler], socket.socket]]:
 
 
 def call(number: int, size_bytes: int = 10) -> bytes:
-    return rpc.encode_frame(
+    return framing.encode_frame(
         rpc.RpcCall(number, "host", "f", msgspec.Raw(b'{"x":"%s"}' % (b"a" * size_bytes)))
     )
 
@@ -178,12 +179,12 @@ def test_small_calls_are_answered_while_large_messages_wait_for_their_turn(
     large, small = served(greedy), served(polite)
     with claims._turn:  # as if a large message of a third worker were being decoded
         threading.Thread(target=large.sendall, args=(call(1, 9_000_000),), daemon=True).start()
-        reader = rpc.FrameReader(small)
+        reader = framing.FrameReader(small)
         for number in range(20):
             small.sendall(call(number))
             answer = reader.read()
             assert answer is not None
-            assert rpc.decode_from_host(answer) == rpc.RpcResult(number, success=True)
+            assert framing.decode_from_host(answer) == rpc.RpcResult(number, success=True)
         assert greedy.calls == []
     greedy.go.set()
     wait_until(lambda: greedy.calls)
@@ -196,7 +197,7 @@ def test_calls_that_time_out_are_answered_without_waiting_for_a_worker_that_does
     bridge = Bridge(ours, lambda _: None, lambda _: None, rpc_timeout_s=0.0, max_in_flight=16)
     handler = Waiting()
     bridge.serve(handler)
-    answer = rpc.RpcResult(0, success=True, result=rpc.raw("x" * 2_000_000))
+    answer = rpc.RpcResult(0, success=True, result=framing.raw("x" * 2_000_000))
     threading.Thread(target=bridge.send, args=(answer,), daemon=True).start()  # fills the socket, and waits
     theirs.sendall(call(1))
     wait_until(lambda: handler.calls)

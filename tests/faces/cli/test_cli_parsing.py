@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from healkit.core.contracts.moments import parse_since
+from healkit.core.times import parse_since
 from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
 from healkit.faces.commands.parsing import parse_arguments, split_label, split_words, unquote
 

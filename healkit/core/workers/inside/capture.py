@@ -29,7 +29,6 @@ from typing import Any, ClassVar
 import msgspec
 
 from healkit.core.contracts.cassette import NOT_ON_RECORD_HINT
-from healkit.core.contracts.encoding import encodable, int_text
 from healkit.core.contracts.failure import FACT_MAX_CHARS, FRAMES_MAX, SECRETS_MAX, Failure, Frame, Link
 from healkit.core.contracts.tools import EntryRef
 from healkit.core.pysource.tracebacks import (
@@ -40,6 +39,7 @@ from healkit.core.pysource.tracebacks import (
     text_of,
     traceback_of,
 )
+from healkit.core.wire.encoding import encodable, int_text
 from healkit.package import FOLDER
 
 #: Files whose frames are ours or the kernel's: they tell a tool's author nothing.

@@ -27,10 +27,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from healkit.core.contracts import claims, rpc
+from healkit.core.contracts import rpc
 from healkit.core.contracts.cassette import Playback, Tape, not_on_record, not_read
 from healkit.core.contracts.tools import ToolDefinition, Withheld, is_valid_name
 from healkit.core.crossing import values
+from healkit.core.wire import claims, framing
 from healkit.core.workers.inside.capture import NotOnRecord
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def build_servers(endpoint: AnyEndpoint, definitions: list[ToolDefinition]) -> S
 def _report(endpoint: AnyEndpoint, called: str) -> None:
     """Have the host record that `server.tool` was called and is not there."""
     with suppress(OSError):
-        endpoint.call(rpc.UNKNOWN_SERVER, _text(called)[: rpc.NAME_MAX_CHARS], rpc.raw({}))
+        endpoint.call(rpc.UNKNOWN_SERVER, _text(called)[: rpc.NAME_MAX_CHARS], framing.raw({}))
 
 
 #: Instructions that get an attribute. Before 3.12 a method that is called has one of its own, since then a bit says it.
@@ -287,7 +288,7 @@ class Trace:
         """Put on record that at `node` the tool chose `outcome`, because of `condition`; each is kept as text."""
         decision = rpc.Decision(*(_text(value) for value in (node, outcome, condition)))
         with suppress(OSError):
-            self._endpoint.call(rpc.DECISIONS_SERVER, "decision", rpc.raw(decision))
+            self._endpoint.call(rpc.DECISIONS_SERVER, "decision", framing.raw(decision))
 
     def __repr__(self) -> str:
         return "<trace: trace.decision(node, outcome, condition) says which way the tool went>"
@@ -397,7 +398,7 @@ class Endpoint:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._reader = rpc.FrameReader(sock)
+        self._reader = framing.FrameReader(sock)
         self._send_lock = allocate_lock()
         self._receive_lock = allocate_lock()
         self._ids = itertools.count(1)
@@ -408,7 +409,7 @@ class Endpoint:
 
     def send(self, message: msgspec.Struct) -> None:
         """Send one message, whole; raises `FrameTooLarge`, or `OSError` when the host has gone."""
-        frame = rpc.encode_frame(message)
+        frame = framing.encode_frame(message)
         with self._send_lock:
             self._sock.sendall(frame)
 
@@ -420,7 +421,7 @@ class Endpoint:
     def receive_init(self) -> rpc.Init:
         """Wait for the work; called once, before there are any calls to answer."""
         frame = self._reader.read(self.regions)
-        message = None if frame is None else rpc.decode_from_host(frame)
+        message = None if frame is None else framing.decode_from_host(frame)
         if not isinstance(message, rpc.Init):
             raise BridgeClosed("the host closed the bridge before it sent any work")
         return message
@@ -462,7 +463,7 @@ class Endpoint:
         if frame is None:
             self._closed = True
             raise BridgeClosed("the host closed the bridge")
-        message = rpc.decode_from_host(frame)
+        message = framing.decode_from_host(frame)
         if isinstance(message, rpc.RpcResult) and (slot := self._waiting.get(message.id)) is not None:
             slot.result = message
             if slot.wake is not None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from healkit.core.contracts import claims, rpc
+from healkit.core.contracts import rpc
 from healkit.core.contracts.cassette import (
     NAME_IT_HINT,
     NOT_ON_RECORD_HINT,
@@ -30,11 +30,12 @@ from healkit.core.contracts.cassette import (
     not_on_record,
     not_read,
 )
-from healkit.core.contracts.encoding import ValueTooLarge, to_jsonable, type_only, type_outline
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.tools import Tool
 from healkit.core.crossing import regions, values
 from healkit.core.pysource.shapes import Shape, parse, read_shape
+from healkit.core.wire import claims, framing
+from healkit.core.wire.encoding import ValueTooLarge, to_jsonable, type_only, type_outline
 from healkit.core.workers.inside import capture, lockdown
 from healkit.core.workers.inside.capture import TOOL_MODULE, TimeIsUp, deadline
 from healkit.core.workers.inside.observer import Observer
@@ -119,7 +120,7 @@ class ToolRunner:
         capture.Output.left_chars = None
         with contextlib.suppress(Exception):  # a failing display must not lose the report
             self.finish()
-        watched = msgspec.Raw(b"null") if self.watch is None else rpc.raw(self.watch.seen())
+        watched = msgspec.Raw(b"null") if self.watch is None else framing.raw(self.watch.seen())
         fields: dict[str, Any] = {"shown": capture.Output.shown, "watched": watched, "took_s": took_s}
         fields["programs"] = list(self.programs)
         if self.recorded is not None:

@@ -10,7 +10,6 @@ from collections import deque
 from typing import Any
 
 from healkit.app import Healkit
-from healkit.core.contracts.encoding import to_jsonable
 from healkit.core.contracts.execution import ExecutionData
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
@@ -18,10 +17,11 @@ from healkit.core.rendering import cleaning, execution_card, plain
 from healkit.core.rendering.cleaning import HIDDEN_MARK, ShownExecution
 from healkit.core.runtime.background import no_output
 from healkit.core.runtime.execution import Execution, arguments_of, logged
-from healkit.core.runtime.vault_edits import motivating_row
+from healkit.core.wire.encoding import to_jsonable
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.faces.commands import cards
 from healkit.faces.commands.parsing import parse_arguments
+from healkit.faces.commands.vault_edits import motivating_row
 from healkit.faces.notebook.cell_output import CellOutput
 from healkit.faces.notebook.widgets.panel import Panel
 from healkit.faces.pages.page_data import PageData

@@ -22,7 +22,7 @@ from functools import cached_property
 from types import FrameType, TracebackType
 from typing import Any, TypeGuard, TypeVar
 
-from healkit.core.contracts.encoding import int_text
+from healkit.core.wire.encoding import int_text
 from healkit.errors import near_misses
 
 N = TypeVar("N", bound=ast.AST)

@@ -1,7 +1,13 @@
-"""Times and spans of time, as people type them."""
+"""Times as people type them, and pauses between attempts.
+
+Pauses are doubled by each failure, with jitter, so that clients which failed together do not come back together:
+https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+"""
 
 from __future__ import annotations
 
+import math
+import random
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +15,8 @@ from healkit.errors import UsageInvalid
 
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+#: Beyond this many doublings a float gains nothing.
+_DOUBLINGS_MAX = 30
 
 
 def parse_since(text: str, now: datetime | None = None) -> datetime:
@@ -35,3 +43,12 @@ def parse_age(text: str) -> timedelta:
         return timedelta(**{_UNITS[match[2]]: float(match[1])})
     except OverflowError:
         return timedelta.max
+
+
+def pause_s(failures: int, first_s: float, longest_s: float = math.inf, *, least: float = 1.0) -> float:
+    """Draw the pause after so many failures (from 1), in seconds.
+
+    least: the share of the full pause that is waited in any case; 1 is no jitter.
+    """
+    full_s = min(longest_s, first_s * 2.0 ** min(failures - 1, _DOUBLINGS_MAX))
+    return random.uniform(least * full_s, full_s)  # noqa: S311 - spreads load, keeps no secret

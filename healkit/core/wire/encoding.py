@@ -25,7 +25,8 @@ import uuid
 from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
-from healkit.core.contracts import claims
+from healkit.core.contracts.rpc import NOTE_MAX_CHARS, NOTES_MAX
+from healkit.core.wire import claims
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -45,8 +46,6 @@ _DIGITS_AT_ONCE, _COUNTED_DIGITS = 600, 100_000
 #: Rows of a DataFrame, and bytes of a `bytes`, that are written out.
 MAX_ROWS = 1000
 MAX_BLOB_BYTES = 64 * 1024
-#: Limits of the notes of what was converted, and of one of them in characters.
-NOTES_MAX, NOTE_MAX_CHARS = 21, 1000
 #: Limits of a key in a path, and of a path that is still made longer, in characters: each item has a path of its own.
 _KEY_MAX_CHARS, _PATH_MAX_CHARS = 100, 400
 
