@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from healkit.core import plain_files
+from healkit.core.runtime.contents import MentionedView
 from healkit.errors import EvidenceChanged, HealkitError
 from healkit.parts.runs.audit_records import (
     AuditEntry,
@@ -32,7 +33,6 @@ from healkit.parts.runs.audit_records import (
     MentionedFacts,
 )
 from healkit.parts.runs.contract import TRACE, Run, RunManifest, TraceEvent
-from healkit.parts.views.view_records import MentionedView
 from healkit.plain_text import count
 
 #: Makes the audit's entry of an event; None for an event that the audit does not hold.
