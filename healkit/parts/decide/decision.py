@@ -17,12 +17,12 @@ from healkit.parts.runs.audit import summed
 from healkit.parts.runs.audit_records import AuditEntry
 from healkit.parts.runs.reader import read_run
 from healkit.parts.runs.run_folders import find_run
-from healkit.parts.views.view_records import DataView, FirstRows
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
+    from healkit.parts.views.view_records import DataView, FirstRows
     from healkit.services import Services
 
 #: Reason of a decision that Ctrl-C ended.
