@@ -27,7 +27,7 @@ from jupyter_client.manager import start_new_kernel
 from healkit import Healkit
 from healkit.faces.notebook import cards
 from healkit.parts.cells.own_cells import FailedCells
-from healkit.parts.explain.catalogue import explain
+from healkit.parts.explain.explanation import explain
 
 ROUNDS = 100
 LOADS = 9

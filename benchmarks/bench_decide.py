@@ -33,7 +33,7 @@ from healkit import Healkit
 from healkit.config import Config
 from healkit.core.runtime.runner import Runner
 from healkit.parts.decide import Turn
-from healkit.parts.decide.telling import KnownNames, counts_of, facts_of, values_among
+from healkit.parts.decide.telling import KnownNames, counts_of, values_among, view_facts
 from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.views.views import Views
 
@@ -161,7 +161,7 @@ def metadata_costs(rng: np.random.Generator, rows: int) -> dict[str, float]:
 
     def ours() -> None:
         names.admit(frame.columns, values_among([frame], list(frame.columns)))
-        facts_of("sales", frame, names)
+        view_facts("sales", frame, names)
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "view.parquet"

@@ -34,7 +34,7 @@ EXPLAIN = """
 def _asked():
     import json, re
     from healkit.parts.cells.failing import notebook_cells
-    from healkit.parts.explain.catalogue import explain
+    from healkit.parts.explain.explanation import explain
     cell = notebook_cells.find(None)
     said = explain(cell.failure)
     steps = ("what", "why", "hint", "fix", "code")

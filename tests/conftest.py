@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import compileall
 import contextlib
+import gc
 import json
 import os
 import shutil
@@ -31,6 +33,7 @@ os.environ["XDG_DATA_HOME"] = os.environ.setdefault(
 
 from trusted import trusted_copy
 
+import healkit as healkit_package
 from healkit import Healkit
 from healkit.core.store.database import Database
 
@@ -39,6 +42,10 @@ if TYPE_CHECKING:
 
 # nbformat loads jsonschema, which builds 38 grammars of addresses where it finds this package: over 2 s in each process.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: its import fails, as if not installed
+
+# As for a user: where no compiled module is kept, each of the many processes takes a second longer to start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 HERE = Path(__file__).parent
 KERNEL = pytest.StashKey["NotebookKernel"]()
@@ -117,8 +124,18 @@ def pytest_xdist_auto_num_workers() -> int:
     return len(os.sched_getaffinity(0)) + 1
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     mark_this_run()
+    gc.disable()  # collecting the tests makes a million objects that stay
+    if not hasattr(config, "workerinput"):
+        # Also what only restricted workers import, which may not write beside it.
+        compileall.compile_dir(Path(healkit_package.__file__).parent, quiet=2)
+
+
+def pytest_collection_finish() -> None:
+    """From here on the collector looks at what tests make, and at no more."""
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -142,7 +142,7 @@ def test_the_contributors_page_shows_a_row_of_the_failure_catalogue() -> None:
     (block,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     (shown,) = msgspec.convert(tomllib.loads(block), catalogue.Subject).failure
     assert shown in catalogue.patterns()
-    kinds = (catalogue.Subject, catalogue.FailurePattern, catalogue.ExplanationText, catalogue.Fix)
+    kinds = (catalogue.Subject, catalogue.FailurePattern, catalogue.ExplanationText, catalogue.FixRow)
     fields = {field for kind in kinds for field in kind.__struct_encode_fields__}
     named = set(re.findall(r"`([A-Za-z_]+)`", section))
     assert named <= fields | vars(fixes).keys()

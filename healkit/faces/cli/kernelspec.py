@@ -63,7 +63,7 @@ def install(
     options = {"read": _paths(read), "write": _paths(write), "memory_mb": memory, "cpu_s": cpu}
     grants = {key: value for key, value in options.items() if value}
     folder = _folder(user, sys_prefix, prefix) or kernelspec.kernels_folder()
-    target = kernelspec.install(kernelspec.kernel_json(display_name, grants), name, folder)
+    target = kernelspec.install_kernel(kernelspec.kernel_json(display_name, grants), name, folder)
     lines = [
         f"  {key}  {', '.join(map(_explained, value)) if isinstance(value, list) else value}"
         for key, value in grants.items()
@@ -87,7 +87,7 @@ def remove(
     """Remove it from that place, or else from where Jupyter finds it first."""
     from healkit.parts.kernels import kernelspec
 
-    target = kernelspec.remove(name, _folder(user, sys_prefix, prefix))
+    target = kernelspec.remove_kernel(name, _folder(user, sys_prefix, prefix))
     return Answer(said=f"{target.name} removed", data=lambda: {"name": target.name, "path": str(target)})
 
 

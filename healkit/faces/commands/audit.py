@@ -59,7 +59,7 @@ def show(healkit: Healkit, execution: Annotated[str, _EXECUTION]) -> Answer:
     entries = healkit.audit.get(execution)
     if not entries:
         raise _unknown(execution)
-    return Answer(lambda: audit.listing(entries), lambda: msgspec.to_builtins(entries), table=True)
+    return Answer(lambda: audit.entry_list(entries), lambda: msgspec.to_builtins(entries), table=True)
 
 
 def summary(healkit: Healkit, execution: Annotated[str | None, _EXECUTION] = None) -> Answer:
@@ -67,7 +67,7 @@ def summary(healkit: Healkit, execution: Annotated[str | None, _EXECUTION] = Non
     sums = healkit.audit.summary(execution)
     if execution is not None and not sums.entries:
         raise _unknown(execution)
-    return Answer(lambda: audit.summary(sums), lambda: msgspec.to_builtins(sums))
+    return Answer(lambda: audit.audit_sums(sums), lambda: msgspec.to_builtins(sums))
 
 
 def _all(healkit: Healkit) -> Answer:

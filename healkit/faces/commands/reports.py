@@ -104,7 +104,9 @@ def summarize(
     value = read_source(file, kind or KINDS.get(Path(file).suffix.lower(), "text"))
     summary = summary_of(value, Sanitizer.from_config(Config.from_environment()), top=top)
     return Answer(
-        lambda: summaries.card(summary), lambda: msgspec.json.decode(msgspec.json.encode(summary)), table=True
+        lambda: summaries.summary_card(summary),
+        lambda: msgspec.json.decode(msgspec.json.encode(summary)),
+        table=True,
     )
 
 

@@ -68,7 +68,7 @@ class AuditPanesReading(Operations):
         fields = {
             "tool": entry.tool_name,
             "said": plain.one_line(entry.description, 300),
-            "facts": audit.facts_of(entry),
+            "facts": audit.entry_facts(entry),
         }
         return {
             **self._recorded.shown(fields).value,

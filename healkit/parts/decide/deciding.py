@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pandas as pd
 
 from healkit.config import Config
 from healkit.core.contracts.vault import VaultEntry
@@ -20,7 +19,7 @@ from healkit.parts.decide.choosers import Chooser, ModelChooser, Person, Plan
 from healkit.parts.decide.decision import Decision, DecisionRun
 from healkit.parts.decide.loop import DecideLoop
 from healkit.parts.decide.operations import GROUP, install_in, operation_of
-from healkit.parts.decide.performing import TEXT_COLUMN, Workshop, as_texts
+from healkit.parts.decide.performing import Workshop, as_texts, text_frame
 from healkit.parts.decide.record import DecideRecord, decide_steps, read_back, written_files
 from healkit.parts.decide.records import Resumed, ToolFacts, ViewName
 from healkit.parts.decide.telling import as_frame, texts_of
@@ -85,8 +84,7 @@ def decide(hk: Services, options: DecideOptions) -> Decision:
 
 def _asked(hk: Services, options: DecideOptions) -> Asked:
     """Check what was given, and read what a decision that is resumed has on record."""
-    resumed: Resumed | None = None
-    files = []
+    resumed, files = None, []
     if options.resume is not None:
         inputs = {"question": options.question, "data": options.data, "tools": options.tools}
         inputs["shared columns"] = options.share
@@ -104,18 +102,17 @@ def _asked(hk: Services, options: DecideOptions) -> Asked:
     analyst = _analyst(options.analyst, hk.config, options.stop)
     tools = _tools(hk, options, in_full=bool(getattr(chooser, "told_in_full", False)))
     data = _given(hk, options.data) if resumed is None else _given_again(hk, resumed)
-    shared = _shared(options.share, data)
     cleaner = hk.traces.tracer.sanitizer
     return Asked(
-        aliases=_aliases(options.aliases),
         question=_question(options.question, cleaner),
-        offered=_offered(tools, cleaner),
         chooser=chooser,
         analyst=analyst,
         tools=tools,
+        offered=_offered(tools, cleaner),
         data=data,
-        shared=shared,
+        shared=_shared(options.share, data),
         share=tuple(options.share),
+        aliases=_aliases(options.aliases),
         cleaner=cleaner,
         resumed=resumed,
         files=files,
@@ -146,7 +143,8 @@ def _given_again(hk: Services, resumed: Resumed) -> dict[str, Given]:
     inputs: dict[str, Given] = {}
     for name, kept_as in resumed.views.items():
         if form := resumed.texts.get(name, ""):
-            frame, value, texts = as_texts(hk.views.load(kept_as), form)
+            frame = hk.views.load(kept_as)
+            value, texts = as_texts(frame, form)
             inputs[name] = Given(value, frame, texts, kept_as)
         else:
             inputs[name] = _read(hk, name, kept_as)
@@ -165,7 +163,7 @@ def _read(hk: Services, name: str, given: object) -> Given:
             ) from None
     texts = texts_of(value) if kept_as is None else None
     if texts is not None:
-        return Given(value, pd.DataFrame({TEXT_COLUMN: texts}), texts)
+        return Given(value, text_frame(texts), texts)
     frame = as_frame(value)
     if frame is None:
         raise UsageInvalid(
@@ -181,19 +179,12 @@ def _shared(share: Sequence[str], given: Mapping[str, Given]) -> list[Shared]:
         raise UsageInvalid(f"share={share!r} is a text.", hint=f"Give a list: share=[{share!r}].")
     shared: list[Shared] = []
     for word in share:
-        data, _, column = word.partition(".")
-        fits = [
-            Shared(name, None)
-            for name, dataset in given.items()
-            if name == word and dataset.texts is not None
-        ]
-        fits += [
-            Shared(name, word)
-            for name, dataset in given.items()
-            if word in dataset.frame.columns and dataset.texts is None
-        ]
-        if not fits and data in given and column in given[data].frame.columns:
-            fits = [Shared(data, column)]
+        tables = {name: dataset for name, dataset in given.items() if dataset.texts is None}
+        fits = [Shared(word, None)] if word in given.keys() - tables.keys() else []
+        fits += [Shared(name, word) for name, dataset in tables.items() if word in dataset.frame.columns]
+        name, _, column = word.partition(".")
+        if not fits and name in given and column in given[name].frame.columns:
+            fits = [Shared(name, column)]
         if not fits:
             raise UsageInvalid(f"No data has a column {word!r} to share.")
         shared += fits
@@ -255,48 +246,48 @@ def _aliases(given: Mapping[str, Sequence[str]] | None) -> Mapping[str, Sequence
 
 def _chooser_again(given: object, resumed: Resumed) -> Any:
     """Return the chooser of a decision that is resumed: the one that is given, or the one it had."""
-    if given is None and resumed.plan is not None:
-        given = resumed.plan
+    given = resumed.plan if given is None else given
     if isinstance(given, list | tuple):
         return Plan(given, len(resumed.turns))
-    if given is None and resumed.chooser == Plan.name:
+    if given is not None or resumed.chooser in {"person", "model"}:
+        return resumed.chooser if given is None else given
+    if resumed.chooser == Plan.name:
         raise UsageInvalid(
             f"The plan of decision {resumed.run_id!r} is not whole on record: a part of it was hidden or cut.",
             hint="Give it again: hk.decide(resume=…, chooser=plan).",
         )
-    if given is None and resumed.chooser not in {"person", "model"}:
-        raise UsageInvalid(
-            f"The chooser of decision {resumed.run_id!r} was {resumed.chooser!r}, which is not on record.",
-            hint="Give it again: hk.decide(resume=…, chooser=…).",
-        )
-    return resumed.chooser if given is None else given
+    raise UsageInvalid(
+        f"The chooser of decision {resumed.run_id!r} was {resumed.chooser!r}, which is not on record.",
+        hint="Give it again: hk.decide(resume=…, chooser=…).",
+    )
 
 
 def _chooser(given: object, config: Config, stop: threading.Event) -> Chooser:
     if given == "person":
         return Person()
-    if given == "model":
-        given = ModelChooser(config)
     if isinstance(given, list | tuple):
         return Plan(given)
-    if isinstance(given, str) or not callable(getattr(given, "choose", None)):
-        raise UsageInvalid(
-            f"chooser={given!r} cannot choose.",
-            hint="Give a list of choices, 'person', 'model', or an object with choose(turn).",
-        )
-    chooser = cast("Chooser", given)  # it has `choose`; its `name` is not looked at here
-    if prepare := getattr(chooser, "prepare", None):
-        prepare(stop)
+    hint = "Give a list of choices, 'person', 'model', or an object with choose(turn)."
+    chooser: Chooser = _prepared(
+        "chooser", ModelChooser(config) if given == "model" else given, "choose", stop, hint
+    )
     return chooser
 
 
 def _analyst(given: object, config: Config, stop: threading.Event) -> Analyst | None:
-    if given == "model":
-        given = ModelAnalyst(config)
-    if given is not None and (isinstance(given, str) or not callable(getattr(given, "write", None))):
-        raise UsageInvalid(
-            f"analyst={given!r} cannot write.", hint="Give 'model', or an object with write(turn)."
-        )
+    if given is None:
+        return None
+    hint = "Give 'model', or an object with write(turn)."
+    analyst: Analyst = _prepared(
+        "analyst", ModelAnalyst(config) if given == "model" else given, "write", stop, hint
+    )
+    return analyst
+
+
+def _prepared(argument: str, given: object, method: str, stop: threading.Event, hint: str) -> Any:
+    """Return an object that can be asked, prepared; its `name` is not looked at here."""
+    if isinstance(given, str) or not callable(getattr(given, method, None)):
+        raise UsageInvalid(f"{argument}={given!r} cannot {method}.", hint=hint)
     if prepare := getattr(given, "prepare", None):
         prepare(stop)
-    return cast("Analyst | None", given)  # it has `write`; its `name` is not looked at here
+    return given

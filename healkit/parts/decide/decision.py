@@ -17,6 +17,7 @@ from healkit.parts.runs.audit import summed
 from healkit.parts.runs.audit_records import AuditEntry
 from healkit.parts.runs.reader import read_run
 from healkit.parts.runs.run_folders import find_run
+from healkit.parts.views.view_records import DataView, FirstRows
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Decision:
         """Build the card: one pane each for the audit, the data and the analysis."""
         from healkit.parts.decide import render_audit as audit
 
-        return audit.card(self.panes())
+        return audit.audit_card(self.panes())
 
     def _repr_html_(self) -> str:
         from healkit.core.rendering.to_html import html_of
@@ -188,7 +189,7 @@ def panes_of(
 
 
 def ending_of(last: AuditEntry) -> tuple[str, str]:
-    """Return outcome and reason as the last entry of a decision says; the outcome is empty where that is no end."""
+    """Return outcome and reason by the last entry of a decision; the outcome is empty where it has no end yet."""
     if last.choice_type == "run_finished":
         return last.description.removeprefix("The decision ended: ").rstrip("."), last.description
     return "", "No end is on the audit: the decision goes on, or its process was killed."

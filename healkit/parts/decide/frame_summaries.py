@@ -54,7 +54,7 @@ class _Source(NamedTuple):
 
 
 def frame_summary(value: object, cleaner: Cleaner, top: int) -> ShownFrameSummary | None:
-    """Return the summary, None for a value that is no frame; `top` is the number of entries in each list at most."""
+    """Return the summary, None for a value of another kind; `top` is the number of entries in each list at most."""
     source = _source(value)
     if source is None:
         return None
@@ -71,7 +71,7 @@ def frame_summary(value: object, cleaner: Cleaner, top: int) -> ShownFrameSummar
 
 def _summary(column: _Column, cleaner: Cleaner, top: int) -> ColumnSummary:
     """Return the summary of one column, without what the sanitiser hides in its name and its values."""
-    facts = facts_of(column.series, top)
+    facts = column_facts(column.series, top)
     name = column.name if isinstance(column.name, str) else repr(column.name)[:READ_CHARS]
     counted = facts.pop("top", ())
     values = [facts.get("min"), facts.get("max"), *(entry.text for entry in counted)]
@@ -105,7 +105,7 @@ def _cleaned(value: Bound, name: str, cleaner: Cleaner) -> Bound:
 
 
 def _source(value: object) -> _Source | None:
-    """Return the value's columns; None for a value that is no frame and no array."""
+    """Return the value's columns; None for a value that is neither a frame nor an array."""
     packages = {base.__module__.partition(".")[0] for base in type(value).__mro__}
     if not packages & {"pandas", "numpy", "pyarrow", "polars"} and not hasattr(value, "__arrow_c_stream__"):
         return None
@@ -214,7 +214,7 @@ _ORDERED = (
 _BITS_MAX = 1000
 
 
-def facts_of(series: pd.Series[Any], top: int) -> dict[str, Any]:
+def column_facts(series: pd.Series[Any], top: int) -> dict[str, Any]:
     """Return the fields of a column's summary that apply to its type, all but its name and its type."""
     missing = series.isna().to_numpy(bool)
     facts: dict[str, Any] = {"nulls": int(missing.sum())}

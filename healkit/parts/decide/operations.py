@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import json
 import os
 import re
 import secrets
@@ -108,6 +109,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(name="export_notebook", kind="output"),
     Operation(name="export_report", kind="output"),
 )
+_BY_NAME = {entry.name: entry for entry in OPERATIONS}
 
 
 def operation(name: str) -> Operation:
@@ -119,14 +121,13 @@ def operation(name: str) -> Operation:
 
 def operation_of(name: str) -> Operation | None:
     """Return the operation of that name, whatever code a vault has for it."""
-    return next((candidate for candidate in OPERATIONS if candidate.name == name), None)
+    return _BY_NAME.get(name)
 
 
 def built_in(name: str, code: str) -> Operation | None:
     """Return the operation whose code, as it is shipped, this is."""
-    return next(
-        (candidate for candidate in OPERATIONS if candidate.name == name and candidate.code == code), None
-    )
+    candidate = operation_of(name)
+    return candidate if candidate is not None and candidate.code == code else None
 
 
 # Installation
@@ -208,18 +209,13 @@ _FILES = ("rows.py", "shapes.py", "outputs.py")
 def _code_of(name: str) -> str:
     """Return the code of an operation: imports, its function, and what that needs of its file and of the common one."""
     source_file = next(file for file in _FILES if name in _definitions(file))
-    definitions = _definitions("common.py") | _definitions(source_file)
+    definitions = _definitions(source_file) | _definitions("common.py")
     needed, waiting = {name}, [name]
     while waiting:
         names = _names_in(definitions[waiting.pop()]) & definitions.keys() - needed
         needed |= names
         waiting += names
-    helpers = [
-        helper
-        for file in (source_file, "common.py")
-        for helper in _definitions(file)
-        if helper in needed - {name}
-    ]
+    helpers = [helper for helper in definitions if helper in needed - {name}]
     body = "\n\n\n".join(definitions[part] for part in (name, *helpers))
     return f"{_imports_for(body, source_file)}\n\n\n{body}\n"
 
@@ -325,86 +321,25 @@ def _write(folder: int, name: str, data: bytes) -> None:
 
 
 def examples_of(name: str) -> list[dict[str, Any]]:
-    """Return the examples of an operation, as `vault.add` takes them; some have none."""
+    """Return the examples of an operation, as `vault.add` takes them.
+
+    Some have none: view_sql needs an extra, and files in bytes differ by version.
+    """
+    example = json.loads(_text_of("examples.json")).get(name)
+    if example is None:
+        return []
+    arguments = {argument: _example_value(value) for argument, value in example["arguments"].items()}
+    return [{"arguments": arguments, "result": _example_value(example["result"])}]
+
+
+def _example_value(value: Any) -> Any:
+    """Return a value of an example: a frame by its columns, in which `<text>` is the dtype of texts."""
+    if not isinstance(value, dict) or "frame" not in value:
+        return value
     import pandas as pd
 
-    sales = pd.DataFrame(
-        {
-            "city": ["Bern", "Basel", "Bern", None],
-            "sold": [3, 1, 4, 2],
-            "day": ["2024-01-31", "2024-02-01", "2024-03-01", None],
-        }
-    )
-    managers = pd.DataFrame({"town": ["Bern", "Basel"], "manager": ["Ada", "Bo"]})
-    wide = pd.DataFrame({"city": ["Bern", "Basel"], "2023": [1, 2], "2024": [3, 4]})
-    rows: dict[str, tuple[dict[str, Any], Any]] = {
-        "view_schema": (
-            {"data": managers},
-            pd.DataFrame({"column": ["town", "manager"], "type": [str(managers["town"].dtype)] * 2, "nulls": [0, 0],
-                          "distinct": pd.array([2, 2], dtype="Int64")}),
-        ),
-        "resolve_entity": (
-            {"data": sales, "column": "city", "entity": "BÂLE", "aliases": {"Basel": ["Bâle"]}},
-            pd.DataFrame({"value": ["Basel"], "score": [98.0], "method": ["alias"], "rows": [1]}),
-        ),
-        "filter_rows": (
-            {"data": wide, "column": "2024", "operator": ">=", "value": 4},
-            pd.DataFrame({"city": ["Basel"], "2023": [2], "2024": [4]}),
-        ),
-        "select_columns": (
-            {"data": wide, "columns": ["2024", "city"], "rename": {"2024": "sold"}},
-            pd.DataFrame({"sold": [3, 4], "city": ["Bern", "Basel"]}),
-        ),
-        "join_views": (
-            {"left": wide, "right": managers, "on": ["city"], "right_on": ["town"], "expect": "many to one"},
-            wide.assign(manager=["Ada", "Bo"]),
-        ),
-        "group_rows": (
-            {"data": sales, "by": ["city"], "aggregates": {"total": {"column": "sold", "function": "sum"}}},
-            pd.DataFrame({"city": ["Bern", "Basel", None], "total": [7, 1, 2]}),
-        ),
-        "sort_rows": (
-            {"data": wide, "by": ["2024"], "descending": True},
-            pd.DataFrame({"city": ["Basel", "Bern"], "2023": [2, 1], "2024": [4, 3]}),
-        ),
-        "top_rows": (
-            {"data": wide, "by": "2023", "n": 1},
-            pd.DataFrame({"city": ["Basel"], "2023": [2], "2024": [4]}),
-        ),
-        "unpivot_columns": (
-            {"data": wide, "keep": ["city"], "name": "year", "value": "sold"},
-            pd.DataFrame({"city": ["Bern", "Basel"] * 2, "year": ["2023"] * 2 + ["2024"] * 2, "sold": [1, 2, 3, 4]}),
-        ),
-        "pivot_rows": (
-            {"data": pd.DataFrame({"city": ["Bern", "Basel"] * 2, "year": [2023, 2023, 2024, 2024],
-                                   "sold": [1, 2, 3, 4]}),
-             "rows": ["city"], "columns": "year", "values": "sold"},
-            wide,
-        ),
-        "date_parts": (
-            {"data": sales, "column": "day", "parts": ["month"]},
-            sales.assign(day_month=pd.array([1, 2, 3, None], dtype="Int64")),
-        ),
-        "drop_duplicates": (
-            {"data": managers, "columns": ["town"]},
-            managers,
-        ),
-        "drop_nulls": ({"data": sales, "columns": ["city"]}, sales.iloc[:3]),
-        "fill_nulls": (
-            {"data": sales, "column": "city", "value": "Chur"},
-            sales.assign(city=["Bern", "Basel", "Bern", "Chur"]),
-        ),
-        "replace_values": (
-            {"data": managers, "column": "manager", "replacements": {"Bo": "Bob"}},
-            managers.assign(manager=["Ada", "Bob"]),
-        ),
-        "export_csv": ({"data": managers}, "town,manager\nBern,Ada\nBasel,Bo\n"),
-        "export_report": (
-            {"data": managers, "title": "Managers"},
-            "# Managers\n\n2 rows, 2 columns.\n\n| town | manager |\n| --- | --- |\n| Bern | Ada |\n| Basel | Bo |\n",
-        ),
-    }  # fmt: skip
-    if name not in rows:  # view_sql needs an extra, and files in bytes differ by version
-        return []
-    arguments, result = rows[name]
-    return [{"arguments": arguments, "result": result}]
+    text = str(pd.Series(["text"]).dtype)
+    columns = {
+        name: [text if cell == "<text>" else cell for cell in cells] for name, cells in value["frame"].items()
+    }
+    return pd.DataFrame(columns).astype(value.get("types", {}))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import functools
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -31,10 +32,11 @@ from healkit.parts.decide.operations import Operation, built_in, write_output
 from healkit.parts.decide.records import (
     Candidate,
     Entity,
+    ExecuteDataOp,
+    ExecuteOutput,
     FoundEntities,
-    Origin,
+    GatherInfo,
     TextForm,
-    ViewFacts,
 )
 from healkit.parts.decide.telling import (
     COLUMNS_MAX,
@@ -43,44 +45,34 @@ from healkit.parts.decide.telling import (
     as_frame,
     counts_of,
     distinct_values,
-    facts_of,
-    folded,
     is_text,
     look_like_cells,
     shared_values,
     text_facts,
     texts_of,
     values_among,
-    words_in_code,
+    view_facts,
     words_of_choice,
 )
 from healkit.parts.runs.runs import OpenRun
 
 if TYPE_CHECKING:
-    from healkit.parts.views.view_records import DataView
     from healkit.services import Services
 
-#: Column of a view of texts; values that names of ours stand for, in a step.
+#: Column of a view of texts; values that placeholders stand for, in a step.
 TEXT_COLUMN, CANDIDATES_MAX = "text", 20
 _QUOTED = re.compile(r"""['"]([^'"]{1,200})['"]""")
-#: Beginning of a file → the ending of its name.
-_BEGINNINGS = {
-    b"\x89PNG": ".png",
-    b"PAR1": ".parquet",
-    b"%PDF": ".pdf",
-    b"<svg": ".svg",
-    b"PK\x03\x04": ".zip",
-}
-#: Word in a tool's name → the ending of the text that it returns.
-_TEXTS = {
-    "csv": ".csv",
-    "notebook": ".ipynb",
-    "markdown": ".md",
-    "report": ".md",
-    "html": ".html",
-    "json": ".json",
-    "svg": ".svg",
-}
+
+
+def text_frame(texts: Sequence[str]) -> pd.DataFrame:
+    """Return the frame of a view of texts, with a row for each."""
+    return pd.DataFrame({TEXT_COLUMN: texts})
+
+
+def as_texts(kept: pd.DataFrame, form: TextForm) -> tuple[Any, Sequence[str]]:
+    """Return the value and the texts of a view of texts."""
+    texts = [str(text) for text in kept[TEXT_COLUMN]]
+    return texts[0] if form == "text" else texts, texts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,19 +86,22 @@ class Attempt:
     column: str | None = None
     log_id: int | None = None
 
-    @property
+    @functools.cached_property
     def frame(self) -> pd.DataFrame | None:
         """Value as a DataFrame, where it is a table, or texts."""
         if self.code:
             return None
         texts = texts_of(self.value)
-        return as_frame(self.value) if texts is None else pd.DataFrame({TEXT_COLUMN: texts})
+        return as_frame(self.value) if texts is None else text_frame(texts)
 
+    def failed(self, code: str) -> Attempt:
+        """Return it as one whose result cannot be taken, for that reason."""
+        return Attempt(self.duration_ms, code=code, log_id=self.log_id)
 
-def as_texts(kept: pd.DataFrame, form: TextForm) -> tuple[pd.DataFrame, Any, Sequence[str]]:
-    """Return a view of texts as its frame, its value and its texts."""
-    texts = [str(text) for text in kept[TEXT_COLUMN]]
-    return kept, texts[0] if form == "text" else texts, texts
+    def measured(self) -> dict[str, Any]:
+        """Return the size of its table and what it took, as the fields of a step's record."""
+        rows, columns = (None, None) if self.frame is None else self.frame.shape
+        return {"column": self.column, "duration_ms": self.duration_ms, "rows": rows, "columns": columns}
 
 
 class Bound(NamedTuple):
@@ -139,40 +134,32 @@ class Workshop:
         """Take the caller's data by name."""
         data, shared = self.asked.data, self.asked.shared
         frames = [dataset.frame for dataset in data.values()]
-        labels = [
-            label
-            for frame in frames
-            for label in set(frame.columns[:COLUMNS_MAX]) - look_like_cells(frame.iloc[:, :COLUMNS_MAX])
-        ]
+        listed = [frame.iloc[:, :COLUMNS_MAX] for frame in frames]
+        labels = [label for frame in listed for label in set(frame.columns) - look_like_cells(frame)]
         self.names.admit(labels, values_among(frames, labels))
         self.names.share(share.column for share in shared if share.column is not None)
         for name, dataset in data.items():
-            values = {}
-            for share in shared:
-                if share.view == name and share.column is not None:
-                    values[share.column] = self._share(share.column, dataset.frame)
-            shares_text = any(share.view == name and share.column is None for share in shared)
+            columns = [share.column for share in shared if share.view == name]
+            told = {label: self._share(label, dataset.frame) for label in columns if label is not None}
             told_labels = frozenset(label for label in dataset.frame.columns if self.names.knows(label))
-            facts = facts_of(name, dataset.frame, self.names, told_labels, values)
+            facts = view_facts(name, dataset.frame, self.names, told_labels, told)
             if dataset.texts is not None:
-                text = text_facts(dataset.texts, self._cleaner, is_shared=shares_text)
+                text = text_facts(dataset.texts, self._cleaner, is_shared=None in columns)
                 facts = msgspec.structs.replace(facts, text=text)
             kept_as = dataset.kept_as or self._keep(name, dataset.kept, "user")
-            file_name = self._file_name(kept_as)
             self.views[name] = HeldView(
-                dataset.value, dataset.frame, kept_as, facts, "given", told_labels, file_name, dataset.texts
-            )
+                dataset.value, dataset.frame, kept_as, facts, "given", told_labels, self._file_name(kept_as),
+                dataset.texts,
+            )  # fmt: skip
 
     def _share(self, label: str, frame: pd.DataFrame) -> list[Any]:
         """Return the values to tell of a shared column, and keep what a result's column is compared with."""
-        position = list(frame.columns).index(label)
-        told_values = shared_values(frame.iloc[:, position], self._cleaner)
-        try:
-            distinct = set(distinct_values(frame.iloc[:, position]) or [])
-        except TypeError:
-            distinct = set()
-        self._shared_values.setdefault(label, []).append((distinct, told_values))
+        column = frame.iloc[:, list(frame.columns).index(label)]
+        told_values = shared_values(column, self._cleaner)
+        self._shared_values.setdefault(label, []).append((_distinct(column) or set(), told_values))
         return told_values
+
+    # Arguments of a tool.
 
     def operation(self, tool: str) -> Operation | None:
         """Return the built-in operation that a tool is, as it is shipped."""
@@ -190,10 +177,10 @@ class Workshop:
         additional = schema.get("additionalProperties")
         additional = {} if additional in (None, True) else additional
         arguments = {
-            name: self._given(tool, name, value, properties.get(name, additional), used)
+            name: self._argument(tool, name, value, properties.get(name, additional), used)
             for name, value in params.items()
         }
-        labels = set[str]().union(*(view.told for view in used))
+        labels = _told_by(used)
         columns = [value for value in params.values() if isinstance(value, str) and value in labels]
         for value in set(columns) & self.views.keys():
             if len([view for view in used if view is self.views[value]]) > 1 and columns.count(value) > 1:
@@ -203,45 +190,49 @@ class Workshop:
                 )
         return Bound(arguments, used)
 
-    def _given(self, tool: str, name: str, value: object, schema: object, used: list[HeldView]) -> Any:
-        views = self.views
-        if value is not None and _takes_frame(schema):
+    def _argument(self, tool: str, name: str, value: object, schema: object, used: list[HeldView]) -> Any:
+        """Return the argument for a parameter's value, and add the views in it to `used`."""
+        views, accepted = self.views, _accepted(schema)
+        if value is not None and "frame" in accepted:
             if not isinstance(value, str) or value not in views:
                 raise ChoiceRefused(f"{name!r} must be the name of a view: {', '.join(views)}.")
             used.append(views[value])
             return views[value].value if views[value].texts is None else views[value].frame
         items = schema.get("items") if isinstance(schema, dict) else None
-        if isinstance(value, list) and _takes_frame(items):
-            return [self._given(tool, name, inner, items, used) for inner in value]
-        is_open = isinstance(schema, dict) and not schema.keys() - {"default", "description", "title"}
+        if isinstance(value, list) and "frame" in _accepted(items):
+            return [self._argument(tool, name, inner, items, used) for inner in value]
         named = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         if not named or not all(isinstance(view_name, str) and view_name in views for view_name in named):
             return self.names.restored(value)
-        if is_open and self.operation(tool) is None:
+        operation = self.operation(tool)
+        is_open = isinstance(schema, dict) and not schema.keys() - {"default", "description", "title"}
+        if is_open and operation is None:
             used += [views[view_name] for view_name in named]
-            return (
-                views[value].value
-                if isinstance(value, str)
-                else [views[view_name].value for view_name in named]
-            )
-        view = views[named[0]]
-        if isinstance(value, str) and view.texts is not None and not is_open:
-            operation = self.operation(tool)
+            return views[value].value if isinstance(value, str) else [views[view].value for view in named]
+        if isinstance(value, str) and not is_open:
+            view, names_column = views[value], operation is not None and name in operation.naming
             if (
-                _takes_text(schema)
+                view.texts is not None
+                and "text" in accepted
                 and isinstance(view.value, str)
-                and not (operation and name in operation.naming)
+                and not names_column
             ):
                 used.append(view)
                 return view.value
-            if _takes_texts(schema):
+            if view.texts is not None and "texts" in accepted:
                 used.append(view)
                 return list(view.texts)
-        if isinstance(value, str) and not is_open and not _takes_text(schema):
-            raise ChoiceRefused(
-                f"{value!r} is a view, and the parameter {name!r} of {tool} takes neither a view nor a text."
-            )
+            if "text" not in accepted:
+                raise ChoiceRefused(
+                    f"{value!r} is a view, and the parameter {name!r} of {tool} takes neither a view nor a text."
+                )
         return self.names.restored(value)
+
+    def recorded(
+        self, choice: GatherInfo | ExecuteDataOp | ExecuteOutput, params: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return the parameters of a choice, or others; none for a tool that is kept off the record."""
+        return dict(choice.params if params is None else params) if self.tools[choice.tool].logged else {}
 
     def lookup(self, tool: str) -> VaultEntry:
         """Return the vault's entry of a tool, its active revision; raise as `vault.lookup` does."""
@@ -251,9 +242,7 @@ class Workshop:
         """Say why a tool does more than look, in words that follow its name; empty where it does not."""
         return effects_of(self.tools[tool], self.lookup)
 
-    def inputs(self, tool: str, params: Mapping[str, Any]) -> list[pd.DataFrame]:
-        """Return the frames that a choice names."""
-        return [view.frame for view in self.bound(tool, params).views]
+    # A tool, run.
 
     def perform(self, tool: str, params: Mapping[str, Any]) -> Attempt:
         """Run a tool as a step of the run; raise `PolicyHalted` where no step may begin, and `ChoiceRefused`."""
@@ -270,6 +259,27 @@ class Workshop:
             return Attempt(0.0, code=str(error.code), column=self._column_in("", str(error), tool, params))
         return self._attempt(execution, tool, params)
 
+    def _attempt(self, execution: Execution, tool: str, params: Mapping[str, Any]) -> Attempt:
+        took, failure = round(execution.duration_ms or 0.0, 3), execution.failure
+        if failure is None:
+            return Attempt(took, execution.value, log_id=execution.log_id)
+        # A tool may name its exception after a cell: only Python's own names are told.
+        ename = failure.ename if isinstance(getattr(builtins, failure.ename, None), type) else None
+        column = self._column_in(failure.ename, failure.evalue, tool, params)
+        return Attempt(took, None, failure.code, ename, column, execution.log_id)
+
+    def _column_in(self, ename: str, message: str, tool: str, params: Mapping[str, Any]) -> str | None:
+        """Return the first column's name in a message that the chooser knows; nothing else of it is told.
+
+        It is one of the step's views, or for a KeyError a parameter: of a list, it would say which words are there.
+        """
+        known = _told_by(self.bound(tool, params).views)
+        if ename == "KeyError":
+            known |= {value for value in params.values() if isinstance(value, str)}
+        return next((str(word) for word in _QUOTED.findall(message) if word in known), None)
+
+    # A result, held as a view.
+
     def is_view(self, tool: str, params: Mapping[str, Any], attempt: Attempt) -> bool:
         """Return True for a result that can be a view: a table; texts, unless they were made of tables alone."""
         if attempt.frame is None or texts_of(attempt.value) is None:
@@ -277,157 +287,143 @@ class Workshop:
         views = self.bound(tool, params).views
         return not views or any(view.texts is not None for view in views)
 
-    def keep(self, name: str, tool: str, params: Mapping[str, Any], value: object) -> str | None:
+    def keep(self, choice: ExecuteDataOp, attempt: Attempt) -> str | None:
         """Keep a result as a view; return the code of what keeps it from being one, if anything does."""
-        texts = texts_of(value)
-        frame = as_frame(value) if texts is None else pd.DataFrame({TEXT_COLUMN: texts})
+        frame, texts = attempt.frame, texts_of(attempt.value)
         assert frame is not None  # the loop has looked
         with ThreadPoolExecutor(1) as beside:  # the data is hashed and written meanwhile
             counting = beside.submit(counts_of, frame)
             try:
-                kept_as = self._keep(name, value if texts is None else frame, tool)
+                value = attempt.value if texts is None else frame
+                kept_as = self._keep(choice.view_name, value, choice.tool)
             except ViewError as error:
                 return str(error.code)
-        self._hold(name, tool, params, value, texts, frame, kept_as, counting.result())
+        self._hold(choice, _Result(attempt.value, texts, frame, kept_as), counting.result())
         return None
 
-    def restore(self, name: str, tool: str, params: Mapping[str, Any], kept_as: str, texts: TextForm) -> None:
+    def restore(self, choice: ExecuteDataOp, kept_as: str, form: TextForm) -> None:
         """Hold a view that an earlier run of the decision made; raise as `views.load` does, and `ViewError`."""
-        value = self.hk.views.load(kept_as)
-        frame, value, restored_texts = as_texts(value, texts) if texts else (as_frame(value), value, None)
+        kept = self.hk.views.load(kept_as)
+        value, texts = as_texts(kept, form) if form else (kept, None)
+        frame = as_frame(kept)
         if frame is None:
-            raise ViewError(f"The view {kept_as!r} is no table.")
-        self._hold(name, tool, params, value, restored_texts, frame, kept_as, counts_of(frame))
+            raise ViewError(f"The view {kept_as!r} is not a table.")
+        self._hold(choice, _Result(value, texts, frame, kept_as), counts_of(frame))
 
-    def keep_stand_ins(self, number: int, names: Sequence[str]) -> str | None:
-        """Keep what stands behind names of ours that a step has told; return the view's name, None for none of them."""
-        if not names:
-            return None
-        behind = pd.DataFrame(
-            {"name": list(names), "value": pd.Series(self.names.restored(list(names)), dtype=object)}
-        )
-        with suppress(ViewError):  # then a resumed decision says that it is missing
-            self._keep(f"step_{number}", behind, "user")
-        return f"{self._run.run_id}/step_{number}"
-
-    def restore_stand_ins(self, kept_as: str) -> None:
-        """Let the names of an earlier run's step stand for what they stood for; raise as `views.load` does."""
-        behind = self.hk.views.load(kept_as)
-        for name, value in zip(behind["name"], behind["value"], strict=True):
-            self.names.stand_in(name, value)
-
-    def _hold(
-        self, name: str, tool: str, params: Mapping[str, Any], value: object, texts: Sequence[str] | None,
-        frame: pd.DataFrame, kept_as: str, counts: Sequence[Counts],
-    ) -> None:  # fmt: skip
+    def _hold(self, choice: ExecuteDataOp, result: _Result, counts: Sequence[Counts]) -> None:
         """Hold a result as a view, and find what may be told of it."""
+        tool, frame = choice.tool, result.frame
         views, operation = list(self.views.values()), self.operation(tool)
         # Parameters that are kept off the record name no views: then those of all are looked at.
         with suppress(ChoiceRefused):
-            views = self.bound(tool, params).views if self.tools[tool].logged or params else views
-        is_free = (operation is not None and operation.is_free) or any(
-            view.origin == "free" for view in views
-        )
-        told_labels = self._told_of(tool, params, frame, views)
-        values = {} if is_free else self._values_of(frame, told_labels)
-        facts = facts_of(name, frame, self.names, told_labels, values, counts)
-        if texts is not None:
-            facts = msgspec.structs.replace(facts, text=text_facts(texts, self._cleaner))
-        origin: Origin = "free" if is_free else "made"
-        file_name = self._file_name(kept_as)
-        self.views[name] = HeldView(value, frame, kept_as, facts, origin, told_labels, file_name, texts)
+            views = (
+                self.bound(tool, choice.params).views if self.tools[tool].logged or choice.params else views
+            )
+        origins = {view.origin for view in views}
+        is_free = "free" in origins or (operation is not None and operation.is_free)
+        told_labels = self._told_labels(choice, frame, views)
+        shared = {} if is_free else self._shared_in(frame, told_labels)
+        facts = view_facts(choice.view_name, frame, self.names, told_labels, shared, counts)
+        if result.texts is not None:
+            facts = msgspec.structs.replace(facts, text=text_facts(result.texts, self._cleaner))
+        self.views[choice.view_name] = HeldView(
+            result.value, frame, result.kept_as, facts, "free" if is_free else "made", told_labels,
+            self._file_name(result.kept_as), result.texts,
+        )  # fmt: skip
 
-    def _told_of(
-        self, tool: str, params: Mapping[str, Any], frame: pd.DataFrame, views: Sequence[HeldView]
+    def _told_labels(
+        self, choice: ExecuteDataOp, frame: pd.DataFrame, views: Sequence[HeldView]
     ) -> frozenset[str]:
         """Return the labels of a result that are told."""
-        labels = frame.columns[:COLUMNS_MAX]
-        code, words = self.tools[tool].code, self.words(tool, params)
-        hidden = set[str]().union(*(view.hidden for view in views))
-        operation = self.operation(tool)
-        fresh = [label for label in labels if not self.names.knows(label)]
-        if operation is None or operation.is_free:
-            hidden_forms = set(map(folded, hidden))
-            values = values_among([view.frame for view in views], fresh) | {
-                label for label in fresh if isinstance(label, str) and folded(label) in hidden_forms
-            }
-            allowed = self.names.of_tool(labels, words, code, values)
-            passed = set[str]().union(*(view.told for view in views)) if operation is not None else set[str]()
-            return frozenset(allowed | ({label for label in labels if isinstance(label, str)} & passed))
-        if operation.name == "pivot_rows":
+        operation, code = self.operation(choice.tool), self.tools[choice.tool].code
+        words = words_of_choice(choice.params, None if operation is None else operation.naming)
+        labels, frames = frame.columns[:COLUMNS_MAX], [view.frame for view in views]
+        if operation is not None and operation.name == "pivot_rows":
             return frozenset(words.intersection(labels))
-        inputs = set[str]().union(*(view.told for view in views))
-        allowed = self.names.of_operation(labels, inputs, hidden, words, code)
-        suffixed = allowed - inputs - words - words_in_code(code)
-        return frozenset(allowed - values_among([view.frame for view in views], suffixed))
+        inputs, hidden = _told_by(views), set[str]().union(*(view.hidden for view in views))
+        if operation is not None and not operation.is_free:
+            return self.names.of_operation(labels, inputs, hidden, words, code, frames)
+        told = self.names.of_tool(labels, words, code, hidden, frames)
+        passed = inputs.intersection(labels) if operation is not None else set()
+        return told | passed
 
-    def words(self, tool: str, params: Mapping[str, Any]) -> set[str]:
-        """Return the words of a choice that may name columns."""
-        operation = self.operation(tool)
-        return words_of_choice(params, None if operation is None else operation.naming)
-
-    def _values_of(self, frame: pd.DataFrame, told: Collection[str]) -> dict[Any, list[Any]]:
+    def _shared_in(self, frame: pd.DataFrame, told: Collection[str]) -> dict[Any, list[Any]]:
         """Return the values to tell of a result's columns: of those with all values of a shared column of that name."""
         told_values = {}
         for position, label in enumerate(frame.columns[:COLUMNS_MAX]):
             for distinct, shared in self._shared_values.get(label, ()) if label in told else ():
-                try:
-                    if distinct == set(distinct_values(frame.iloc[:, position]) or []):
-                        told_values[label] = shared
-                except TypeError:  # a cell that cannot be hashed
-                    continue
+                if distinct == _distinct(frame.iloc[:, position]):
+                    told_values[label] = shared
         return told_values
 
-    def found(self, tool: str, params: Mapping[str, Any], value: object, number: int) -> FoundEntities | None:
-        """Say which of the names that a choice asks for a result holds, and let names of ours stand for the others."""
-        operation = self.operation(tool)
+    # Names that a result holds.
+
+    def found(self, choice: GatherInfo, value: object, number: int) -> FoundEntities | None:
+        """Say which of the names that a choice asks for a result holds; placeholders stand for the others."""
+        operation = self.operation(choice.tool)
         if operation is not None and operation.name == "resolve_entity":
-            return self._resolved(params, value, number)
+            return self._resolved(choice.params, value, number)
         entities, is_list = _entities_in(value)
-        labels = set[str]().union(*(view.told for view in self.views.values()))
-        schema = self.tools[tool].input_schema.get("properties")
+        requested = self._requested(choice, operation, is_list=is_list)
+        others = [entity for entity in entities if entity not in requested] if is_list else []
+        if not (entities and requested) and not others:
+            return None
+        missing = [entity for entity in requested if entity not in entities] if entities else []
+        candidates = self._candidates(others[:CANDIDATES_MAX], number)
+        return FoundEntities(len(requested), len(requested) - len(missing), missing, candidates)
+
+    def _requested(
+        self, choice: GatherInfo, operation: Operation | None, *, is_list: bool
+    ) -> dict[Entity, None]:
+        """Return the names that a choice asks for, in their order; is_list: whether the result may hold numbers."""
+        labels = _told_by(self.views.values())
+        schema = self.tools[choice.tool].input_schema.get("properties")
         requested: dict[Entity, None] = {}
-        for name, argument in params.items():
+        for name, argument in choice.params.items():
             about = schema.get(name) if isinstance(schema, dict) else None
             if (operation is not None and name != "value") or (isinstance(about, dict) and "enum" in about):
                 continue
+            kinds = str | int | float if is_list and isinstance(argument, list) else str
             for entity in argument if isinstance(argument, list) else [argument]:
-                kinds = str | int | float if is_list and isinstance(argument, list) else str
                 is_other = isinstance(entity, bool) or entity in self.views or entity in labels
-                if isinstance(entity, kinds) and not is_other and not self.names.is_stand_in(entity):
+                if isinstance(entity, kinds) and not is_other and not self.names.is_placeholder(entity):
                     requested[entity] = None
-        unrequested = (
-            [entity for entity in entities if entity not in requested][:CANDIDATES_MAX] if is_list else []
-        )
-        if not (entities and requested) and not unrequested:
-            return None
-        missing = [entity for entity in requested if entity not in entities] if entities else []
-        return FoundEntities(
-            len(requested), len(requested) - len(missing), missing, self._candidates(unrequested, number)
-        )
+        return requested
 
     def _resolved(self, params: Mapping[str, Any], value: object, number: int) -> FoundEntities | None:
-        """Say what `resolve_entity` found: its candidates by names of ours, the same text by its own."""
+        """Say what `resolve_entity` found: its candidates by placeholders, the same text by its own."""
         frame, entity = as_frame(value), params.get("entity")
         if frame is None or not isinstance(entity, str) or not {"value", "method"} <= set(frame.columns):
             return None
-        methods = [str(method) for method in frame["method"]]
-        candidates = self._candidates(list(frame["value"]), number, methods)
         resolved = [
-            Candidate(entity, method) if method == "same" else candidate
-            for candidate, method in zip(candidates, methods, strict=True)
+            Candidate(entity if method == "same" else candidate.name, str(method))
+            for candidate, method in zip(
+                self._candidates(list(frame["value"]), number), frame["method"], strict=True
+            )
         ]
         return FoundEntities(1, int(bool(resolved)), [] if resolved else [entity], resolved[:CANDIDATES_MAX])
 
-    def _candidates(
-        self, values: Sequence[Any], number: int, methods: Sequence[str] | None = None
-    ) -> list[Candidate]:
+    def _candidates(self, entities: Sequence[Any], number: int) -> list[Candidate]:
         return [
-            Candidate(
-                self.names.stand_in(f"value#{number}.{at}", value), methods[at - 1] if methods else None
-            )
-            for at, value in enumerate(values, 1)
+            Candidate(self.names.put(f"value#{number}.{at}", entity)) for at, entity in enumerate(entities, 1)
         ]
+
+    def keep_placeholders(self, number: int, names: Sequence[str]) -> str | None:
+        """Keep the values of a step's placeholders as a view; return its name, None where the step made none."""
+        if not names:
+            return None
+        restored = pd.Series(self.names.restored(list(names)), dtype=object)
+        with suppress(ViewError):  # then a resumed decision says that it is missing
+            self._keep(f"step_{number}", pd.DataFrame({"name": list(names), "value": restored}), "user")
+        return f"{self._run.run_id}/step_{number}"
+
+    def restore_placeholders(self, kept_as: str) -> None:
+        """Take the placeholders of an earlier run's step with their values; raise as `views.load` does."""
+        kept = self.hk.views.load(kept_as)
+        for name, value in zip(kept["name"], kept["value"], strict=True):
+            self.names.put(name, value)
+
+    # A result, written to a file.
 
     def write(self, tool: str, value: object) -> Path | None:
         """Write a tool's text or bytes to the run's folder; None for anything else."""
@@ -443,100 +439,92 @@ class Workshop:
         return file
 
     def _keep(self, name: str, value: object, created_by: str) -> str:
-        view: DataView = self.hk.views.put(value, f"{self._run.run_id}/{name}", created_by=created_by)
-        return view.name
+        return str(self.hk.views.put(value, f"{self._run.run_id}/{name}", created_by=created_by).name)
 
     def _file_name(self, kept_as: str) -> str:
-        view: DataView = self.hk.views.get(kept_as)
-        return view.file.name if view.file else view.sha256
-
-    def _attempt(self, execution: Execution, tool: str, params: Mapping[str, Any]) -> Attempt:
-        took, failure = round(execution.duration_ms or 0.0, 3), execution.failure
-        if failure is None:
-            return Attempt(took, execution.value, log_id=execution.log_id)
-        # A tool may name its exception after a cell: only Python's own names are told.
-        ename = failure.ename if isinstance(getattr(builtins, failure.ename, None), type) else None
-        column = self._column_in(failure.ename, failure.evalue, tool, params)
-        return Attempt(took, None, failure.code, ename, column, execution.log_id)
-
-    def _column_in(self, ename: str, message: str, tool: str, params: Mapping[str, Any]) -> str | None:
-        """Return the first column's name in a message that the chooser knows; nothing else of it is told.
-
-        It is one of the step's views, or for a KeyError a parameter: of a list, it would say which words are there.
-        """
-        labels = set[str]().union(*(view.told for view in self.bound(tool, params).views))
-        words = (
-            {value for value in params.values() if isinstance(value, str)} if ename == "KeyError" else set()
-        )
-        return next((str(word) for word in _QUOTED.findall(message) if word in labels or word in words), None)
+        view = self.hk.views.get(kept_as)
+        return str(view.file.name if view.file else view.sha256)
 
 
-def unique_counts(facts: ViewFacts) -> dict[str, int]:
-    """Return the distinct counts of a view by column, as far as they are known."""
-    return {column.name: column.distinct for column in facts.columns if column.distinct is not None}
+class _Result(NamedTuple):
+    """Result that is held as a view: its value, its texts, its frame, and its name in `hk.views`."""
+
+    value: object
+    texts: Sequence[str] | None
+    frame: pd.DataFrame
+    kept_as: str
+
+
+def _told_by(views: Collection[HeldView]) -> set[str]:
+    """Return the labels of these views that are told."""
+    return set[str]().union(*(view.told for view in views))
+
+
+def _distinct(column: pd.Series[Any]) -> set[Any] | None:
+    """Return the distinct values of a column; None where a cell cannot be hashed."""
+    try:
+        return set(distinct_values(column) or [])
+    except TypeError:
+        return None
 
 
 def _entities_in(value: object) -> tuple[dict[Any, None], bool]:
     """Return the names in a result, and whether it is a list of them: a list, the keys of a dict, cells of text."""
     if isinstance(value, list | tuple | set | frozenset | dict):
-        names = [
-            member
-            for member in value
-            if isinstance(member, str | int | float) and not isinstance(member, bool)
-        ]
+        names = [name for name in value if isinstance(name, str | int | float) and not isinstance(name, bool)]
         return dict.fromkeys(names), True
     texts: dict[Any, None] = {}
     frame = as_frame(value)
-    for position in range(0 if frame is None else len(frame.columns)):
-        assert frame is not None
-        if is_text(frame.iloc[:, position]):
-            cells = distinct_values(frame.iloc[:, position]) or []
-            texts |= dict.fromkeys(cell for cell in cells if isinstance(cell, str))
+    for column in [] if frame is None else [frame.iloc[:, at] for at in range(len(frame.columns))]:
+        if is_text(column):
+            texts |= dict.fromkeys(cell for cell in distinct_values(column) or [] if isinstance(cell, str))
     return texts, False
 
 
-def kind_of(value: object) -> str:
+#: Kinds of what a tool may return, a closed list.
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (type(None), "nothing"), (bool, "truth value"), ((int, float), "number"), (str, "text"),
+    ((bytes, bytearray), "bytes"), (dict, "dict"), ((list, tuple), "list"), ((set, frozenset), "set"),
+)  # fmt: skip
+
+
+def result_kind(value: object) -> str:
     """Return a word of a closed list for what a tool returned."""
-    kinds: list[tuple[type | tuple[type, ...], str]] = [
-        (type(None), "nothing"), (bool, "truth value"), ((int, float), "number"), (str, "text"),
-        ((bytes, bytearray), "bytes"), (dict, "dict"), ((list, tuple), "list"), ((set, frozenset), "set"),
-    ]  # fmt: skip
     if values.is_tabular(value):
         return "table"
-    return next((word for kind, word in kinds if isinstance(value, kind)), "other")
+    return next((word for kind, word in _KINDS if isinstance(value, kind)), "other")
 
 
-def _takes_frame(schema: object) -> bool:
+def _accepted(schema: object) -> set[str]:
+    """Return which of a `frame`, a `text`, and a list of `texts` may fit a schema."""
     if not isinstance(schema, dict):
-        return False
-    return schema.get("format") == "dataframe" or any(map(_takes_frame, _alternatives(schema)))
+        return set()
+    if "enum" in schema or "const" in schema:
+        return {"text"}
+    alternatives = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    accepted = set[str]().union(*map(_accepted, alternatives))
+    types = schema.get("type", "string")
+    if not alternatives and "string" in ([types] if isinstance(types, str) else types):
+        accepted.add("text")
+    if schema.get("format") == "dataframe":
+        accepted.add("frame")
+    if types == "array" and "text" in _accepted(schema.get("items", {})):
+        accepted.add("texts")
+    return accepted
 
 
-def _takes_text(schema: object) -> bool:
-    """Return True for a schema that a text may fit."""
-    if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
-        return isinstance(schema, dict)
-    kinds, inner = schema.get("type", "string"), _alternatives(schema)
-    return (
-        any(map(_takes_text, inner)) if inner else "string" in ([kinds] if isinstance(kinds, str) else kinds)
-    )
+#: Beginning of a file → the ending of its name; word in a tool's name → the ending of the text that it returns.
+_BEGINNINGS = {
+    b"\x89PNG": ".png", b"PAR1": ".parquet", b"%PDF": ".pdf", b"<svg": ".svg", b"PK\x03\x04": ".zip",
+}  # fmt: skip
+_TEXTS = {
+    "csv": ".csv", "notebook": ".ipynb", "markdown": ".md", "report": ".md", "html": ".html", "json": ".json",
+    "svg": ".svg",
+}  # fmt: skip
 
 
-def _takes_texts(schema: object) -> bool:
-    """Return True for a schema that a list of texts may fit."""
-    if not isinstance(schema, dict):
-        return False
-    is_list = schema.get("type") == "array" and _takes_text(schema.get("items", {}))
-    return is_list or any(map(_takes_texts, _alternatives(schema)))
-
-
-def _alternatives(schema: dict[str, Any]) -> list[Any]:
-    return [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
-
-
-def _suffix(tool: str, value: object, content: bytes) -> str:
-    by_content = next((ending for begins, ending in _BEGINNINGS.items() if content.startswith(begins)), None)
-    by_name = next((ending for word, ending in _TEXTS.items() if word in tool.lower()), None)
-    if by_content or by_name:
-        return str(by_content or by_name)
-    return (".json" if value.startswith("{") else ".txt") if isinstance(value, str) else ".bin"
+def _suffix(tool: str, value: str | bytes | bytearray, content: bytes) -> str:
+    by_content = (ending for begins, ending in _BEGINNINGS.items() if content.startswith(begins))
+    by_name = (ending for word, ending in _TEXTS.items() if word in tool.lower())
+    by_kind = ".bin" if not isinstance(value, str) else ".json" if value.startswith("{") else ".txt"
+    return (*by_content, *by_name, by_kind)[0]

@@ -11,7 +11,7 @@ read here and can be resumed in its turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -82,7 +82,6 @@ class DecideRecord:
     def begun(self, asked: Asked, views: Mapping[str, HeldView]) -> None:
         """Record what is asked, of whom, over which views, which columns' values it is told, and how to resume it."""
         chooser = asked.chooser
-        texts = {name: form for name, view in views.items() if (form := text_form(view.value, view.texts))}
         metadata = {
             "kind": "decision",
             "phase": "before",
@@ -94,7 +93,7 @@ class DecideRecord:
             "view_files": {view.kept_as: view.file_name for view in views.values()},
             "persona": asked.persona,
             "plan": chooser.steps if isinstance(chooser, Plan) else None,
-            "texts": texts,
+            "texts": {name: form for name, view in views.items() if (form := text_form(view))},
         }
         if asked.resumed is not None:
             metadata["resumes"] = asked.resumed.run_id
@@ -130,49 +129,51 @@ class DecideRecord:
         self.run.append(_EVENTS[kind], step_id=step_id, result=fields, error=error)
 
 
+# The audit's entry of each event.
+
+
 def decide_steps(*, is_clean: bool) -> StepOf:
     """Return what makes the audit's entries of a decision; is_clean: whether the events are sanitised."""
 
-    def tell(event: TraceEvent) -> Told | None:
-        telling = _chosen if event.event_type.startswith(_PREFIX) else _TOLD.get(event.event_type)
-        return None if telling is None else telling(event)
+    def entry(event: TraceEvent) -> Told | None:
+        make = _step_entry if event.event_type.startswith(_PREFIX) else _ENTRIES.get(event.event_type)
+        return None if make is None else make(event)
 
-    return entries_of("decide", tell, is_clean=is_clean)
+    return entries_of("decide", entry, is_clean=is_clean)
 
 
-def _chosen(event: TraceEvent) -> Told:
+def _step_entry(event: TraceEvent) -> Told:
     result = event.result or {}
     code, column = result.get("code"), result.get("column")
     error = None if code is None else f"{code} in column {column!r}" if column else str(code)
-    unique, intended = result.get("unique_values"), result.get("intended")
     metadata = AuditMetadata(
         row_count=result.get("rows"),
         column_count=result.get("columns"),
-        unique_values=unique if isinstance(unique, dict) else None,
+        unique_values=_mapping(result, "unique_values"),
         error_message=error,
         duration_ms=result.get("duration_ms", 0.0),
         success=result.get("outcome") == "done",
-        intended_state=intended if isinstance(intended, dict) else None,
-        actual_state=result["actual"] if isinstance(result.get("actual"), dict) else None,
+        intended_state=_mapping(result, "intended"),
+        actual_state=_mapping(result, "actual"),
         correction_applied=result.get("applied"),
         view_files=result.get("view_files"),
         run_files=result.get("run_files"),
     )
-    params = result.get("params")
     choice = "choice_refused" if code == "CHOICE_INVALID" else event.event_type.removeprefix(_PREFIX)
-    return Told(
-        choice,
-        str(result.get("tool", "")),
-        params if isinstance(params, dict) else {},
-        metadata,
-        str(result.get("sentence", "")),
-    )
+    params, sentence = _mapping(result, "params") or {}, str(result.get("sentence", ""))
+    return Told(choice, str(result.get("tool", "")), params, metadata, sentence)
 
 
-def _observed(event: TraceEvent) -> Told | None:
+def _mapping(result: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """Return a field of a result that is a mapping; None where it was cut to a text."""
+    value = result.get(name)
+    return value if isinstance(value, dict) else None
+
+
+def _observation_entry(event: TraceEvent) -> Told | None:
     metadata = event.metadata
     if metadata.get("kind") == "analysis":
-        return _analysed(metadata)
+        return _analysis_entry(metadata)
     if metadata.get("kind") != "decision":
         return None
     shared = metadata.get("shared") or []
@@ -183,34 +184,27 @@ def _observed(event: TraceEvent) -> Told | None:
     if resumed := metadata.get("resumes"):
         params["resumes"] = resumed
         sentence += f" It continues decision {resumed}."
-    return Told(
-        "decision_started", "", params, AuditMetadata(view_files=metadata.get("view_files")), sentence
-    )
+    about = AuditMetadata(view_files=metadata.get("view_files"))
+    return Told("decision_started", "", params, about, sentence)
 
 
-def _analysed(known: Mapping[str, Any]) -> Told:
-    params = {name: known.get(name) for name in ("analyst", "turn")}
-    problem, filled, struck = (
-        known.get("problem"),
-        int(known.get("filled") or 0),
-        int(known.get("struck") or 0),
-    )
-    counts = f"{count(filled, 'number')} filled in by code, {count(struck, 'sentence')} struck out"
-    sentence = str(problem) if problem else f"An analysis was written by {known.get('analyst')}: {counts}."
-    metadata = AuditMetadata(
-        success=not problem, actual_state={name: known.get(name) for name in ("filled", "struck")}
-    )
-    return Told("analysis_written", "", params, metadata, sentence)
+def _analysis_entry(metadata: Mapping[str, Any]) -> Told:
+    problem, counts = metadata.get("problem"), {name: metadata.get(name) for name in ("filled", "struck")}
+    filled = f"{count(int(counts['filled'] or 0), 'number')} filled in by code"
+    struck = f"{count(int(counts['struck'] or 0), 'sentence')} struck out"
+    sentence = f"An analysis was written by {metadata.get('analyst')}: {filled}, {struck}."
+    params = {name: metadata.get(name) for name in ("analyst", "turn")}
+    about = AuditMetadata(success=not problem, actual_state=counts)
+    return Told("analysis_written", "", params, about, str(problem) if problem else sentence)
 
 
-def _halted(event: TraceEvent) -> Told:
+def _halt_entry(event: TraceEvent) -> Told:
     policy = dict(event.metadata.get("policy") or {})
-    code = "POLICY_HALT"
-    metadata = AuditMetadata(success=False, error_message=code, actual_state=policy)
+    metadata = AuditMetadata(success=False, error_message="POLICY_HALT", actual_state=policy)
     return Told("policy_halt", "", {}, metadata, f"The policy ended the decision: {policy.get('reason')}.")
 
 
-def _finished(event: TraceEvent) -> Told:
+def _end_entry(event: TraceEvent) -> Told:
     result = event.result or {}
     outcome, _, _ = str(result.get("reason") or result.get("outcome") or "").partition(":")
     state: dict[str, Any] = {
@@ -220,19 +214,19 @@ def _finished(event: TraceEvent) -> Told:
     return Told("run_finished", "", {}, metadata, f"The decision ended: {outcome}.")
 
 
-_TOLD: dict[str, Callable[[TraceEvent], Told | None]] = {
-    "observation_captured": _observed,
-    "policy_halt": _halted,
-    "run_finished": _finished,
+_ENTRIES: dict[str, Callable[[TraceEvent], Told | None]] = {
+    "observation_captured": _observation_entry,
+    "policy_halt": _halt_entry,
+    "run_finished": _end_entry,
 }
 
 
 # Reading back.
 
 
-def text_form(value: object, texts: Sequence[str] | None) -> TextForm:
+def text_form(view: HeldView) -> TextForm:
     """Return how a view of texts is kept apart from a table in the record of a decision."""
-    return "" if texts is None else "text" if isinstance(value, str) else "texts"
+    return "" if view.texts is None else "text" if isinstance(view.value, str) else "texts"
 
 
 def read_back(runs_dir: Path, execution_id: str) -> Resumed:

@@ -16,6 +16,7 @@ import msgspec
 
 from healkit.parts.runs.audit_records import AuditEntry, AuditSummary
 from healkit.parts.runs.contract import Count
+from healkit.parts.views.view_records import DataView, FirstRows
 
 if TYPE_CHECKING:
     from healkit.parts.views.view_records import DataView, FirstRows
@@ -269,8 +270,8 @@ TextForm = Literal["", "text", "texts"]
 class DoneStep(msgspec.Struct, frozen=True, omit_defaults=True, tag="step", tag_field="kind"):
     """Finished step: what later turns tell of it, the name in `hk.views` of the view it made, and the file it wrote.
 
-    `file` is the path from the folder of the runs; `sha256` is that of its content. `stand_ins` names the view of what
-    stands behind the names of ours that the step has told.
+    `file` is the path from the folder of the runs; `sha256` is that of its content. `placeholders` names the view of
+    the values whose placeholders the step has told.
     """
 
     step: StepFacts
@@ -278,7 +279,7 @@ class DoneStep(msgspec.Struct, frozen=True, omit_defaults=True, tag="step", tag_
     texts: TextForm = ""
     file: str | None = None
     sha256: str | None = None
-    stand_ins: str | None = None
+    placeholders: str | None = msgspec.field(default=None, name="stand_ins")
 
 
 class Resumed(NamedTuple):

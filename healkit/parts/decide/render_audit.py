@@ -2,7 +2,7 @@
 
 A decision has three panes: its audit, its data, its analysis. Each has a colour, an icon and a heading of its own:
 green and a shield, blue and a database, purple and a label. The frame around them has none of these colours. A step's
-state is always said in words too. The live panel shows the same words by `state_of` and `facts_of`.
+state is always said in words too. The live panel shows the same words by `state_of` and `entry_facts`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from healkit.core.rendering.document import (
 from healkit.parts.decide.records import ANALYSIS_LABEL, AuditPanes
 from healkit.parts.runs.audit_records import AuditEntry, AuditMetadata, AuditSummary, AuditVerification
 from healkit.parts.views.render import shape_text
+from healkit.parts.views.view_records import DataView, FirstRows
 
 if TYPE_CHECKING:
     from healkit.parts.views.view_records import DataView, FirstRows
@@ -61,7 +62,7 @@ class State(NamedTuple):
     is_apart: bool = False
 
 
-def card(panes: AuditPanes) -> Card:
+def audit_card(panes: AuditPanes) -> Card:
     """Build the card of an execution on the audit: three panes for a decision, else the audit alone."""
     mark, title, tone = head_of(panes)
     below: list[Part] = [Line(Span(panes.question, "strong"))] if panes.question else []
@@ -111,7 +112,7 @@ def sums_of(panes: AuditPanes) -> list[tuple[str, Fact]]:
     return [("steps", f"{panes.summary.entries:,}"), *summary_facts(panes.summary)[1:]]
 
 
-def facts_of(entry: AuditEntry) -> list[tuple[str, str]]:
+def entry_facts(entry: AuditEntry) -> list[tuple[str, str]]:
     """List what an entry holds, as names and texts; what is not known is left out."""
     metadata = entry.metadata
     facts = [
@@ -186,7 +187,7 @@ def _step(entry: AuditEntry) -> Step:
         Span(entry.choice_type, "code"),
         f" {words}",
     )
-    details = "\n".join(f"{name:<10}  {text}" for name, text in facts_of(entry))
+    details = "\n".join(f"{name:<10}  {text}" for name, text in entry_facts(entry))
     tone: Tone = state.tone if state.is_apart else ""
     full = Fold(heading, (Code(details),), terminal="summary", look="step", tone=tone)
     return Step(full, Line(heading, "step"), rank=1 if state.tone in ("warn", "bad") else 2)
@@ -277,7 +278,7 @@ def _is_as_intended(actual: dict[str, Any]) -> bool:
 _HEADERS = ("entry", "when", "choice", "tool", "result", "description")
 
 
-def listing(entries: Sequence[AuditEntry]) -> Card:
+def entry_list(entries: Sequence[AuditEntry]) -> Card:
     """Build the list of an execution's entries."""
     failed = any(entry.metadata.success is False for entry in entries)
     rows = [
@@ -294,7 +295,7 @@ def listing(entries: Sequence[AuditEntry]) -> Card:
     return Card(tone="warn" if failed else "info", parts=(Table(_HEADERS, rows),))
 
 
-def summary(found: AuditSummary) -> Card:
+def audit_sums(found: AuditSummary) -> Card:
     """Build the sums over the entries of one execution, or of all."""
     if not found.entries:
         return Card(parts=("No audit entries.",))

@@ -35,18 +35,18 @@ _CITATIONS = {
 _COLUMNS = ("column", "type", "nulls", "distinct", "min", "median", "max", "mean", "most frequent")
 
 
-def card(summary: TextSummary | FrameSummary) -> Card:
+def summary_card(summary: TextSummary | FrameSummary) -> Card:
     """Build the card of a summary."""
     return _text_card(summary) if isinstance(summary, TextSummary) else _frame_card(summary)
 
 
 def _text(summary: TextSummary | FrameSummary) -> str:
-    return text_of(card(summary))
+    return text_of(summary_card(summary))
 
 
 def _bundle(summary: TextSummary | FrameSummary, **_: object) -> dict[str, str]:
     """Return the card as text and HTML; called by IPython's display formatter."""
-    return {"text/plain": _text(summary), "text/html": html_of(card(summary))}
+    return {"text/plain": _text(summary), "text/html": html_of(summary_card(summary))}
 
 
 def _json(summary: TextSummary | FrameSummary) -> str:

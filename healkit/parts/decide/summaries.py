@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 import unicodedata
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -53,7 +56,7 @@ def summarize(value: object, cleaner: Cleaner, *, top: int = TOP) -> ShownTextSu
 TEXT_MAX_CHARS = 16_000_000
 #: Characters of an entry that are shown.
 _TEXT_SHOWN_CHARS = 200
-#: What stands for something hidden: it is no part of any word, number or URL.
+#: What stands for something hidden: it is apart from any word, number or URL.
 _GAP = "\0"
 _NGRAMS = (1, 2, 3)
 _NO_LIMIT = 1 << 40
@@ -98,7 +101,7 @@ class _Findings:
 
     def note(self, match: re.Match[str]) -> str:
         """Count a match; return what the words of the text are read from in its place."""
-        kind, text = str(match.lastgroup).rstrip("23"), match[0]
+        kind, text = str(match.lastgroup).rstrip("2345"), match[0]
         if kind == "number":
             value = float(text.replace(",", "").replace("−", "-"))
             if math.isfinite(value):
@@ -300,59 +303,31 @@ def _ends_sentence(text: str, end: int, start: int, before: str) -> bool:
 
 
 # Patterns of what is listed.
-#
-# Each quantifier is bounded or possessive, and what may begin anywhere in a word has a look-behind that stops it there:
-# so the time grows with the text alone, whatever is in it.
 
-_MONTH = (
-    "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
-    "|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
-)
-_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
-_AMOUNT = r"\d{1,15}+(?:,\d{3}){0,8}(?:\.\d{1,15}+)?"
-_AUTHOR = r"[A-Z][\w'’-]{1,40}"
-_AUTHORS = rf"{_AUTHOR}(?: (?:and|&) {_AUTHOR}| et al\.?)?"
-_YEAR = r"(?:1[5-9]|20)\d\d[a-z]?"
-#: Kind → its pattern, in the order in which they are tried at one place. A kind that ends in a digit is another form of
-#: the one without it.
-_KINDS = {
-    "doi": r"(?:https?://(?:dx\.)?doi\.org/|\bdoi:\s?|(?<![\w./]))10\.\d{4,9}/[^\s\"'<>{}|\\^`\0]{1,200}+",
-    "url": r"(?<![A-Za-z])(?:https?|ftp)://[^\s<>\"'`\0]{1,2000}+|(?<![\w.@/-])www\.[^\s<>\"'`\0]{4,2000}+",
-    "email": r"(?<![\w.+@-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}",
-    "arxiv": r"\barXiv:\d{4}\.\d{4,5}(?:v\d{1,2})?",
-    "key": r"\\cite[a-z]{0,10}\{[^{}\n\0]{1,200}+\}|\[@[\w:.-]{1,100}+(?:; ?@[\w:.-]{1,100}+){0,20}\]",
-    "number_in_brackets": r"\[[1-9]\d{0,3}(?: ?[-–,] ?[1-9]\d{0,3}){0,20}\]",
-    "author_year": rf"\({_AUTHORS},? {_YEAR}(?:; {_AUTHORS},? {_YEAR}){{0,20}}\)",
-    "author_year2": rf"\b{_AUTHORS} \({_YEAR}\)",
-    "date": r"(?<![\w.-])\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?![\d-])",
-    "date2": rf"(?<![\w./])(?:{_DAY}[./]{_DAY}[./](?:\d{{4}}|\d\d))(?![\w/])",
-    "date3": (
-        rf"(?<!\w)(?:{_DAY}(?:st|nd|rd|th)? {_MONTH}\.? \d{{4}}|{_MONTH}\.? {_DAY}(?:st|nd|rd|th)?,? \d{{4}}"
-        rf"|{_MONTH} \d{{4}})(?!\w)"
-    ),
-    "time": r"(?<![\w:.])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?![\w:])(?: ?[ap]\.?m\b)?",
-    "money": rf"(?<!\w)[-−]?(?:US|A|C)?[$€£¥₹] ?{_AMOUNT}(?:[KMB]\b| (?:million|billion|trillion)\b)?",
-    "money2": rf"(?<![\w.,]){_AMOUNT} ?(?:USD|EUR|GBP|JPY|CHF|INR|CNY|CAD|AUD|dollars?|euros?|pounds|€|£)(?!\w)",
-    "percent": r"(?<![\w.,])[-+−]?\d{1,15}+(?:[.,]\d{1,15}+)? ?%",
-    "hashtag": r"(?<![\w&#/])#[^\W\d_]\w{1,99}+",
-    "mention": r"(?<![\w@./])@[A-Za-z_]\w{1,49}+",
-    "number": (
-        r"(?<![\w.,])[-+−]?(?:\d{1,3}(?:,\d{3}){1,12}(?:\.\d{1,40}+)?"
-        r"|\d{1,40}+(?:\.\d{1,40}+)?(?:[eE][-+]?\d{1,3})?)(?!\w|[.,]\d)"
-    ),
-}  # fmt: skip
-#: All of them; `lastgroup` is the kind. They are tried where a word begins, and at brackets and signs; not within
-#: words, which would cost most of the time.
+
+def _patterns(data: Mapping[str, Any]) -> dict[str, str]:
+    """Return the pattern of each kind, with its parts in place of their names."""
+    parts: dict[str, str] = {}
+
+    def whole(pattern: str) -> str:
+        return re.sub(r"<([A-Z]+)>", lambda name: parts[name[1]], pattern)
+
+    for name, part in data["parts"].items():
+        parts[name] = whole(part)
+    return {kind: whole(entry["pattern"]) for kind, entry in data["kinds"].items()}
+
+
+_DATA = tomllib.loads(Path(__file__).with_name("summary_patterns.toml").read_text(encoding="utf-8"))
+#: All kinds; `lastgroup` is the kind. They are tried where a word begins, and at brackets and signs; not within words,
+#: which would cost most of the time.
 FOUND = re.compile(
     r"(?:(?<![^\W_])(?=[\w$€£¥₹@#+−-])|(?=\[[@1-9]|\([A-Z]|\\c))(?:"
-    + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
+    + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _patterns(_DATA).items())
     + ")"
 )
-CITATIONS = ("author_year", "number_in_brackets", "key", "doi", "arxiv")
-ENTITIES = ("email", "mention", "hashtag", "date", "time", "money", "percent")
-#: Kinds that are not words of a sentence, so that no n-gram is made of them.
-NO_WORDS = frozenset(
-    {"doi", "url", "email", "arxiv", "key", "number_in_brackets", "hashtag", "mention", "date", "time"}
+CITATIONS, ENTITIES, NO_WORDS = _DATA["citations"], _DATA["entities"], frozenset(_DATA["not_words"])
+STOP_WORDS, CONNECTORS, ABBREVIATIONS = (
+    frozenset(_DATA[name].split()) for name in ("stop_words", "connectors", "abbreviations")
 )
 #: Vowel signs, accents and joiners, which `\w` does not hold but words do.
 _MARKS = (
@@ -378,20 +353,3 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 HIDDEN = re.compile(r"\[(?:REDACTED:[\w-]{1,100}|[A-Z]{1,40})\]")
 #: Signs that end a sentence around a URL rather than the URL.
 URL_END = ".,;:!?*_"
-#: Words that say little by themselves: no n-gram begins or ends with one, and no name does.
-_STOP_WORDS = (
-    "a about above after again all also am an and any are as at be because been before being below between both but by "
-    "can could did do does doing don't down during each few for from further had has have having he her here hers him "
-    "his how i if in into is isn't it it's its itself just me more most my no nor not now of off on once only or other "
-    "our ours out over own same she should so some such than that the their theirs them then there these they this "
-    "those through to too under until up very was we were what when where which while who whom why will with would you "
-    "your yours"
-)
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-#: Words that may stand within a name.
-CONNECTORS = frozenset(
-    ("of", "de", "del", "da", "di", "du", "la", "le", "van", "von", "der", "den", "bin", "al", "y")
-)
-#: Words behind which a full stop ends no sentence; neither does it behind a single letter.
-_ABBREVIATIONS = "mr mrs ms dr prof st vs fig eq no al cf approx ca inc ltd jr sr vol pp ed"
-ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,7 +36,7 @@ from healkit.parts.decide.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Columns and values of a result that are listed by names of ours.
+#: Columns and values of a result that are listed by placeholders.
 NUMBERED_MAX = 10
 #: Names that may be asked for in a step, and in all.
 ASKED_MAX, ASKED_IN_ALL_MAX = 20, 100
@@ -77,13 +78,11 @@ def _view(view: ViewFacts, origin: Origin) -> ViewFacts:
         if column.numbered and numbered > NUMBERED_MAX:
             continue
         is_told = origin == "made"
-        columns.append(
-            msgspec.structs.replace(
-                column,
-                nulls=rounded(column.nulls) if is_told and column.nulls is not None else None,
-                distinct=rounded(column.distinct) if is_told and column.distinct is not None else None,
-            )
+        nulls, distinct = (
+            rounded(number) if is_told and number is not None else None
+            for number in (column.nulls, column.distinct)
         )
+        columns.append(msgspec.structs.replace(column, nulls=nulls, distinct=distinct))
     left_out = rounded(view.column_count - len(columns))
     return msgspec.structs.replace(
         view,
@@ -186,17 +185,17 @@ def looks_plain(label: object) -> bool:
     return _NAME.fullmatch(label) is not None
 
 
-def words_of(value: object) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """Yield every text in JSON data, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield str(key)
-            yield from words_of(inner)
+            yield from texts_in(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from words_of(inner)
+            yield from texts_in(inner)
 
 
 def words_in_code(code: str) -> set[str]:
@@ -220,11 +219,11 @@ def words_of_choice(params: Mapping[str, Any], naming: Iterable[str] | None) -> 
     tool, of which a long choice gives only the texts that are parameters themselves.
     """
     if naming is not None:
-        words = set(words_of([params[name] for name in naming if name in params and name != "query"]))
+        words = set(texts_in([params[name] for name in naming if name in params and name != "query"]))
         if "query" in naming and isinstance(query := params.get("query"), str):
             words.update(quoted or bare for quoted, bare in _ALIAS.findall(query))
         return words
-    words = set(words_of(list(params.values())))
+    words = set(texts_in(list(params.values())))
     if len(words) <= CHOICE_WORDS_MAX:
         return words
     return {value for value in params.values() if isinstance(value, str)}
@@ -284,24 +283,18 @@ def _spread_labels(frame: pd.DataFrame) -> set[Any] | None:
         return None
     if labels[0] in _UNNAMED and is_text(frame.iloc[:, 0]):
         return set(labels[1:])
+    if not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[-1]):
+        return None
     for count in range(1, min(_KEYS_MAX, len(labels) - 2) + 1):
         keys, spread = labels[:count], labels[count:]
         capitals = not any(key[:1].isupper() for key in keys) and all(label[:1].isupper() for label in spread)
-        if len(spread) < _SPREAD_LEAST and not capitals:
+        is_one_type = len({str(dtype) for dtype in frame.dtypes.iloc[count:]}) == 1
+        if not is_one_type or spread != sorted(spread) or (len(spread) < _SPREAD_LEAST and not capitals):
             continue
-        types = {str(dtype) for dtype in frame.dtypes.iloc[count:]}
-        if (
-            len(types) != 1
-            or spread != sorted(spread)
-            or not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[-1])
-        ):
-            continue
-        try:
+        with suppress(TypeError, ValueError, NotImplementedError):  # cells that cannot be compared
             rows = pd.MultiIndex.from_frame(frame.iloc[:, :count])
             if rows.is_unique and rows.is_monotonic_increasing:
                 return set(spread)
-        except (TypeError, ValueError, NotImplementedError):  # cells that cannot be compared
-            continue
     return None
 
 
@@ -313,12 +306,12 @@ def _is_dummy(column: pd.Series[Any]) -> bool:
 
 
 class KnownNames:
-    """Names of the caller's frames that a chooser may be told, and what stands behind numbers."""
+    """Names of the caller's frames that a chooser may be told, and placeholders for columns and values."""
 
     def __init__(self, cleaner: Cleaner) -> None:
         self._cleaner = cleaner
         self._told: set[str] = set()
-        self._behind: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
 
     def admit(self, labels: Iterable[Any], values: set[Any]) -> None:
         """Take the labels of the caller's frames; `values` are those labels that are values too."""
@@ -337,24 +330,35 @@ class KnownNames:
         return {label for label, cleaned in zip(plain, clean, strict=True) if label == cleaned}
 
     def of_operation(
-        self, labels: Iterable[Any], inputs: set[str], hidden: set[str], words: set[str], code: str
-    ) -> set[str]:
+        self, labels: Iterable[Any], inputs: set[str], hidden: set[str], words: set[str], code: str,
+        frames: Sequence[pd.DataFrame],
+    ) -> frozenset[str]:  # fmt: skip
         """Return the labels to tell of a result of a built-in operation that makes no names of cells.
 
-        inputs, hidden: what its input views tell, and what they number.
+        inputs, hidden: what its input views tell, and what they number. frames: those of its input views.
         """
         texts = {label for label in labels if isinstance(label, str)}
-        written = words_in_code(code) - hidden
-        return texts & (inputs | self.clean(words) | written) | joined(texts, inputs, written | words)
+        in_code = words_in_code(code)
+        written = in_code - hidden
+        allowed = texts & (inputs | self.clean(words) | written) | joined(texts, inputs, written | words)
+        return frozenset(allowed - values_among(frames, allowed - inputs - words - in_code))
 
-    def of_tool(self, labels: Iterable[Any], words: set[str], code: str, values: set[Any]) -> set[str]:
-        """Return the labels to tell of a result of any other tool; values: labels that are values or hidden names."""
+    def of_tool(
+        self,
+        labels: Iterable[Any],
+        words: set[str],
+        code: str,
+        hidden: set[str],
+        frames: Sequence[pd.DataFrame],
+    ) -> frozenset[str]:
+        """Return the labels to tell of a result of any other tool; hidden, frames: of its input views."""
         texts = {label for label in labels if isinstance(label, str)}
-        written = words_in_code(code)
-        plain = (texts & (written | words)) | joined(texts, self._told, written | words)
-        return (texts & self._told) | self.clean(
-            label for label in plain if label not in values and (looks_plain(label) or label in words)
-        )
+        fresh, hidden_forms = texts - self._told, set(map(folded, hidden))
+        values = values_among(frames, fresh) | {label for label in fresh if folded(label) in hidden_forms}
+        written = words_in_code(code) | words
+        plain = (texts & written | joined(texts, self._told, written)) - values
+        plain_names = self.clean(label for label in plain if looks_plain(label) or label in words)
+        return frozenset(texts & self._told | plain_names)
 
     def knows(self, label: object) -> bool:
         """Return True if the chooser may be told this name of a caller's column."""
@@ -362,21 +366,21 @@ class KnownNames:
 
     def number(self, view_name: str, position: int, label: object) -> str:
         """Return the name that stands for a column in place of its own; position counts from 1."""
-        return self.stand_in(f"{view_name}#{position}", label)
+        return self.put(f"{view_name}#{position}", label)
 
-    def stand_in(self, alias: str, value: object) -> str:
-        """Let a name of ours stand for a value; return the name."""
-        self._behind[alias] = value
-        return alias
+    def put(self, placeholder: str, value: object) -> str:
+        """Take a placeholder for a value; return the placeholder."""
+        self._values[placeholder] = value
+        return placeholder
 
-    def is_stand_in(self, word: object) -> bool:
+    def is_placeholder(self, word: object) -> bool:
         """Return True for a name that stands for a column or a value."""
-        return isinstance(word, str) and word in self._behind
+        return isinstance(word, str) and word in self._values
 
     def restored(self, value: object) -> Any:
-        """Return a choice's JSON value with columns and values themselves in place of what stands for them."""
+        """Return a choice's JSON value with columns and values in place of their placeholders."""
         if isinstance(value, str):
-            return self._behind.get(value, value)
+            return self._values.get(value, value)
         if isinstance(value, list):
             return [self.restored(inner) for inner in value]
         if isinstance(value, dict):
@@ -405,10 +409,13 @@ COLUMNS_MAX, VALUES_MAX = 200, 100
 #: Rows from which columns are counted in threads, and the most threads: each may hold a table of distinct values.
 THREADS_FROM_ROWS, THREADS_MAX = 200_000, 4
 _KINDS = ("period", "interval", "Sparse", "list", "struct", "decimal")
-_DTYPE = re.compile(
-    r"(u?int\d{1,2}|float\d{1,3}|complex\d{1,3}|bool|boolean|object|str|string|category|double|halffloat|float|date32|date64|time32|time64|timestamp|duration|binary|null)"
-    r"|(datetime64|timedelta64)\[(s|ms|us|ns)\]",
-    re.IGNORECASE,
+_PLAIN_DTYPES = (
+    "bool boolean object str string category double halffloat float date32 date64 time32 time64 timestamp duration "
+    "binary null"
+)
+_DTYPES = frozenset(_PLAIN_DTYPES.split())
+_SIZED_DTYPE = re.compile(
+    r"(u?int|float|complex)\d{1,3}|(datetime64|timedelta64)\[(s|ms|us|ns)\]", re.IGNORECASE
 )
 
 #: Nulls of a column, and its distinct values; None where they cannot be compared.
@@ -416,7 +423,7 @@ Counts = tuple[int, int | None]
 
 
 def as_frame(value: object) -> pd.DataFrame | None:
-    """Return a table of any library as a DataFrame, for its facts; None for what is no table."""
+    """Return a table of any library as a DataFrame, for its facts; None for anything else."""
     if isinstance(value, pd.DataFrame):
         return value
     if isinstance(value, pd.Series):
@@ -449,7 +456,7 @@ def dtype_word(dtype: object) -> str:
     if text.endswith("[pyarrow]"):
         text = text.partition("[")[0].partition("<")[0].removeprefix("large_")
         text = "category" if text == "dictionary" else text
-    if _DTYPE.fullmatch(text):
+    if text.lower() in _DTYPES or _SIZED_DTYPE.fullmatch(text):
         return text
     if text.startswith("datetime64"):
         return "datetime64, with time zone"
@@ -483,7 +490,7 @@ def values_among(frames: Iterable[pd.DataFrame], words: Collection[Any]) -> set[
                 by_form.setdefault(form, set()).add(word)
     matches: set[Any] = set()
     remaining = set(by_form)
-    for values in _texts_in(frames):
+    for values in _column_texts(frames):
         if not remaining:
             break
         forms = remaining.intersection(map(folded, values))
@@ -492,7 +499,7 @@ def values_among(frames: Iterable[pd.DataFrame], words: Collection[Any]) -> set[
     return matches
 
 
-def _texts_in(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
+def _column_texts(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
     """Yield the texts of each column and of the row labels, also those within lists and dicts."""
     for frame in frames:
         for level in range(frame.index.nlevels):
@@ -505,12 +512,12 @@ def _texts_in(frames: Iterable[pd.DataFrame]) -> Iterator[Iterable[str]]:
                 yield (value for value in column.cat.categories if isinstance(value, str))
             elif is_text(column):
                 distinct = distinct_values(column)
-                yield words_of(column.tolist() if distinct is None else distinct)
+                yield texts_in(column.tolist() if distinct is None else distinct)
             elif str(column.dtype).startswith(("list", "struct", "large_list", "fixed_size_list", "map")):
-                yield words_of(column.tolist())
+                yield texts_in(column.tolist())
 
 
-def facts_of(
+def view_facts(
     name: str,
     frame: pd.DataFrame,
     names: KnownNames,

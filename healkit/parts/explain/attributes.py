@@ -11,8 +11,8 @@ from types import ModuleType
 
 from healkit.core.pysource.nodes import type_of
 from healkit.errors import near_misses
-from healkit.parts.explain.imports import ALIASES, FOREIGN_METHODS
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.known_names import ALIASES, FOREIGN_METHODS
+from healkit.parts.explain.site import Proposal, Site
 
 #: Built-in types by name.
 TYPES: dict[str, type] = {
@@ -29,7 +29,7 @@ def _renamed(site: Site, node: ast.Attribute, right: str) -> Proposal:
     return Proposal(f"`.{node.attr}` does not exist here; `.{right}` does.", edits)
 
 
-def _near_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def near_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     yield from _hidden_module(site, name)
     kind = TYPES.get(match.groupdict().get("kind") or "")
@@ -76,7 +76,7 @@ def _own_attributes(site: Site) -> list[str]:
     return list(attributes)
 
 
-def _foreign_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def foreign_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name, source = match["name"], site.source
     if match["kind"] not in TYPES and match["kind"] not in vars(collections):
         return  # what another class calls so is not known
@@ -115,7 +115,7 @@ def _has(kind: str, form: str) -> bool:
     return owner is None or hasattr(owner, called[1])
 
 
-def _dict_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def dict_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name, keys = match["name"], site.data_keys()
     text = "".join(site.source.lines)
     is_key = name in keys or f'"{name}"' in text or f"'{name}'" in text
@@ -127,7 +127,7 @@ def _dict_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _near_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def near_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Write `items.lenght` as `len(items)`."""
     name = match["name"]
     for right in near_misses(name, ("length", "size"), 1):
@@ -140,7 +140,7 @@ def _near_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                       site.source.replace(whole, f"len({site.source.segment(node.value)})"))  # fmt: skip
 
 
-def _trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Remove the comma that made a tuple of one value: `price = 3,`."""
     facts = site.failure.facts if site.failure is not None else {}
     name = facts.get("owner", "").strip("`")
@@ -152,7 +152,7 @@ def _trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"The comma made a tuple of `{name}`, and is removed.", edits)
 
 
-def _set_on_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def set_on_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Set an attribute on the object, where `__init__` gives its name to a local variable."""
     facts = site.failure.facts if site.failure is not None else {}
     name, kind = facts.get("wanted", "").strip("`"), facts.get("kind", "").strip("`")
@@ -166,14 +166,3 @@ def _set_on_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(
                     f"`__init__` sets `{name}` as a local variable: write `{first}.{name}`.", edits
                 )
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "near_attribute": _near_attribute,
-    "foreign_method": _foreign_method,
-    "dict_attribute": _dict_attribute,
-    "near_length": _near_length,
-    "trailing_comma": _trailing_comma,
-    "set_on_self": _set_on_self,
-}

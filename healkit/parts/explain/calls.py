@@ -11,10 +11,10 @@ from healkit.core.pysource.nodes import BUILTINS, Function, called_name, paramet
 from healkit.errors import near_misses
 from healkit.parts.explain.attributes import TYPES
 from healkit.parts.explain.names import renamed_variable, with_self
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
 
-def _uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add the missing parentheses of a call: `text.split[0]`, `for key in d.items:`."""
     source = site.source
     methods = {name for kind in TYPES.values() for name in dir(kind) if not name.startswith("_")}
@@ -94,7 +94,7 @@ def _function_operand(site: Site) -> ast.expr | None:
     )
 
 
-def _made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add the parentheses that make an object of a class, where its name was given to a variable."""
     facts = site.failure.facts if site.failure is not None else {}
     name = facts.get("owner", "").strip("`")
@@ -123,7 +123,7 @@ def _made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 _INDEXED = frozenset(("list", "dict", "str", "tuple", "DataFrame", "Series", "numpy.ndarray", "Index"))
 
 
-def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Replace a call of what is not a function: index it, only read it, or rename what hides the function."""
     source, kind = site.source, match["kind"]
     article = "an" if kind[:1] in "aeiou" else "a"
@@ -153,10 +153,7 @@ def _no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if isinstance(call.func, ast.Constant) and kind in {"int", "float"}:
             start = source.span(call.func)[1]
             text = f"{source.segment(call.func)} * {source.text[start : source.span(call)[1]].strip()}"
-            yield Proposal(
-                "A number before a parenthesis needs `*` to multiply.",
-                source.replace(call, text),
-            )
+            yield Proposal("A number before a parenthesis needs `*` to multiply.", source.replace(call, text))
 
 
 # Arguments that do not fit the function
@@ -180,7 +177,7 @@ def _own(site: Site, name: str) -> Function | None:
     return next((n for n in ast.walk(site.source.tree) if isinstance(n, Function) and n.name == bare), None)
 
 
-def _keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong, function = match["name"], _own(site, match["function"])
     parameter_names = [arg.arg for arg in parameters(function)] if function else []
     calls = [
@@ -202,7 +199,7 @@ def _keyword(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _missing_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def missing_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     names = re.findall(r"'(\w+)'", match["names"])
     source = site.source
     for call in _called(site, match["function"])[:1]:
@@ -235,7 +232,7 @@ def _optional(site: Site, function: Function, name: str) -> Iterator[Proposal]:
     )
 
 
-def _too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make one collection of several arguments, or drop the last one in a call of an own function."""
     name = match["function"]
     bare = name.rpartition(".")[2]
@@ -268,7 +265,7 @@ def _too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(f"`{bare}` takes one argument fewer.", [Edit(cut, end, "")], less=0.1)
 
 
-def _named_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def named_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the arguments that the function takes by name only, as its signature says."""
     facts = site.failure.facts if site.failure is not None else {}
     names = re.findall(r"`(\w+)`", facts.get("names", ""))
@@ -280,7 +277,7 @@ def _named_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"{facts['function']} takes {facts['names']} by name.", edits)
 
 
-def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Await an `async def` function before its value is used."""
     source = site.source
     waiting = {node.name for node in site.all(ast.AsyncFunctionDef)}
@@ -300,7 +297,7 @@ def _unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"`{name}` is a coroutine function; run it with `asyncio.run`.", edits)
 
 
-def _await_inside(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def await_inside(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Await what `asyncio.run` was given, where a loop runs already: in a coroutine, and at the top of a cell."""
     source = site.source
     if not (isinstance(site.function, ast.AsyncFunctionDef) or (site.is_cell and site.function is None)):
@@ -319,7 +316,7 @@ def _await_inside(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 _INIT = re.compile(r"_*(?:init|int|inti|iniit)_*", re.IGNORECASE)
 
 
-def _init_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def init_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give the method that is meant as `__init__` that name."""
     source = site.source
     for node in site.all(ast.ClassDef):
@@ -334,7 +331,7 @@ def _init_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(f"`{method.name}` of `{node.name}` is meant as `__init__`.", edits)
 
 
-def _method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add `self` to a method that has no place for its object."""
     name = match["function"].rpartition(".")[2]
     for node in ast.walk(site.source.tree):
@@ -345,19 +342,3 @@ def _method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]
             and not any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
         ):
             yield from with_self(site, node)
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "await_inside": _await_inside,
-    "init_name": _init_name,
-    "uncalled": _uncalled,
-    "no_function": _no_function,
-    "made_of_class": _made_of_class,
-    "missing_argument": _missing_argument,
-    "method_without_self": _method_without_self,
-    "too_many_arguments": _too_many_arguments,
-    "named_only": _named_only,
-    "keyword": _keyword,
-    "unawaited": _unawaited,
-}

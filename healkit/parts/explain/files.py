@@ -13,12 +13,12 @@ from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import called_name
 from healkit.parts.explain.facts.scene import near_files
 from healkit.parts.explain.keys import constants, quoted
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
 _ENTRIES_MAX = 2000
 
 
-def _near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Open a file of nearly that name in a folder that the tool is granted, or of that name in another one."""
     wrong = match["path"][1:-1]
     folder, name = os.path.split(wrong)
@@ -68,7 +68,7 @@ _WRITERS = re.compile(
 )
 
 
-def _missing_folder(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def missing_folder(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make the folder that a new file goes into."""
     folder = os.path.dirname(match["path"][1:-1])
     if not folder or site.statement is None:
@@ -88,7 +88,7 @@ def _writes(call: ast.Call) -> bool:
     return any(isinstance(mode, ast.Constant) and str(mode.value)[:1] in "wax" for mode in modes)
 
 
-def _encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def encoding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name another encoding than the one that failed."""
     used = match["codec"].lower().replace("_", "-")
     decoding = "can't decode" in match[0]
@@ -113,7 +113,7 @@ def _with_encoding(site: Site, call: ast.Call, name: str) -> list[Edit]:
     return site.source.add_argument(call, f'"{name}"' if in_place else f'encoding="{name}"')
 
 
-def _closed_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def closed_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Move a line that uses a closed file into the `with` block above it."""
     source, statement = site.source, site.statement
     if statement is None:
@@ -128,12 +128,3 @@ def _closed_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(
             ("The file is closed at the end of its `with` block, so the line moves into the block."), edits
         )
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "near_file": _near_file,
-    "missing_folder": _missing_folder,
-    "encoding": _encoding,
-    "closed_file": _closed_file,
-}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
 import textwrap
@@ -10,7 +11,7 @@ from difflib import SequenceMatcher
 
 from healkit.core.contracts.explanation import Explanation
 from healkit.core.contracts.failure import Failure
-from healkit.core.contracts.patches import apply_edits
+from healkit.core.contracts.patches import Edit, apply_edits
 from healkit.parts.explain import (
     attributes,
     calls,
@@ -23,50 +24,80 @@ from healkit.parts.explain import (
     names,
     none_values,
     operands,
+    removed,
     tables,
     wrong_results,
 )
 from healkit.parts.explain.catalogue import (
     NO_EXCEPTION,
-    Fix,
+    FixRow,
     bare,
-    explain,
-    fixes_of,
+    facts_text,
     matching,
-    needs_near,
+    searched,
     spared,
     subjects,
-    told_edits,
-    told_fixes,
 )
 from healkit.parts.explain.edit_kinds import kind_of, may_be_a_fix
+from healkit.parts.explain.explanation import MatchedFailure, explanation_of
 from healkit.parts.explain.site import Proposal, Propose, Site
 from healkit.parts.explain.source import Source
 from healkit.parts.explain.syntax_repair.draft import compiler_message
 
-#: The code of each fix, by the name of its row.
-FIXES: dict[str, Propose] = {
-    **tables.FIXES,
-    **imports.FIXES,
-    **names.FIXES,
-    **attributes.FIXES,
-    **calls.FIXES,
-    **none_values.FIXES,
-    **keys.FIXES,
-    **operands.FIXES,
-    **lists.FIXES,
-    **formats.FIXES,
-    **files.FIXES,
-    **wrong_results.FIXES,
-    **general.FIXES,
+
+def as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Change the failing statement as its explanation says."""
+    if site.matched is None or site.statement is None:
+        return
+    start, end = site.source.span(site.statement)
+    marked = site.marked or (start, end)
+    for place, suggestion in enumerate(site.matched.edits):
+        text, imported = site.with_module(suggestion.text)
+        number = place + 2 * len(imported)  # what the code has already reaches no further
+        if not suggestion.piece:
+            edits = site.source.insert_before(site.statement, text)
+            yield Proposal(suggestion.reason, edits + imported, less=0.05 * number, kind=suggestion.kind)
+            continue
+        places = [m.span() for m in _written(suggestion.piece).finditer(site.source.text, start, end)]
+        texts = [
+            site.source.span(node)
+            for node in site.nodes(ast.Constant, near=False)
+            if isinstance(node.value, str)
+        ]
+        places = [place for place in places if not any(a < place[0] and place[1] < b for a, b in texts)]
+        places.sort(key=lambda place: place[1] <= marked[0] or place[0] >= marked[1])
+        for further, (at, stop) in enumerate(places[:2]):
+            edits = [Edit(at, stop, text), *imported]
+            yield Proposal(suggestion.reason, edits, less=0.05 * (number + further), kind=suggestion.kind)
+
+
+def _written(piece: str) -> re.Pattern[str]:
+    """Return what finds a piece of code in whatever quotation marks and white space it has."""
+    parts = [
+        r"\s*" if part.isspace() else "['\"]" if part in "'\"" else re.escape(part)
+        for part in re.split(r"(\s+|['\"])", piece)
+        if part
+    ]
+    lookbehind, right = (
+        (r"(?<![\w.])" if piece[0].isidentifier() else ""),
+        (r"(?!\w)" if piece[-1].isalnum() else ""),
+    )
+    return re.compile(f"{lookbehind}{''.join(parts)}{right}")
+
+
+#: The row of each fix, by its name.
+ROWS: dict[str, FixRow] = {name: fix for subject in subjects().values() for name, fix in subject.fix.items()}
+_MODULES = (tables, removed, imports, names, attributes, calls, none_values, keys, operands, lists, formats, files,
+            wrong_results, general)  # fmt: skip
+#: The code of each fix: the function of its row's name.
+FIXES: dict[str, Propose] = {"as_explained": as_explained} | {
+    name: code for name in ROWS for module in _MODULES if (code := vars(module).get(name)) is not None
 }
 #: The match of a fix that goes with facts, whose names stand in the failure.
 _ANY = next(re.finditer("", ""))
-#: The row of each fix, by its name.
-ROWS: dict[str, Fix] = {name: fix for subject in subjects().values() for name, fix in subject.fix.items()}
 
 
-def proposals(site: Site) -> Iterator[tuple[Fix, Proposal, str]]:
+def proposals(site: Site) -> Iterator[tuple[FixRow, Proposal, str]]:
     """Yield what the fixes propose at a site, each with its fix and the code that it makes.
 
     They come in the order of the catalogue; `priority` and `less` say which is likelier.
@@ -77,16 +108,16 @@ def proposals(site: Site) -> Iterator[tuple[Fix, Proposal, str]]:
 
 def fixes_for(site: Site) -> Iterator[tuple[str, re.Match[str]]]:
     """Yield the fixes for the failure at a site, each with the match of its pattern."""
-    failure = site.failure
+    matched, failure = site.matched, site.failure
     label, message = (NO_EXCEPTION, "") if failure is None else (bare(failure.ename), failure.evalue)
     matches: dict[str, re.Match[str]] = {}
     for pattern, match in matching(label, message):
         for name in pattern.fixes:
-            if re.search(ROWS[name].only, message, re.DOTALL):
+            if searched(ROWS[name].only, message):
                 matches.setdefault(name, match)
-    if failure is not None:
-        explained_fixes = ["as_explained"] if any(told_edits(failure)) else []
-        for name in (*explained_fixes, *told_fixes(failure)):
+    if matched is not None:
+        observed = facts_text(matched.failure)
+        for name in (*(["as_explained"] if matched.edits else []), *(observed.fixes if observed else ())):
             matches.setdefault(name, _ANY)
     yield from matches.items()
 
@@ -116,7 +147,7 @@ _MAGIC = re.compile(r"^([ \t]*)[%!?]", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
-class ToldChange:
+class SuggestedChange:
     """Change that an explanation names: the whole code with it, its new lines, and the reason."""
 
     code: str
@@ -131,51 +162,48 @@ def explained(
 
     code: what ran, if it is at hand. defined: names that need no import where it ran.
     """
-    explanation = explain(failure, where)
-    change = told_change(failure, code, explanation.rule, defined)
+    matched = MatchedFailure(failure)
+    explanation, change = explanation_of(matched, where), change_of(matched, code, defined)
     return explanation if change is None else dataclasses.replace(explanation, code=change.lines)
 
 
-def told_change(
-    failure: Failure, code: str = "", rule: str = "", defined: Collection[str] = ()
-) -> ToldChange | None:
+def change_of(
+    matched: MatchedFailure, code: str = "", defined: Collection[str] = ()
+) -> SuggestedChange | None:
     """Return the change that a failure's explanation names, the first that healing would try; None where it names none.
 
-    code: the code that ran; without it, of the failing line alone. rule: that of the explanation, if it is known.
-    defined: names that need no import where it ran.
+    code: the code that ran; without it, of the failing line alone. defined: names that need no import where it ran.
     """
-    rule = rule or explain(failure).rule
+    failure, row = matched.failure, matched.shown
     if bare(failure.ename) in _UNREADABLE:
         return _repaired(failure, code)
-    if (
-        failure.called is not None
-        or failure.tool_frame is None
-        or (len(failure.near) > 1 and needs_near(rule))
-    ):
-        return None  # the code of another tool, none, or a choice of names
-    reasons = {edit.reason for edit in told_edits(failure) if edit.rule == rule}
-    names = [*(["as_explained"] if reasons else []), *fixes_of(rule)]
-    if not names:
+    if row is None or matched.called is not None or failure.tool_frame is None:
+        return None  # the code of another tool, or none
+    text = row[0]
+    if len(failure.near) > 1 and text.near:
+        return None  # a choice of names
+    reasons = {edit.reason for edit in matched.edits if edit.rule == text.name}
+    names = [*(["as_explained"] if reasons else []), *text.fixes]
+    place = _site(matched, code) if names else None
+    if place is None:
         return None
-    for text, source in _sources(failure, code):
-        site = Site(source, "", failure)
-        matches = dict(fixes_for(site))
-        for name in names:
-            candidates = proposals_of(name, matches[name], site) if name in matches else iter(())
-            for proposal, _ in spared(candidates, name):
-                if name == "as_explained" and proposal.reason not in reasons:
-                    continue
-                if proposal.guard or proposal.less >= _GUESS:
-                    break
-                changed = _without_imports(text, apply_edits(text, proposal.edits), defined)
-                kind = kind_of(text, changed, proposal.kind or ROWS[name].kind)
-                if kind == "assumes":
-                    break  # what is less likely than a question is no answer to it
-                if not may_be_a_fix(kind):
-                    continue
-                if lines := _new_lines(text, changed):
-                    return ToldChange(changed, lines, proposal.reason)
+    before, site = place
+    matches = dict(fixes_for(site))
+    for name in filter(matches.__contains__, names):
+        for proposal, _ in spared(proposals_of(name, matches[name], site), name):
+            if name == "as_explained" and proposal.reason not in reasons:
+                continue
+            if proposal.guard or proposal.less >= _GUESS:
                 break
+            changed = _without_imports(before, apply_edits(before, proposal.edits), defined)
+            kind = kind_of(before, changed, proposal.kind or ROWS[name].kind)
+            if kind == "assumes":
+                break  # what is less likely than a question is no answer to it
+            if not may_be_a_fix(kind):
+                continue
+            if lines := _new_lines(before, changed):
+                return SuggestedChange(changed, lines, proposal.reason)
+            break
     return None
 
 
@@ -196,7 +224,7 @@ _SURE_COST, _SURE_LEAD = 0.75, 0.15
 _UNSURE = re.compile("^cannot (?:assign|delete)|^f-string")
 
 
-def _repaired(failure: Failure, code: str) -> ToldChange | None:
+def _repaired(failure: Failure, code: str) -> SuggestedChange | None:
     """Return the repair of code that Python cannot read; None where more than one is likely."""
     # Late: most failures are of code that can be read.
     from healkit.parts.explain.syntax_repair.nearest_text import nearest
@@ -215,31 +243,25 @@ def _repaired(failure: Failure, code: str) -> ToldChange | None:
     text = "\n".join(typed.get(line, line) for line in repairs[0].text.split("\n"))
     lines = _new_lines(code, text)
     return (
-        ToldChange(text, lines, f"Python can read it now: {', and '.join(repairs[0].done)}.")
+        SuggestedChange(text, lines, f"Python can read it now: {', and '.join(repairs[0].done)}.")
         if lines
         else None
     )
 
 
-def _sources(failure: Failure, code: str) -> Iterator[tuple[str, Source]]:
-    """Yield the code that ran, as Python can read it, or else the failing line alone."""
-    frame = failure.tool_frame
+def _site(matched: MatchedFailure, code: str) -> tuple[str, Site] | None:
+    """Return the code that ran, and the place in it as Python can read it; or those of the failing line alone."""
+    frame = matched.failure.tool_frame
     assert frame is not None
     line = frame.line.strip()
-    for text in (code, _MAGIC.sub(r"\1#", code)):
+    for before, text in ((code, code), (code, _MAGIC.sub(r"\1#", code)), (line, line), (f"{line} pass",) * 2):
         try:
-            source = Source(text)
+            site = Site(Source(text), "", matched)
         except (SyntaxError, ValueError):
             continue
-        if Site(source, "", failure).statement is not None:
-            yield code, source
-            return
-    for text in (line, f"{line} pass"):
-        try:
-            yield text, Source(text)
-        except (SyntaxError, ValueError):
-            continue
-        return
+        if before != code or site.statement is not None:
+            return before, site
+    return None
 
 
 def _new_lines(before: str, after: str) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 from healkit.core.contracts.patches import Edit, EditKind
 from healkit.core.pysource.nodes import called_name
 from healkit.parts.explain.facts.values import cleanings
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
 
 def _mapped(site: Site) -> list[ast.Call]:
@@ -38,7 +38,7 @@ def _facts(site: Site) -> dict[str, str]:
     return site.failure.facts if site.failure is not None else {}
 
 
-def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Remove what is not part of the number, or read a float first."""
     source, text = site.source, match["text"][1:-1]
     for call in site.calls("int", "float")[:2]:
@@ -58,8 +58,7 @@ def _number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         elif not text.strip():
             texts = source.segment(call.args[1])
             yield Proposal(
-                "Skip empty values.",
-                source.replace(call.args[1], f"(x for x in {texts} if x.strip())"),
+                "Skip empty values.", source.replace(call.args[1], f"(x for x in {texts} if x.strip())")
             )
 
 
@@ -73,7 +72,7 @@ def cleaned(site: Site, text: str, base: str, shown: str) -> Iterator[tuple[str,
             yield reason, base + "".join(f".{step.method}({', '.join(step.arguments)})" for step in steps)
 
 
-def _empty_number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def empty_number(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Count an empty text as 0, which is a guess."""
     for call in site.calls("int", "float")[:1]:
         argument, whole = site.source.segment(call.args[0]), site.source.segment(call)
@@ -91,7 +90,7 @@ _FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y-%m-%d 
           "%I:%M %p", "%Y-%m", "%d.%m.%y", "%m/%d/%y", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%SZ")  # fmt: skip
 
 
-def _python_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def python_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Read what Python printed with `ast.literal_eval`: single quotes, True and None are not JSON."""
     for call in site.calls("loads"):
         edits = site.source.replace(call.func, "ast.literal_eval")
@@ -101,7 +100,7 @@ def _python_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("The string is a Python literal, not JSON.", edits)
 
 
-def _load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Read text with `loads` and files with `load`, and do not read what is read already."""
     message = site.failure.evalue if site.failure else ""
     source = site.source
@@ -116,9 +115,7 @@ def _load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("`load` reads files; `loads` reads strings.", [Edit(at - 1, at, "")])
         elif "NoneType" not in message:
             yield Proposal(
-                "The value is already parsed.",
-                source.replace(call, source.segment(call.args[0])),
-                less=0.05,
+                "The value is already parsed.", source.replace(call, source.segment(call.args[0])), less=0.05
             )
 
 
@@ -131,7 +128,7 @@ _FOR_JSON = {
 _NUMPY_SCALAR = re.compile(r"u?int\d+|float\d+|bool_?")
 
 
-def _no_json(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def no_json(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give `json.dumps` a `default` for what JSON cannot write."""
     kind = "ndarray" if _NUMPY_SCALAR.fullmatch(match["kind"]) else match["kind"]
     function = _FOR_JSON.get(kind, "str")
@@ -142,7 +139,7 @@ def _no_json(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _date_form(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def date_form(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use the form that the text has."""
     forms = []
     for form in _FORMS:
@@ -156,14 +153,3 @@ def _date_form(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         edits = site.source.replace_all(nodes, f'"{form}"')
         if edits:
             yield Proposal(f"The dates have the format {form}.", edits, less=0.05 * number)
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "number_text": _number_text,
-    "empty_number": _empty_number,
-    "python_text": _python_text,
-    "load_or_loads": _load_or_loads,
-    "no_json": _no_json,
-    "date_form": _date_form,
-}

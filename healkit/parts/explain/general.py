@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import called_name
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
 
 def _guarded(
@@ -48,7 +48,7 @@ def _free(site: Site, node: ast.AST) -> bool:
     return not any(isinstance(n, ast.Name) and n.id in inner for n in ast.walk(node))
 
 
-def _none(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def none(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     bases: list[ast.expr] = [n.value for n in site.nodes(ast.Attribute) if n.attr == (match["name"] or "")]
     if match["name"] is None:
         bases = [n.value for n in site.nodes(ast.Subscript)]
@@ -70,7 +70,7 @@ def _none(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield from _guarded(site, f"{text} is None", f"`{text}` is None")
 
 
-def _zero(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def zero(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     divisions = [n for n in site.nodes(ast.BinOp) if isinstance(n.op, ast.Div | ast.FloorDiv | ast.Mod)]
     for division in divisions[:1]:
         divisor = division.right
@@ -92,7 +92,7 @@ def _zero(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"If `{text}` is 0, use 0 as the result.", edits, less=0.65, guard=True)
 
 
-def _empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Return early, or give a default, where there is nothing to take the first, largest or mean of."""
     for call in site.nodes(ast.Call)[:3]:
         name = called_name(call)
@@ -116,7 +116,7 @@ def _empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield from _guarded(site, f"not {text}", f"`{text}` is empty")
 
 
-def _no_such_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def no_such_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.Subscript)[:1]:
         base = site.source.atom(node.value)
         if isinstance(node.slice, ast.Slice) or not _free(site, node) or isinstance(node.value, ast.Call):
@@ -133,7 +133,7 @@ def _no_such_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 # Exceptions whose type says enough, and the rows for any
 
 
-def _raised_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def raised_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     statement = site.statement
     if isinstance(statement, ast.Raise) and isinstance(
         statement.exc, ast.Constant | ast.JoinedStr | ast.BinOp
@@ -141,7 +141,7 @@ def _raised_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("Only exceptions can be raised.", site.source.wrap(statement.exc, "ValueError(", ")"))
 
 
-def _unused_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def unused_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Delete the failing line if nothing reads the name that it gives a value."""
     statement = site.statement
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -156,14 +156,3 @@ def _unused_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     ]
     if not reads and site.function is not None:
         yield Proposal(f"`{target.id}` is never used, so the line is removed.", site.source.delete(statement))
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "none": _none,
-    "zero": _zero,
-    "empty": _empty,
-    "no_such_place": _no_such_place,
-    "raised_text": _raised_text,
-    "unused_value": _unused_value,
-}

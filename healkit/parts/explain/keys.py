@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import type_of
 from healkit.errors import near_misses
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
 _COLUMN = re.compile(
     r"Column not found: '?(?P<a>.+?)'?\Z|\['(?P<b>[^']+)'\] (?:not in index|do not exist|not found in axis)|None of \[Index\(\['(?P<c>[^']+)'|\A'(?!Column not found)(?P<d>.+)'\Z"
@@ -48,7 +48,7 @@ def quoted(site: Site, node: ast.Constant, text: str) -> str:
     return f"{mark}{text}{mark}" if mark in "'\"" and not set(text) & set("'\"\\\n") else repr(text)
 
 
-def _near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     wrong = _asked(site)
     keys = [k for k in [*(site.failure.known if site.failure else ()), *site.data_keys()] if k != wrong]
     written = [node.value for node in site.all(ast.Constant) if isinstance(node.value, str)]
@@ -114,7 +114,7 @@ def _subscripts(site: Site) -> list[ast.Subscript]:
     return [n for n in nodes if not isinstance(n.slice, ast.Slice | ast.Tuple)][:3]
 
 
-def _counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give a key its first value where it is added to: `votes[name] += 1` reads before it writes."""
     source, statement = site.source, site.statement
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
@@ -169,7 +169,7 @@ def _start(site: Site, op: ast.operator, value: ast.expr) -> str:
     return {"str": '""', "list": "[]", "float": "0.0"}.get(kind, "0")
 
 
-def _other_kind_of_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def other_kind_of_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Look up text for a number, or a number for text: keys that came from JSON are text."""
     wanted = site.failure.evalue if site.failure else ""
     number = re.fullmatch(r"-?\d+", wanted) is not None
@@ -188,7 +188,7 @@ def _other_kind_of_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"The keys have another type: convert with `{kind}(…)`.", edits)
 
 
-def _key_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def key_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use `get` with the known result for a missing key; None as a guard where it is not known."""
     source = site.source
     returned = isinstance(site.statement, ast.Return)
@@ -206,7 +206,7 @@ def _key_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("For a missing key, use None.", source.replace(node, text), guard=True)
 
 
-def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Look up text where a number is looked for among keys that came from JSON."""
     numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
     values = [value for check in site.inputs for value in check.arguments.values()]
@@ -230,7 +230,7 @@ def _json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("Keys from JSON are strings.", edits)
 
 
-def _valid_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def valid_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Write the value that a library suggests, or the nearest of those that it takes."""
     wrong = match["wrong"]
     options = re.findall(r"'([^']+)'", match["known"])
@@ -239,14 +239,3 @@ def _valid_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         for right in near:
             reason = f"{wrong!r} is not taken here; {right!r} is."
             yield Proposal(reason, site.source.replace(node, quoted(site, node, right)))
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "valid_value": _valid_value,
-    "near_key": _near_key,
-    "counted": _counted,
-    "other_kind_of_key": _other_kind_of_key,
-    "key_default": _key_default,
-    "json_key": _json_key,
-}

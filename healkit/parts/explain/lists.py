@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import called_name, type_of, value_of
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
 
-def _whole_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def whole_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make a whole number where a float is not allowed: `/` gives a float even for 4 / 2."""
     source = site.source
     wholes: list[ast.expr] = [
@@ -55,7 +55,7 @@ def _whole_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("The number must be an integer.", source.wrap(whole, "int(", ")"), less=0.15)
 
 
-def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use the item itself, or the number that the text holds, where a list is indexed by text."""
     source = site.source
     for node in site.nodes(ast.Subscript)[:2]:
@@ -68,16 +68,14 @@ def _text_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, source.replace(node.slice, str(int(number))), kind="converts")
         elif isinstance(node.slice, ast.Constant):
             yield Proposal(
-                "A list has no keys; use its first item.",
-                source.replace(node.value, f"{base}[0]"),
-                0.2,
+                "A list has no keys; use its first item.", source.replace(node.value, f"{base}[0]"), 0.2
             )
         else:
             edits = source.wrap(node.slice, "int(", ")")  # which fails for a text that holds anything else
             yield Proposal("The index must be a number.", edits, kind="converts")
 
 
-def _rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Loop over a dict's values, or read the JSON, where text is indexed by a key."""
     source = site.source
     for node in site.nodes(ast.Subscript)[:2]:
@@ -98,7 +96,7 @@ def _rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("The string is JSON and must be parsed first.", edits, less=0.1)
 
 
-def _pair_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def pair_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.Subscript):
         if isinstance(node.slice, ast.Tuple):
             places = "".join(f"[{site.source.segment(item)}]" for item in node.slice.elts)
@@ -135,7 +133,7 @@ def _shift(index: ast.expr) -> tuple[str, int] | None:
     return None
 
 
-def _ends_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def ends_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """End the loop earlier: `for i in range(len(x))` with `x[i + 1]`."""
     source = site.source
     shifts = [shift for node in site.nodes(ast.Subscript) if (shift := _shift(node.slice)) is not None]
@@ -151,7 +149,7 @@ def _ends_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield from _while_loops(site, name)
 
 
-def _comes_round(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def comes_round(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Go on with the first item after the last: `for i in range(len(x))` with `x[i + 1]`."""
     for node in site.nodes(ast.Subscript):
         shift, owner = _shift(node.slice), site.source.segment(node.value)
@@ -191,7 +189,7 @@ def _while_loops(site: Site, name: str) -> Iterator[Proposal]:
                     yield Proposal("The last index is the length minus 1.", [Edit(at, at + 2, "<")])
 
 
-def _length_as_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def length_as_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Subtract 1 from an index that is the length, or that counts from 1."""
     for node in site.nodes(ast.Subscript):
         text = site.source.segment(node.slice)
@@ -210,7 +208,7 @@ def _length_as_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 # Lists, dicts and text used as another kind of value
 
 
-def _no_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def no_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if match["kind"] not in {"int", "float"}:
         return
     for call in site.nodes(ast.Call):
@@ -223,7 +221,7 @@ def _no_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Freeze a list or a set that is a key or an item of a set."""
     kind = match["kind"] or match["other"]
     frozen = {"list": "tuple", "set": "frozenset"}.get(kind)
@@ -231,8 +229,7 @@ def _hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
     for node in site.nodes(ast.Subscript):
         yield Proposal(
-            f"A {kind} cannot be a key; a {frozen} can.",
-            site.source.wrap(node.slice, f"{frozen}(", ")"),
+            f"A {kind} cannot be a key; a {frozen} can.", site.source.wrap(node.slice, f"{frozen}(", ")")
         )
     for call in site.nodes(ast.Call):
         name = called_name(call)
@@ -248,7 +245,7 @@ def _hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                       site.source.wrap(compare.left, f"{frozen}(", ")"))  # fmt: skip
 
 
-def _assigned_into(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def assigned_into(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make the tuple a list, or build the text anew, where one of its items is assigned."""
     source, statement = site.source, site.statement
     if not isinstance(statement, ast.Assign | ast.AugAssign):
@@ -280,7 +277,7 @@ _LAZY = {"map", "filter", "zip", "generator", "dict_keys", "dict_values", "dict_
          "range_iterator", "list_reverseiterator", "frozenset", "dict_keyiterator"}  # fmt: skip
 
 
-def _listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make a list of what can be gone through only once, or has no order."""
     kind = match["kind"]
     if kind not in _LAZY and not kind.endswith("iterator"):
@@ -310,7 +307,7 @@ def _listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 # Loops and unpacking
 
 
-def _counted_to(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def counted_to(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use `range`, a list of one or the digits: `for i in 10`, `for i in len(x)`, `for digit in number`."""
     targets: list[tuple[ast.expr, bool]] = []
     if isinstance(site.statement, ast.For):
@@ -338,7 +335,7 @@ def _counted_to(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use `items()` or `enumerate`: `for k, v in d` gets the keys only."""
     loops: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(site.statement, ast.For):
@@ -365,7 +362,7 @@ def _pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, edits, kind="assumes" if unsure else "")
 
 
-def _unread_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def unread_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Take out the last names on the left, where they are too many and nothing reads them."""
     count, source = int(match["got"]), site.source
     for target in site.nodes(ast.Tuple, near=False):
@@ -377,7 +374,7 @@ def _unread_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, edits, kind="assumes")  # a value may be missing instead
 
 
-def _changed_while_read(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def changed_while_read(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Loop over a copy of what the loop changes."""
     loops = [node for node in site.body_nodes(ast.For) if node is site.statement] or list(
         site.body_nodes(ast.For)
@@ -389,7 +386,7 @@ def _changed_while_read(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _pieces(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def pieces(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Split once only, at the first or the last separator, or take up the rest."""
     statement, source = site.statement, site.source
     targets = (
@@ -415,24 +412,3 @@ def _pieces(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(
             "Collect the remaining values in the last name.", source.replace(last, f"*{last.id}"), less=0.2
         )
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "whole_index": _whole_index,
-    "text_index": _text_index,
-    "rows": _rows,
-    "pair_index": _pair_index,
-    "listed": _listed,
-    "hashed": _hashed,
-    "assigned_into": _assigned_into,
-    "no_length": _no_length,
-    "counted_to": _counted_to,
-    "pairs": _pairs,
-    "unread_name": _unread_name,
-    "pieces": _pieces,
-    "changed_while_read": _changed_while_read,
-    "ends_early": _ends_early,
-    "comes_round": _comes_round,
-    "length_as_place": _length_as_place,
-}

@@ -18,8 +18,8 @@ from healkit.core.pysource.nodes import (
     parameters,
 )
 from healkit.errors import near_misses
-from healkit.parts.explain.imports import FOREIGN_NAMES
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.known_names import FOREIGN_NAMES
+from healkit.parts.explain.site import Proposal, Site
 
 
 def _loads(site: Site, name: str) -> list[ast.Name]:
@@ -50,7 +50,7 @@ def _binds(target: ast.expr, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
 
 
-def _near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def near_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     unbound = _bound_first(site)
     names = [n for n in site.names() if n != name and n not in unbound]
@@ -85,7 +85,7 @@ def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
-def _foreign_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def foreign_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     if right := FOREIGN_NAMES.get(name):
         yield Proposal(
@@ -93,7 +93,7 @@ def _foreign_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _unquoted_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def unquoted_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Quote a key of the data: `row[name]` where the data have a key "name"."""
     name = match["name"]
     if name not in site.data_keys():
@@ -105,7 +105,7 @@ def _unquoted_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _quoted_annotation(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def quoted_annotation(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Quote the annotations with a name that nothing else reads: quoted, they are not evaluated."""
     name = match["name"]
     places = [getattr(node, field, None) for node in site.all(ast.AST) for field in ("annotation", "returns")]
@@ -129,7 +129,7 @@ def _class_of(site: Site) -> ast.ClassDef | None:
     return parent if isinstance(parent, ast.ClassDef) else None
 
 
-def _of_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def of_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name, owner = match["name"], _class_of(site)
     if owner is None or site.function is None or not parameters(site.function):
         return
@@ -144,7 +144,7 @@ def _of_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"`{name}` belongs to the object: write `{first}.{name}`.", edits)
 
 
-def _no_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def no_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if match["name"] == "self" and site.function is not None and _class_of(site) is not None:
         yield from with_self(site, site.function)
 
@@ -160,7 +160,7 @@ def with_self(site: Site, function: Function) -> Iterator[Proposal]:
     yield Proposal(f"The method `{function.name}` has no `self` parameter.", edits)
 
 
-def _accumulator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def accumulator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give a name that is only added to a first value: `total += x` with no `total` before it."""
     yield from starts_for(site, match["name"])
 
@@ -228,7 +228,7 @@ def _outer(site: Site, name: str) -> str:
     return "global" if name in bound_names(site.source.tree) or name in site.given else ""
 
 
-def _outer_variable(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def outer_variable(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     word = _outer(site, name)
     if not word or site.function is None:
@@ -240,7 +240,7 @@ def _outer_variable(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     yield Proposal(reason, edits, less=0.0 if changes or word == "nonlocal" else 0.3)
 
 
-def _own_copy(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def own_copy(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give the function's own variable another name; it begins with the outer value."""
     name = match["name"]
     if not _outer(site, name) or site.function is None:
@@ -262,13 +262,13 @@ def _is(node: ast.AST | None, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _not_begun(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def not_begun(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     name = match["name"]
     if site.function is not None and not _outer(site, name):
         yield from starts_for(site, name)
 
 
-def _shadowed_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def shadowed_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Rename a variable that has the name of the function that it calls: `max = max(numbers)`."""
     name = match["name"]
     if name in BUILTINS or _outer(site, name):
@@ -301,7 +301,7 @@ def _outside(site: Site, function: Function) -> Iterator[ast.AST]:
             yield from ast.walk(part)
 
 
-def _one_branch(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def one_branch(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give a name that only one branch assigns a first value, which is a guess."""
     name = match["name"]
     if site.function is None or _outer(site, name):
@@ -352,20 +352,3 @@ def _kind(node: ast.expr) -> str:
 
 def _simple(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float | str) or value in ([], {})
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "near_name": _near_name,
-    "foreign_name": _foreign_name,
-    "unquoted_key": _unquoted_key,
-    "of_self": _of_self,
-    "no_self": _no_self,
-    "accumulator": _accumulator,
-    "quoted_annotation": _quoted_annotation,
-    "outer_variable": _outer_variable,
-    "own_copy": _own_copy,
-    "not_begun": _not_begun,
-    "shadowed_function": _shadowed_function,
-    "one_branch": _one_branch,
-}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import Function, called_name, own_nodes, parameters
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
 #: Methods that change their object and return None → an expression of the changed value, if there is one.
 _IN_PLACE = {
@@ -17,7 +17,7 @@ _IN_PLACE = {
 }  # fmt: skip
 
 
-def _in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use the changed object where the value of an in-place method is used: `ranked = scores.sort()`."""
     source = site.source
     for call in site.body_nodes(ast.Call):
@@ -50,7 +50,7 @@ def _in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         )
 
 
-def _assigned_in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def assigned_in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Leave `inplace=True` out of a call whose value is used: with it, that is `None`."""
     for call in site.body_nodes(ast.Call):
         for keyword in call.keywords:
@@ -60,7 +60,7 @@ def _assigned_in_place(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(reason, site.source.remove_argument(call, keyword))
 
 
-def _shuffled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def shuffled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     source = site.source
     for node in site.body_nodes(ast.Assign):
         call = node.value
@@ -97,7 +97,7 @@ def _suspects(site: Site) -> list[Function]:
     return [f for f in functions if f.name in called and f.name != "__init__"]
 
 
-def _no_return(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def no_return(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     if site.failure is None and not (site.expected and site.expected[0] is not None):
         return
     for function in _suspects(site):
@@ -161,12 +161,5 @@ def _built(function: Function, last: ast.stmt) -> list[str]:
     ][:2]
 
 
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "in_place": _in_place,
-    "assigned_in_place": _assigned_in_place,
-    "shuffled": _shuffled,
-    "no_return": _no_return,
-    "in_place_returned": _in_place,
-    "nothing_returned": _no_return,
-}
+# The same for a value that a tool returns.
+in_place_returned, nothing_returned = in_place, no_return

@@ -10,7 +10,7 @@ from typing import Literal
 
 from healkit.core.contracts.patches import Edit, EditKind
 from healkit.core.pysource.nodes import called_name, type_of, value_of
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
 _SIGNS: dict[str, tuple[type[ast.operator], ...]] = {
     "+": (ast.Add,), "-": (ast.Sub,), "*": (ast.Mult,), "/": (ast.Div,), "//": (ast.FloorDiv,), "%": (ast.Mod,),
@@ -51,7 +51,7 @@ def _wrapped(
     yield Proposal(reason, site.source.wrap(node, f"{function}(", ")"), less, kind=kind)
 
 
-def _concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert the right side of `+` to the kind of the text, list or tuple on the left."""
     kind, other_kind = match["kind"], match["other"]
     for left_operand, right in _operations(site, "+"):
@@ -93,7 +93,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, str) and value.strip().lstrip("+-").replace(".", "", 1).isdecimal()
 
 
-def _unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     sign, kinds = match["operator"], (match["left"], match["right"])
     if sign == "+" and kinds == ("int", "str"):
         yield from _summed(site)
@@ -183,7 +183,7 @@ def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal(f"For these values, use `{right}`.", [Edit(at, at + len(match["operator"]), right)])
 
 
-def _other_operator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def other_operator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Try another operator where the kinds of the operands suggest one."""
     if _is_other(match):
         yield from _other_sign(site, match)
@@ -197,7 +197,7 @@ def _is_other(match: re.Match[str]) -> bool:
     return kinds <= {"float", "int"} if match["operator"] == "^" else kinds <= {"str", "bool"}
 
 
-def _compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert the text to a number, or the number to text, before the two are compared."""
     kinds = (match["left"], match["right"])
     if "str" not in kinds or not set(kinds) & _NUMBERS:
@@ -226,7 +226,7 @@ def _compared(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(f"Compare all values as `{key}`.", edits, 0.2 + 0.1 * less, kind="assumes")
 
 
-def _joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in site.nodes(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "join" and len(call.args) == 1:
             argument = call.args[0]
@@ -239,7 +239,7 @@ def _joined(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal("Only strings can be joined.", site.source.wrap(argument, "map(str, ", ")"))
 
 
-def _repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for left_operand, right in _operations(site, "*"):
         for side, counterpart in ((left_operand, right), (right, left_operand)):
             if side is None or type_of(counterpart or side, site.values) in _NUMBERS:
@@ -268,14 +268,3 @@ def _repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             for side in (left_operand, right):
                 if side is not None and type_of(side, site.values) == "str":
                     yield from _wrapped(site, side, "float")
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "concatenated": _concatenated,
-    "unsupported_operand": _unsupported_operand,
-    "other_operator": _other_operator,
-    "compared": _compared,
-    "joined": _joined,
-    "repeated": _repeated,
-}

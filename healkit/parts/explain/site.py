@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from healkit.core.contracts.failure import Failure, Frame
+from healkit.core.contracts.failure import Frame
 from healkit.core.contracts.patches import Check, Edit, EditKind
 from healkit.core.crossing import values
 from healkit.core.pysource import shapes
@@ -26,6 +26,7 @@ from healkit.core.pysource.nodes import (
     parameters,
 )
 from healkit.errors import ToolShapeError, near_misses
+from healkit.parts.explain.explanation import MatchedFailure
 from healkit.parts.explain.source import Source, names_at
 
 N = TypeVar("N", bound=ast.AST)
@@ -53,7 +54,7 @@ class Proposal:
 class Site:
     """A tool's parsed code, and the line that its failure ended in.
 
-    source: the code. failure: None for a tool that returns a wrong result. checks: what a patch has to do. readable:
+    source: the code. matched: the failure; None for a tool that returns a wrong result. checks: what a patch has to do. readable:
     paths that the tool may read. given: what a notebook's cell finds
     defined: name → value, of which only types and plain contents are looked at. answers: what the calls of recorded
     runs gave. Questions about an unknown line have empty answers.
@@ -63,14 +64,15 @@ class Site:
         self,
         source: Source,
         tool_name: str,
-        failure: Failure | None,
+        matched: MatchedFailure | None,
         checks: Sequence[Check] = (),
         readable: Sequence[str] = (),
         given: Mapping[str, Any] | None = None,
         answers: Sequence[Any] = (),
     ) -> None:
         self.source = source
-        self.failure = failure
+        self.matched = matched
+        self.failure = None if matched is None else matched.failure
         self.readable = readable
         self.is_cell = given is not None
         self.given = given or {}
@@ -273,6 +275,17 @@ class Site:
         """Add import lines beside the other imports; nothing where a notebook has the name already."""
         last = text.rpartition(" ")[2]
         return [] if "\n" not in text and last in self.given else self.source.add_import(text)
+
+    def with_module(self, text: str) -> tuple[str, list[Edit]]:
+        """Return a text with pandas and numpy under the names that the code has for them, and the imports that it lacks."""
+        edits: list[Edit] = []
+        for short, module in (("pd", "pandas"), ("np", "numpy")):
+            if not re.search(rf"(?<![\w.]){short}\.", text):
+                continue
+            module_alias = self.module_name(module)
+            text = re.sub(rf"(?<![\w.]){short}\.", f"{module_alias or short}.", text)
+            edits += [] if module_alias else self.add_import(f"import {module} as {short}")
+        return text, edits
 
     def near(self, wanted: str, known: list[str] | None = None) -> list[str]:
         """Return similar names: those that the failure tells, then those of `known`; never the name itself."""

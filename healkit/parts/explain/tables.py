@@ -4,54 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from healkit.core.contracts.patches import Edit, EditKind
 from healkit.core.pysource.nodes import Function, called_name
 from healkit.errors import near_misses
-from healkit.parts.explain.catalogue import told_edits
-from healkit.parts.explain.facts.tables import GONE
 from healkit.parts.explain.facts.values import is_number
 from healkit.parts.explain.formats import cleaned, mixed, reading
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 
-#: Methods of a table that take one list where people give several arguments.
-_TAKE_A_LIST = frozenset(
-    ("groupby", "sort_values", "drop_duplicates", "set_index", "dropna", "explode", "melt")
-)
-#: Functions that take one list of tables or arrays, or one shape.
-_TAKE_ONE = frozenset((
-    "concat", "concatenate", "vstack", "hstack", "dstack", "stack", "column_stack", "block", "zeros", "ones", "empty",
-))  # fmt: skip
-#: Parameters by position, of methods whose later ones have to be named.
-_NAMES = {
-    "drop": "labels axis index columns", "pivot": "index columns values", "sort_values": "by axis ascending",
-    "fillna": "value axis", "dropna": "axis how", "drop_duplicates": "subset keep", "reset_index": "level drop",
-    "sort_index": "axis level ascending", "set_index": "keys drop append", "set_axis": "labels axis", "any": "axis",
-    "all": "axis", "clip": "lower upper axis", "rename": "mapper index columns", "groupby": "by level", "join": "on how",
-    "merge": "right how on", "read_csv": "filepath_or_buffer sep", "concat": "objs axis", "replace": "to_replace value",
-    "split": "pat n expand", "rsplit": "pat n expand", "interpolate": "method axis", "quantile": "q axis", "sum": "axis",
-    "mean": "axis", "describe": "percentiles include", "resample": "rule closed label", "rolling": "window min_periods",
-    "nlargest": "n columns keep", "to_csv": "path_or_buf sep", "pivot_table": "values index columns aggfunc", "ewm": "com span",
-}  # fmt: skip
-#: `method(argument=…)` that pandas no longer takes: what to write; `{o}` is the object, `{v}` the argument's text, `=`
-#: before a name only renames it, and empty leaves it out.
-_ARGUMENTS = {
-    "fillna method": ("ffill()", "bfill()"), "to_csv line_terminator": ("=lineterminator",), "sort_values columns": ("=by",),
-    "drop_duplicates cols": ("=subset",), "pivot_table rows": ("=index",), "pivot_table cols": ("=columns",),
-    "read_csv error_bad_lines": ("on_bad_lines='skip'",), "read_excel sheetname": ("=sheet_name",), "apply axis": ("",),
-    "date_range closed": ("=inclusive",), "to_datetime infer_datetime_format": ("",), "rename cols": ("=columns",),
-    "groupby axis": ("",), "resample how": ("",), "sort_values by": ("",), "map axis": ("",), "sum axis": ("",),
-    "read_csv squeeze": ("",), "read_csv date_parser": ("=date_format",), "value_counts columns": ("=subset",),
-    "rank pct_rank": ("=pct",), "DataFrame column": ("=columns",), "drop column": ("=columns",), "pivot aggfunc": (), "OneHotEncoder sparse": ("=sparse_output",), "sort reverse": ("=descending",),
-    "FacetGrid size": ("=height",), "PairGrid size": ("=height",), "JointGrid size": ("=height",), "lmplot size": ("=height",),
-}  # fmt: skip
-#: Names that numpy and pandas removed, where their messages do not say what to write.
-_GONE_NAMES = {
-    "in1d": "isin", "row_stack": "vstack", "cumproduct": "cumprod", "alltrue": "all", "sometrue": "any", "product": "prod",
-    "trapz": "trapezoid", "round_": "round", "bool8": "bool_", "msort": "sort", "TimeGrouper": "Grouper",
-    "Int64Index": "Index", "Float64Index": "Index", "UInt64Index": "Index", "ordered_merge": "merge_ordered",
-}  # fmt: skip
 _REDUCTIONS = frozenset((
     "mean", "sum", "median", "std", "var", "min", "max", "prod", "corr", "cov", "quantile", "sem", "skew", "corrwith",
     "rank", "idxmax", "idxmin",
@@ -76,211 +37,16 @@ _COMPARED: dict[type[ast.cmpop], str] = {
 _SIGNS: dict[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|"}
 
 
-def _as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Change the failing statement as its explanation says."""
-    if site.failure is None or site.statement is None:
-        return
-    start, end = site.source.span(site.statement)
-    marked = site.marked or (start, end)
-    for place, suggestion in enumerate(told_edits(site.failure)):
-        text, imported = _with_module(site, suggestion.text)
-        number = place + 2 * len(imported)  # what the code has already reaches no further
-        if not suggestion.piece:
-            edits = site.source.insert_before(site.statement, text)
-            yield Proposal(suggestion.reason, edits + imported, less=0.05 * number, kind=suggestion.kind)
-            continue
-        places = [m.span() for m in _written(suggestion.piece).finditer(site.source.text, start, end)]
-        texts = [
-            site.source.span(node)
-            for node in site.nodes(ast.Constant, near=False)
-            if isinstance(node.value, str)
-        ]
-        places = [place for place in places if not any(a < place[0] and place[1] < b for a, b in texts)]
-        places.sort(key=lambda place: place[1] <= marked[0] or place[0] >= marked[1])
-        for further, (at, stop) in enumerate(places[:2]):
-            edits = [Edit(at, stop, text), *imported]
-            yield Proposal(suggestion.reason, edits, less=0.05 * (number + further), kind=suggestion.kind)
-
-
-def _written(piece: str) -> re.Pattern[str]:
-    """Return what finds a piece of code in whatever quotation marks and white space it has."""
-    parts = [
-        r"\s*" if part.isspace() else "['\"]" if part in "'\"" else re.escape(part)
-        for part in re.split(r"(\s+|['\"])", piece)
-        if part
-    ]
-    lookbehind, right = (
-        (r"(?<![\w.])" if piece[0].isidentifier() else ""),
-        (r"(?!\w)" if piece[-1].isalnum() else ""),
-    )
-    return re.compile(f"{lookbehind}{''.join(parts)}{right}")
-
-
-def _with_module(site: Site, text: str) -> tuple[str, list[Edit]]:
-    """Return a text with pandas and numpy under the names that the code has for them, and the imports that it lacks."""
-    edits: list[Edit] = []
-    for short, module in (("pd", "pandas"), ("np", "numpy")):
-        if not re.search(rf"(?<![\w.]){short}\.", text):
-            continue
-        module_alias = site.module_name(module)
-        text = re.sub(rf"(?<![\w.]){short}\.", f"{module_alias or short}.", text)
-        edits += [] if module_alias else site.add_import(f"import {module} as {short}")
-    return text, edits
-
-
 def _calls(site: Site, *names: str) -> list[ast.Call]:
     """Return calls of these names: those of the failing statement, the marked ones first."""
     candidates = [*site.nodes(ast.Call), *site.nodes(ast.Call, near=False)]
     return [call for call in dict.fromkeys(candidates) if called_name(call) in names]
 
 
-def _texts(nodes: Sequence[ast.expr]) -> bool:
-    return all(isinstance(node, ast.Constant) and isinstance(node.value, str) for node in nodes)
-
-
-# Names and arguments that are gone
-
-
-def _gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    name = (
-        match["name"]
-        if "name" in match.re.groupindex
-        else (site.failure.facts["wanted"].strip("`") if site.failure else "")
-    )
-    source = site.source
-    for node in [n for n in site.nodes(ast.Attribute) if n.attr == name][:1]:
-        outer = source.parents[node]
-        call = outer if isinstance(outer, ast.Call) and outer.func is node else None
-        arguments = [source.segment(argument) for argument in (*call.args, *call.keywords)] if call else []
-        forms = _appended(site, call) if name == "append" else GONE.get(name, ())
-        for number, form in enumerate(forms):
-            if ("{a})]" in form or "[{a}]" in form or "{first}" in form) and not arguments:
-                continue
-            rest = "".join(f", {argument}" for argument in arguments[1:])
-            text = form.format(
-                o=source.atom(node.value),
-                a=", ".join(arguments),
-                first=arguments[0] if arguments else "",
-                rest=rest,
-            )
-            text, imported = _with_module(site, text)
-            whole = call if call is not None and form[-1] in ")]" else node
-            reason = f"`.{name}` was removed; write `{text}`."
-            yield Proposal(reason, [*source.replace(whole, text), *imported], less=0.03 * number)
-
-
-def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
-    """Return what does as `append` did with what it was given: a row as a dict, several tables, or a table."""
-    first = call.args[0] if call is not None and call.args else None
-    value = site.given.get(first.id) if isinstance(first, ast.Name) else None
-    if isinstance(first, ast.Dict) or isinstance(value, dict):
-        return ("pd.concat([{o}, pd.DataFrame([{first}])]{rest})",)
-    if isinstance(first, ast.List) or isinstance(value, list):
-        rows = first.elts if isinstance(first, ast.List) else value or ()
-        of_dicts = all(isinstance(entry, dict | ast.Dict) for entry in rows)
-        return (f"pd.concat([{{o}}, {'pd.DataFrame({first})' if of_dicts else '*{first}'}]{{rest}})",)
-    row = "pd.concat([{o}, pd.DataFrame([{first}])]{rest})"
-    return GONE["append"] if value is not None else (*GONE["append"], row)
-
-
-def _gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Write the name that the message or the release notes name instead of one that numpy or pandas removed."""
-    name = match["wrong"].rpartition(".")[2]
-    replacement = match.groupdict().get("right")
-    right = replacement.removeprefix("np.") if replacement else _GONE_NAMES.get(name)
-    for node in [n for n in site.nodes(ast.Attribute, near=False) if n.attr == name]:
-        alias = site.source.segment(node.value)
-        text = right if f"builtin `{replacement}`" in match[0] else f"{alias}.{right}"
-        call = site.source.parents[node]
-        if name == "asfarray" and isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
-            edits = [*site.source.replace(node, str(text)), *site.source.add_argument(call, "dtype=float")]
-            yield Proposal(f"`{alias}.{name}` was removed; it made floats.", edits)
-        elif right and name != "asfarray":
-            yield Proposal(
-                f"`{alias}.{name}` was removed; use `{text}`.", site.source.replace(node, str(text))
-            )
-
-
-def _new_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Write the text that the message names instead of an old one: `'ME'` for the frequency `'M'`."""
-    wrong = match["wrong"]
-    for node in site.nodes(ast.Constant, near=False):
-        if isinstance(node.value, str) and re.fullmatch(rf"\d*{re.escape(wrong)}", node.value):
-            ends = ("", "E") if match["right"] in ("M", "Q", "Y") else ("",)
-            for number, right in enumerate(f"{match['right']}{end}" for end in ends):
-                text = repr(node.value.removesuffix(wrong) + right)
-                yield Proposal(
-                    f"{wrong!r} is now {right!r}.", site.source.replace(node, text), less=0.05 * number
-                )
-
-
-def _gone_argument(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    wrong, source = match["name"], site.source
-    for call in site.nodes(ast.Call, near=False):
-        name = called_name(call)
-        argument = next((keyword for keyword in call.keywords if keyword.arg == wrong), None)
-        if argument is None:
-            continue
-        start, end = source.span(argument)
-        for form in _ARGUMENTS.get(f"{name} {wrong}", ()):
-            number = 0
-            if form.startswith("="):
-                edits, description = [Edit(start, start + len(wrong), form[1:])], f"is `{form[1:]}` now"
-            elif form.endswith("()") and isinstance(call.func, ast.Attribute):
-                description = f"is a method now: `.{form}`"
-                edits = [Edit(source.span(call.func)[1] - len(name), source.span(call)[1], form)]
-                value = getattr(argument.value, "value", None)
-                number = value not in {form[:-2], {"ffill()": "pad", "bfill()": "backfill"}.get(form)}
-            elif form:
-                edits, description = [Edit(start, end, form)], f"is `{form}` now"
-            else:
-                edits, description = [Edit(*_with_comma(site, call, argument), "")], "does not exist here"
-            yield Proposal(f"`{wrong}=` of `{name}` {description}.", edits, less=0.1 * number)
-
-
-def _with_comma(site: Site, call: ast.Call, given: ast.keyword) -> tuple[int, int]:
-    """Return where an argument is, with the comma before it or, for the first one, after it."""
-    every: list[ast.AST] = [*call.args, *call.keywords]
-    at = every.index(given)
-    start, end = site.source.span(given)
-    if at:
-        return site.source.span(every[at - 1])[1], end
-    return (start, site.source.span(every[1])[0]) if len(every) > 1 else (start, end)
-
-
-def _named_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Name the arguments that a method takes by name only, or put them into one list."""
-    source, function_names = site.source, {node.name for node in site.all(ast.FunctionDef)}
-    for call in site.nodes(ast.Call):
-        name = called_name(call)
-        if (
-            name in function_names
-            or len(call.args) < 2
-            or any(isinstance(argument, ast.Starred) for argument in call.args)
-        ):
-            continue
-        start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
-        together = [Edit(start, start, "["), Edit(end, end, "]")]
-        if name in _TAKE_ONE:
-            yield Proposal(f"`{name}` takes one list: put the arguments into brackets.", together)
-        names = _NAMES.get(name, "").split()
-        listed = name in _TAKE_A_LIST and _texts(call.args)
-        if listed:
-            yield Proposal(f"`{name}` takes one list of columns.", together)
-        if len(call.args) <= len(names):
-            first = 0 if name == "pivot" else 1
-            places = [
-                (source.span(argument)[0], which) for argument, which in zip(call.args, names, strict=False)
-            ]
-            edits = [Edit(at, at, f"{which}=") for at, which in places[first:]]
-            quoted_names = " and ".join(f"`{which}`" for _, which in places[first:])
-            yield Proposal(f"`{name}` takes {quoted_names} by name.", edits, less=0.1 * listed)
-
-
 # Labels, rows and columns
 
 
-def _several_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def several_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.Subscript):
         if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 1:
             yield Proposal(
@@ -288,7 +54,7 @@ def _several_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give `apply` the axis of rows, where its function reads a column of one."""
     wanted = site.failure.facts.get("wanted", "").strip("`'\"") if site.failure else ""
     wanted = match.groupdict().get("name") or wanted
@@ -316,14 +82,14 @@ def _rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("`apply` goes by columns; with `axis=1` it goes by rows.", edits)
 
 
-def _drop_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def drop_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in _calls(site, "drop"):
         if len(call.args) == 1 and not call.keywords:
             at = site.source.span(call.args[0])[0]
             yield Proposal("Without `columns=`, `drop` removes rows.", [Edit(at, at, "columns=")])
 
 
-def _index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Read the index where a column is now the index, or make it a column again."""
     key = site.failure.facts.get("wanted", "").strip("`'\"") if site.failure else ""
     source = site.source
@@ -349,7 +115,7 @@ def _index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         return
 
 
-def _other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the key of each table where they have different names."""
     facts = site.failure.facts if site.failure else {}
     source = site.source
@@ -380,7 +146,7 @@ def _other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert the key of one table to the type that it has in the other."""
     facts = site.failure.facts if site.failure else {}
     kinds, source = [match["left"], match["right"]], site.source
@@ -404,7 +170,7 @@ def _one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _merge_for_join(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def merge_for_join(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     facts = site.failure.facts if site.failure else {}
     names = re.findall(r"`'([^`']+)'`", facts.get("columns", ""))
     source = site.source
@@ -421,7 +187,7 @@ def _merge_for_join(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("Give the columns of the other table other names.", edits, less=0.1)
 
 
-def _pivot_aggregated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def pivot_aggregated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in _calls(site, "unstack"):
         if isinstance(call.func, ast.Attribute):
             for number, how in enumerate(("sum", "mean", "first", "last")):
@@ -439,10 +205,10 @@ def _pivot_aggregated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 # Conditions on columns
 
 
-def _conditions(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def conditions(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Write a condition on columns with the signs that work row by row, each part in parentheses."""
     source = site.source
-    yield from _parenthesized(site, match)
+    yield from parenthesized(site, match)
     for both in site.nodes(ast.BoolOp, near=False):
         sign = "&" if isinstance(both.op, ast.And) else "|"
         text = f" {sign} ".join(_row_by_row(site, part) for part in both.values)
@@ -489,7 +255,7 @@ def _row_by_row(site: Site, node: ast.expr) -> str:
     return f"({source.segment(node)})" if isinstance(node, ast.Compare) else source.atom(node)
 
 
-def _parenthesized(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def parenthesized(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Put parentheses around each comparison of `a > 1 & b == 2`, where `&` binds more tightly."""
     source = site.source
     for node in site.nodes(ast.Compare, near=False):
@@ -530,20 +296,20 @@ def _split(site: Site, node: ast.expr) -> list[str | ast.expr]:
 # Columns of another type
 
 
-def _accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert a column before its `.str` or `.dt`."""
     source, accessor = site.source, match.groupdict().get("accessor")
     conversions = {"str": ("{}.astype(str)",), "dt": ("pd.to_datetime({})", '{}.astype("datetime64[us]")')}
     forms = conversions.get(accessor or "", ())
     for node in [n for n in site.nodes(ast.Attribute) if n.attr == accessor]:
         for number, form in enumerate(forms):
-            text, imported = _with_module(site, form.format(source.segment(node.value)))
+            text, imported = site.with_module(form.format(source.segment(node.value)))
             edits = [*source.replace(node.value, text), *imported]
             less = 0.05 * number + 0.1 * len(imported)
             yield Proposal(f"Convert the column first: `{text}`.", edits, less=less)
 
 
-def _through_accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def through_accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Call a text's or a time's method by `.str` or `.dt`, and a function of pandas as a function."""
     name, source = match["name"], site.source
     for node in [n for n in site.nodes(ast.Attribute) if n.attr == name]:
@@ -559,12 +325,12 @@ def _through_accessor(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("Weeks are a part of `.isocalendar()`.", source.replace(node, text))
         if name in _FUNCTIONS and isinstance(call, ast.Call) and call.func is node:
             rest = "".join(f", {source.segment(argument)}" for argument in (*call.args, *call.keywords))
-            text, imported = _with_module(site, f"pd.{name}({source.segment(node.value)}{rest})")
+            text, imported = site.with_module(f"pd.{name}({source.segment(node.value)}{rest})")
             reason = f"`{name}` is a function of pandas, not a method."
             yield Proposal(reason, [*source.replace(call, text), *imported])
 
 
-def _fill_before_int(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def fill_before_int(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in _calls(site, "astype"):
         if isinstance(call.func, ast.Attribute):
             end = site.source.span(call.func.value)[1]
@@ -580,7 +346,7 @@ def _fill_before_int(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal("The type `Int64` has missing values.", edits, less=0.03)
 
 
-def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Remove what is not part of a number from a column of text before it is converted."""
     facts = site.failure.facts if site.failure else {}
     value = facts.get("value", "").strip("`")[1:-1]
@@ -595,7 +361,7 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, source.replace(column, text), less, kind=kind)
         reason = f"A value such as {value!r} counts as missing."
         if method:
-            text, imported = _with_module(site, f"pd.to_numeric({source.segment(column)}, errors='coerce')")
+            text, imported = site.with_module(f"pd.to_numeric({source.segment(column)}, errors='coerce')")
             yield Proposal(reason, [*source.replace(call, text), *imported], less=0.15)
         elif not any(keyword.arg == "errors" for keyword in call.keywords):
             yield Proposal(reason, source.add_argument(call, "errors='coerce'"), less=0.1)
@@ -604,12 +370,12 @@ def _clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.expr) if about in ("calculated_mixed", "operand_mixed") else ():
         if source.segment(node) == facts["owner"].strip("`"):
             for number, (reason, text) in enumerate(_cleaned_column(site, node, value)):
-                converted, imported = _with_module(site, f"pd.to_numeric({text})")
+                converted, imported = site.with_module(f"pd.to_numeric({text})")
                 edits = [*source.replace(node, converted), *imported]
                 yield Proposal(reason, edits, 0.03 * number + mixed(site), kind=reading(site, reason))
 
 
-def _columns_as_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def columns_as_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert each column of numbers that are text, wherever the failing statement reads it."""
     facts = site.failure.facts if site.failure else {}
     columns, source = set(facts.get("columns", "").split("\n")) - {""}, site.source
@@ -635,7 +401,7 @@ def _cleaned_column(site: Site, column: ast.expr, value: str) -> Iterator[tuple[
             yield reason, chained
 
 
-def _numeric_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def numeric_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in _calls(site, *_REDUCTIONS):
         if isinstance(call.func, ast.Attribute) and not any(k.arg == "numeric_only" for k in call.keywords):
             edits = site.source.add_argument(call, "numeric_only=True")
@@ -646,7 +412,7 @@ def _numeric_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 _DAY_FIRST = re.compile(r'time data "(?:1[3-9]|2\d|3[01])[/.-]\d+[/.-].* format "%m[/.-]%d')
 
 
-def _date_formats(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def date_formats(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     ways = ["format='mixed'", "dayfirst=True", "format='mixed', dayfirst=True", "errors='coerce'"]
     if site.failure is not None and _DAY_FIRST.search(site.failure.evalue):
         ways.insert(0, ways.pop(1))
@@ -660,16 +426,16 @@ def _date_formats(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"The dates are not all of one format: `{text}`.", edits, less=0.05 * number)
 
 
-def _date_to_time(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def date_to_time(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Compare a column of times with a time instead of a date."""
     for test in [n for n in site.nodes(ast.Compare, near=False) if len(n.ops) == 1]:
         for number, side in enumerate((test.comparators[0], test.left)):
-            text, imported = _with_module(site, f"pd.Timestamp({site.source.segment(side)})")
+            text, imported = site.with_module(f"pd.Timestamp({site.source.segment(side)})")
             edits = [*site.source.replace(side, text), *imported]
             yield Proposal("A date is compared as a time: `pd.Timestamp`.", edits, less=0.05 * number)
 
 
-def _one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in _calls(site, "DataFrame"):
         for argument in call.args[:1]:
             edits = site.source.wrap(argument, "[", "]")
@@ -680,7 +446,7 @@ def _one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 _PROSE_MAX_LINES, _SKIPS = 20, frozenset(("skiprows", "header", "names"))
 
 
-def _read_with(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def separator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Tell `read_csv` the separator that the file has, or the row that has the names of the columns."""
     facts = site.failure.facts if site.failure is not None else {}
     option = (facts.get("separator") or facts.get("header", "")).strip("`")
@@ -703,7 +469,10 @@ def _read_with(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, edits)
 
 
-def _header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+header = separator  # of another row
+
+
+def header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Read a file whose header is looked for too low with the names of its first line."""
     for call in site.all(ast.Call):
         for keyword in call.keywords if called_name(call) == "read_csv" else ():
@@ -719,7 +488,7 @@ def _header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(reason, site.source.remove_argument(call, keyword))
 
 
-def _skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Leave out the lines of prose above a table: each has one field, and the table has more."""
     line = int(match["line"])
     for call in _calls(site, "read_csv"):
@@ -732,7 +501,7 @@ def _skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(reason, site.source.add_argument(call, f"skiprows={line - 1}"))
 
 
-def _numbers_of_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def numbers_of_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Tell `loadtxt` the separator that a row of numbers has, or that the first row has names."""
     text, source = match["text"].strip("'"), site.source
     for call in _calls(site, "loadtxt"):
@@ -759,7 +528,7 @@ def _numbers_of_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 _STACKS = {"hstack": "vstack", "vstack": "hstack"}
 
 
-def _other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use an axis that there is, or the one along which the arrays fit."""
     missing = "concatenation axis" not in match.string
     dimension = re.search(r"array of dimension (\d+)", match.string)
@@ -800,7 +569,7 @@ def _number_of(node: ast.expr) -> int | None:
     return value if type(value) is int else None
 
 
-def _renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use the new name of a column that the code itself has renamed."""
     wanted = site.failure.facts.get("wanted", "").strip("`'") if site.failure else ""
     calls = [call for call in site.all(ast.Call) if called_name(call) == "rename"] if wanted else []
@@ -814,7 +583,7 @@ def _renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 yield Proposal(f"{wanted!r} was renamed to {new.value!r} in line {old.lineno}.", edits)
 
 
-def _both_key_names(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def both_key_names(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the keys of both tables, where some of their names are similar."""
     facts = site.failure.facts if site.failure else {}
     left_columns, right = (
@@ -834,7 +603,7 @@ def _both_key_names(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"Merge by {left_key!r} and {right_key!r}.", edits, less=0.05 * number)
 
 
-def _reshape_free(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def reshape_free(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Leave one size of a shape to numpy."""
     for call in _calls(site, "reshape"):
         sizes = [
@@ -847,7 +616,7 @@ def _reshape_free(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("With -1, numpy works that size out.", edits, less=0.05 * number)
 
 
-def _each_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def each_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Apply a function of one number to each value: `math.sqrt` becomes `np.sqrt`, `int(…)` `.astype(int)`."""
     source = site.source
     for call in site.nodes(ast.Call):
@@ -856,12 +625,12 @@ def _each_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 text = f"{source.atom(given)}.astype({kind})"
                 yield Proposal(f"Convert each value: `.astype({kind})`.", source.replace(call, text))
             case ast.Attribute(value=ast.Name(id="math"), attr=name), [_, *_]:
-                text, imported = _with_module(site, f"np.{name}")
+                text, imported = site.with_module(f"np.{name}")
                 edits = [*source.replace(call.func, text), *imported]
                 yield Proposal(f"`{text}` goes through each value.", edits)
 
 
-def _column_as_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def column_as_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make text of the numbers of a column before they are joined with a text."""
     source = site.source
     for node in [n for n in site.nodes(ast.BinOp) if isinstance(n.op, ast.Add)]:
@@ -879,7 +648,7 @@ def _column_as_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
 
 
-def _name_in_query(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def name_in_query(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Put `@` before a variable in the text of a query."""
     name, source = match["name"], site.source
     if name not in site.names():
@@ -890,7 +659,7 @@ def _name_in_query(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"`{name}` is a variable: `@{name}`.", source.replace(argument, text))
 
 
-def _zone_given(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def zone_given(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give a time that is made here the time zone that the others have."""
     here = [*site.nodes(ast.Call, near=False)]
     origins = [value for name in site.nodes(ast.Name, near=False) for value in site.made(name)]
@@ -902,7 +671,7 @@ def _zone_given(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(f"With a time zone: `{text}`.", site.source.add_argument(call, text))
 
 
-def _gaps_in_mask(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def gaps_in_mask(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Say that a missing text contains nothing."""
     origins = [value for name in site.nodes(ast.Name, near=False) for value in site.made(name)]
     inside = [call for origin in origins for call in ast.walk(origin) if isinstance(call, ast.Call)]
@@ -911,7 +680,7 @@ def _gaps_in_mask(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("A missing text counts as False.", site.source.add_argument(call, "na=False"))
 
 
-def _kept_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def kept_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Keep the axis over which a sum or a mean goes, so that its shape fits."""
     for call in _calls(site, *_REDUCTIONS):
         if any(k.arg == "axis" for k in call.keywords) and not any(
@@ -921,53 +690,7 @@ def _kept_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("Keep the axis: `keepdims=True`.", edits)
 
 
-def _by_label(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def by_label(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in [n for n in site.nodes(ast.Attribute, near=False) if n.attr == "iloc"]:
         end = site.source.span(node)[1]
         yield Proposal("`iloc` takes positions; `loc` takes labels.", [Edit(end - 4, end, "loc")])
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "as_explained": _as_explained,
-    "gone_method": _gone_method,
-    "gone_name": _gone_name,
-    "new_text": _new_text,
-    "gone_argument": _gone_argument,
-    "named_arguments": _named_arguments,
-    "several_columns": _several_columns,
-    "rows_not_columns": _rows_not_columns,
-    "drop_columns": _drop_columns,
-    "index_as_column": _index_as_column,
-    "other_key_name": _other_key_name,
-    "one_key_type": _one_key_type,
-    "merge_for_join": _merge_for_join,
-    "pivot_aggregated": _pivot_aggregated,
-    "conditions": _conditions,
-    "parenthesized": _parenthesized,
-    "accessor": _accessor,
-    "through_accessor": _through_accessor,
-    "fill_before_int": _fill_before_int,
-    "clean_numbers": _clean_numbers,
-    "numeric_only": _numeric_only,
-    "date_formats": _date_formats,
-    "date_to_time": _date_to_time,
-    "one_row": _one_row,
-    "separator": _read_with,
-    "header": _read_with,
-    "header_above": _header_above,
-    "skip_lines": _skip_lines,
-    "other_axis": _other_axis,
-    "columns_as_numbers": _columns_as_numbers,
-    "numbers_of_text": _numbers_of_text,
-    "renamed_column": _renamed_column,
-    "both_key_names": _both_key_names,
-    "reshape_free": _reshape_free,
-    "each_value": _each_value,
-    "column_as_text": _column_as_text,
-    "name_in_query": _name_in_query,
-    "zone_given": _zone_given,
-    "gaps_in_mask": _gaps_in_mask,
-    "kept_axis": _kept_axis,
-    "by_label": _by_label,
-}

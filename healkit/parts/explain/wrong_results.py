@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import Function, first_statement, own_nodes, parameters
-from healkit.parts.explain.site import Proposal, Propose, Site
+from healkit.parts.explain.site import Proposal, Site
 from healkit.parts.explain.source import Source
 
 _TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith(("_", "is")))
 
 
-def _identity(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def identity(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.all(ast.Compare):
         right = node.comparators[0]
         if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Is | ast.IsNot):
@@ -24,12 +24,11 @@ def _identity(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         start, end = site.source.span(node.left)[1], site.source.span(right)[0]
         sign = "==" if isinstance(node.ops[0], ast.Is) else "!="
         yield Proposal(
-            f"`is` tests for the same object; `{sign}` compares values.",
-            [Edit(start, end, f" {sign} ")],
+            f"`is` tests for the same object; `{sign}` compares values.", [Edit(start, end, f" {sign} ")]
         )
 
 
-def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def thrown_away(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Keep the value of `text.replace(…)` in a line of its own: text never changes."""
     edits: list[Edit] = []
     for node in site.all(ast.Expr):
@@ -50,7 +49,7 @@ def _thrown_away(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("Assign the result; it was discarded.", edits)
 
 
-def _float_equality(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def float_equality(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     values = str([check.arguments for check in site.inputs])
     if (
         not re.search(r"\d\.\d", values)
@@ -78,7 +77,7 @@ def _float_equality(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("Compare floats with a tolerance.", edits)
 
 
-def _any_of(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def any_of(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Compare with each value: `x == "a" or "b"` is always true."""
     for node in site.all(ast.BoolOp):
         first, rest = node.values[0], node.values[1:]
@@ -95,7 +94,7 @@ def _any_of(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("Compare with each of the values.", site.source.replace(node, text))
 
 
-def _too_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def too_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Move a `return` at the end of a loop's body behind the loop."""
     source = site.source
     why = "The loop runs to its end before it returns."
@@ -119,7 +118,7 @@ def _too_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal(why, [_without_else(site, owner, text)])
 
 
-def _first_decides(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def first_decides(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """End the loop only for what is not good: `if good: return True`, else `return False`."""
     source = site.source
     loops: list[ast.For | ast.While] = [*site.all(ast.For), *site.all(ast.While)]
@@ -181,7 +180,7 @@ def _followed(parent: ast.AST, loop: ast.stmt) -> bool:
     return place < len(body) and isinstance(body[place], ast.Return)
 
 
-def _no_f(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def no_f(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add the `f` to a text with `{name}` in it."""
     edits: list[Edit] = []
     variables = {
@@ -202,7 +201,7 @@ def _no_f(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("Names in braces are replaced only in an f-string.", edits)
 
 
-def _unequal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def unequal(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Store with one `=`, add with `+=`: `total == 1` only compares, `=+` only assigns."""
     for node in ast.walk(site.source.tree):
         match node:
@@ -234,7 +233,7 @@ def stored(source: Source, statement: ast.Expr) -> list[Edit]:
 # Mutable values that are shared by mistake
 
 
-def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make the default anew for each call: a list as a default is made once."""
     edits: list[Edit] = []
     for function in ast.walk(site.source.tree):
@@ -263,7 +262,7 @@ def _shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         yield Proposal("Create the mutable default value in every call.", edits)
 
 
-def _skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Loop over a copy of the list that the loop changes, which would skip items."""
     for loop in site.all(ast.For):
         if not isinstance(loop.iter, ast.Name):
@@ -282,7 +281,7 @@ def _skipping(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     return
 
 
-def _late_binding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def late_binding(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Bind the loop's names in the lambda now: it looks them up when it is called, after the loop."""
     for node in site.all(ast.Lambda):
         parameter_names = {arg.arg for arg in node.args.args}
@@ -308,7 +307,7 @@ def _loop(site: Site, node: ast.AST) -> ast.For | ast.ListComp | ast.GeneratorEx
     return ancestor
 
 
-def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+def same_rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Make a list for each place: `[[0] * n] * m` holds one list m times."""
     for node in ast.walk(site.source.tree):
         match node:
@@ -325,20 +324,3 @@ def _same_rows(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             ):
                 text = f"{{key: {site.source.segment(value)} for key in {site.source.segment(keys)}}}"
                 yield Proposal("Create a separate list for each key.", site.source.replace(node, text))
-
-
-#: By the names of their rows.
-FIXES: dict[str, Propose] = {
-    "identity": _identity,
-    "thrown_away": _thrown_away,
-    "float_equality": _float_equality,
-    "any_of": _any_of,
-    "too_early": _too_early,
-    "first_decides": _first_decides,
-    "no_f": _no_f,
-    "unequal": _unequal,
-    "shared_default": _shared_default,
-    "skipping": _skipping,
-    "late_binding": _late_binding,
-    "same_rows": _same_rows,
-}

@@ -42,7 +42,8 @@ from healkit.errors import (
     VaultError,
     is_refused,
 )
-from healkit.parts.explain.catalogue import Kind, explain, kind_of, no_fix, outside
+from healkit.parts.explain.catalogue import Kind, failure_kind, no_fix, outside
+from healkit.parts.explain.explanation import explain
 from healkit.parts.heal.advisor import Case, Peer
 from healkit.parts.heal.callers import Blamed, blamed, caller_checks, calling_checks
 from healkit.parts.heal.inputs import sample
@@ -415,7 +416,7 @@ def diagnose(entry: VaultEntry, failure: Failure | None, checks: Sequence[Check]
     frame = failure.tool_frame
     why_not = no_fix(failure)
     return Diagnosis(
-        kind_of(failure),
+        failure_kind(failure),
         _sentence(explain(failure).what),
         frame.lineno if frame else None,
         frame.name.strip("<>") if frame else "",

@@ -51,7 +51,6 @@ from healkit.parts.cells.cell_program import (
 from healkit.parts.cells.dataflow import dataflow_of, read_cell
 from healkit.parts.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.parts.cells.notebook_file import CellRun
-from healkit.parts.explain.catalogue import explain
 from healkit.parts.explain.edit_kinds import (
     has_same_words,
     kind_of,
@@ -59,7 +58,8 @@ from healkit.parts.explain.edit_kinds import (
     only_renames_attributes,
     worse,
 )
-from healkit.parts.explain.fixes import told_change
+from healkit.parts.explain.explanation import MatchedFailure, explain
+from healkit.parts.explain.fixes import change_of
 from healkit.parts.heal.advisor import Advisor, Case, advisors_for
 from healkit.parts.heal.advisors.simple import RulesAdvisor
 from healkit.parts.heal.cell_evidence import (
@@ -725,7 +725,9 @@ class CellHealing:
 
     def _refutes(self, fix: CellFix | None, others: Sequence[CellFix]) -> bool:
         """Return whether the card names a change that is not the first edit; of a question, not among its readings."""
-        change = told_change(self._cell.failure, self._cell.run.source, defined=self._cell.namespace.keys())
+        change = change_of(
+            MatchedFailure(self._cell.failure), self._cell.run.source, self._cell.namespace.keys()
+        )
         candidates = others if fix is None else [fix]
         if change is None:
             return False

@@ -232,7 +232,7 @@ class NotebookCheck:
         return replace(healing.report(), report=None)
 
     def _failure(self, run: _Run, failure: Failure, report: CellReportData | None) -> NotebookFailure:
-        from healkit.parts.explain.catalogue import explain  # late, as above
+        from healkit.parts.explain.explanation import explain  # late, as above
 
         assert run.cell is not None
         record = cleaning.sanitizer().of_record()

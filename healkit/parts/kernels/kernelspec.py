@@ -52,8 +52,8 @@ def kernels_folder(*, user: bool = False, prefix: str | None = None) -> Path:
     return base / "kernels"
 
 
-def install(spec: Mapping[str, Any], name: str, folder: Path) -> Path:
-    """Write it to `folder/name`, in place of an earlier one of ours; returns that path.
+def install_kernel(spec: Mapping[str, Any], name: str, folder: Path) -> Path:
+    """Write it to `folder/name`, in place of an earlier one of healkit; returns that path.
 
     Raises `UsageInvalid` for a name that Jupyter does not take, for a kernel of that name that is not healkit's, and
     for a folder that cannot be written.
@@ -80,8 +80,8 @@ def install(spec: Mapping[str, Any], name: str, folder: Path) -> Path:
     return target
 
 
-def remove(name: str, folder: Path | None) -> Path:
-    """Delete one of ours from that folder, or from wherever Jupyter finds it; returns its path.
+def remove_kernel(name: str, folder: Path | None) -> Path:
+    """Delete one of healkit's kernels from that folder, or from wherever Jupyter finds it; returns its path.
 
     Raises `UsageInvalid` where there is none, or it is not healkit's.
     """
@@ -121,7 +121,7 @@ def _found() -> dict[str, str]:
 def _target(name: str, folder: Path) -> Path:
     if not _NAME.fullmatch(name) or not name.strip("."):
         raise UsageInvalid(
-            f"--name {name!r} is no name for a kernel.", hint="Take ASCII letters, digits and - . _ only."
+            f"--name {name!r} is not a name for a kernel.", hint="Take ASCII letters, digits and - . _ only."
         )
     return folder / name.lower()
 

@@ -178,7 +178,7 @@ def definition_of(server: str, name: str, tool: Tool) -> ToolDefinition:
     )
 
 
-def value_of(result: CallToolResult, tool: Tool | None) -> Any:
+def result_value(result: CallToolResult, tool: Tool | None) -> Any:
     """Return a tool's value: its structured content where it has one, else its texts, joined, and its other parts.
 
     Text is never read as JSON: only the server knows whether it is meant so, and says it by structured content.
@@ -214,7 +214,7 @@ def _blob(data: str, mime_type: str | None) -> dict[str, Any]:
 
 
 def _unwrapped(structured: object, tool: Tool | None) -> Any:
-    """Return the value without the `{"result": …}` that Python SDKs put around a value that is no object.
+    """Return the value without the `{"result": …}` that Python SDKs put around a value that is not an object.
 
     They say so in the output schema: by a key of its own, or by a title made of the tool's name.
     """

@@ -37,7 +37,7 @@ from pydantic import ValidationError
 from healkit.core.contracts.rpc import MAX_FRAME_BYTES
 from healkit.core.contracts.tools import ToolDefinition
 from healkit.errors import CallRefused, McpError, McpUnavailable, did_you_mean
-from healkit.parts.mcp_client.mcp_data import ServerSpec, by_identifier, definition_of, value_of
+from healkit.parts.mcp_client.mcp_data import ServerSpec, by_identifier, definition_of, result_value
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -96,7 +96,7 @@ class Session:
         """Return the value of a call of the tool of that Python name.
 
         Raises `CallNotMade` when the server certainly never saw the call, else `McpUnavailable` when it died over it,
-        and `McpError` for every other answer that is no value.
+        and `McpError` for every other answer without a value.
         """
         await self._fresh()
         if (tool := self._tools.get(name)) is None:
@@ -107,7 +107,7 @@ class Session:
         alone = self._in_flight == 0
         self._in_flight += 1
         try:
-            return value_of(await self._client.call_tool(tool.name, arguments), tool)
+            return result_value(await self._client.call_tool(tool.name, arguments), tool)
         except MCPError as error:
             failure = await self._failure(error, name, alone=alone and self._in_flight == 1)
             raise failure from (ConnectionError(f"It wrote: {self.last_words}") if self.last_words else None)

@@ -99,8 +99,6 @@ class ModelClient:
         """Run one request; raise `TransientError` where the same request may succeed later."""
         if (left_s := self._left_s()) <= 0:
             raise BudgetSpent("It was stopped, or its time was up, before the model was asked.")
-        # late: without a model, no HTTP client is loaded
-
         config = self._config
         request = ModelRequest(
             self._endpoint,
@@ -351,7 +349,7 @@ class UnsupportedRequest(Exception):
 
 
 def refusal_of(status: int, headers: Mapping[str, str], body: bytes, endpoint: ModelEndpoint) -> Exception:
-    """Return the exception for an answer that is no stream; `headers` have lower-case names."""
+    """Return the exception for an answer that is not a stream of events; `headers` have lower-case names."""
     kind, message = _said(body, endpoint)
     answered = f"The model's server at {endpoint.host} answered {_named(status)}" + (
         f": {message}" if message else ""

@@ -102,10 +102,7 @@ class ModelRequest:
 
 def adapter_of(config: Config) -> Adapter:
     """Return the configured adapter, at the configured address."""
-    kinds: dict[str, type[OpenAIChat] | type[AnthropicMessages]] = {
-        "openai": OpenAIChat,
-        "anthropic": AnthropicMessages,
-    }
+    kinds: dict[str, type[Adapter]] = {"openai": OpenAIChat, "anthropic": AnthropicMessages}
     return kinds[config.heal_model_provider](config.heal_model_url)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -83,55 +83,60 @@ class StreamError(Exception):
         self.passing = passing
 
 
-class Reader(Protocol):
-    """Reader of one answer's events; made anew for each request."""
+class Reader:
+    """Reader of one answer's events; made anew for each request.
 
-    reply: Reply
-    #: True after the protocol's last event; a server may leave the connection open after it.
-    done: bool
+    `done` is true after the protocol's last event; a server may leave the connection open after it.
+    """
+
+    def __init__(self) -> None:
+        self.reply = Reply()
+        self.done = False
 
     def read(self, data: str) -> None:
         """Read one event's data; called by the transport, in order. Raises `ModelError`, or `StreamError`."""
-        ...
+        raise NotImplementedError
 
 
-class Adapter(Protocol):
-    """Protocol of one provider, spoken at one address."""
+class Adapter:
+    """Protocol of one provider, spoken at one address.
 
-    #: The provider's own endpoint, whose host its own key belongs to.
-    default_url: str
-    #: Environment variable with that key.
-    key_variable: str
+    default_url: the provider's own endpoint, whose host its own key belongs to. key_variable: the environment variable
+    with that key. reader: makes the reader of one answer.
+    """
+
+    default_url: ClassVar[str]
+    key_variable: ClassVar[str]
+    reader: ClassVar[type[Reader]]
+
+    def __init__(self, url: str = "") -> None:
+        self._url = url or self.default_url
 
     @property
     def endpoint(self) -> str:
         """URL to post to."""
-        ...
+        parts = urlsplit(self._url)
+        return urlunsplit((parts.scheme, parts.netloc, self.path(parts.path.rstrip("/")), parts.query, ""))
+
+    def path(self, base: str) -> str:
+        """Return the path to post to, below the configured one."""
+        raise NotImplementedError
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the headers of a request, with the key where there is one."""
-        ...
+        raise NotImplementedError
 
     def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
         """Return the body of a streaming request."""
-        ...
+        raise NotImplementedError
 
     def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
         """Return the body without the field that the server complained about, or None where that is not optional."""
-        ...
-
-    def reader(self) -> Reader:
-        """Make the reader of one answer."""
-        ...
-
-
-def without_functions(body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
-    """Return a body without what a server says of calls that it does not know; None where it says nothing of them."""
-    if "tool_choice" in complaint and "tool_choice" in body:
-        return {name: value for name, value in body.items() if name != "tool_choice"}
-    if ("tool" in complaint or "function" in complaint) and "tools" in body:
-        return {name: value for name, value in body.items() if name not in ("tools", "tool_choice")}
-    return None
+        if "tool_choice" in complaint and "tool_choice" in body:
+            return {name: value for name, value in body.items() if name != "tool_choice"}
+        if ("tool" in complaint or "function" in complaint) and "tools" in body:
+            return {name: value for name, value in body.items() if name not in ("tools", "tool_choice")}
+        return None
 
 
 def decoded(data: str) -> Mapping[str, Any]:
@@ -153,7 +158,7 @@ def mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def text_of(value: object) -> str:
+def text_or_empty(value: object) -> str:
     """Return the value if it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
@@ -166,8 +171,8 @@ def count_of(value: object) -> int | None:
 def complaint_of(error: object) -> tuple[str, str]:
     """Return kind and message of an error, which is an object with both, or only a text."""
     fields = mapping(error)
-    kind = text_of(fields.get("type")) or text_of(fields.get("code"))
-    return kind, text_of(fields.get("message")) or text_of(error)
+    kind = text_or_empty(fields.get("type")) or text_or_empty(fields.get("code"))
+    return kind, text_or_empty(fields.get("message")) or text_or_empty(error)
 
 
 # Chat completions, as many servers speak them: published by OpenAI
@@ -191,22 +196,70 @@ _CHAT_BUSY = {
 }
 
 
-class OpenAIChat:
+class ChatReader(Reader):
+    """Reader of `chat.completion.chunk` objects up to `[DONE]`."""
+
+    def read(self, data: str) -> None:
+        """Read one event's data; the reply's text is whole once it has an ending."""
+        if data.strip() == "[DONE]":
+            self.reply.ending = self.reply.ending or "complete"
+            self.done = True
+            return
+        chunk = decoded(data)
+        if chunk.get("error"):
+            kind, message = complaint_of(chunk["error"])
+            passing = kind in _CHAT_BUSY or mapping(chunk["error"]).get("code") in {429, 500, 502, 503, 529}
+            raise StreamError(message or kind, passing=passing)
+        usage = mapping(chunk.get("usage"))
+        if usage:
+            self.reply.input_tokens = count_of(usage.get("prompt_tokens"))
+            self.reply.output_tokens = count_of(usage.get("completion_tokens"))
+        choices = chunk.get("choices")
+        for choice in choices[:1] if isinstance(choices, list) else ():
+            self._choice(mapping(choice))
+
+    def _choice(self, choice: Mapping[str, Any]) -> None:
+        delta = mapping(choice.get("delta"))
+        self.reply.text += text_or_empty(delta.get("content"))
+        pieces = delta.get("tool_calls")
+        for piece in pieces if isinstance(pieces, list) else ():
+            self._call(mapping(piece))
+        if text_or_empty(delta.get("refusal")):
+            self.reply.ending = "refused"
+        match choice.get("finish_reason"):
+            case None | "":
+                pass
+            case "length":
+                self.reply.ending = "length"
+            case "content_filter":
+                self.reply.ending = "refused"
+            case _:
+                self.reply.ending = self.reply.ending or "complete"
+
+    def _call(self, piece: Mapping[str, Any]) -> None:
+        """Take a piece of a call: the first has its name, the others the rest of its arguments."""
+        calls, function, sent_id = (
+            self.reply.calls,
+            mapping(piece.get("function")),
+            text_or_empty(piece.get("id")),
+        )
+        name = text_or_empty(function.get("name"))
+        if name and not (calls and sent_id and calls[-1].id == sent_id):
+            calls.append(Call(name, id=sent_id))
+        if calls:
+            calls[-1].arguments += text_or_empty(function.get("arguments"))
+
+
+class OpenAIChat(Adapter):
     """Adapter for any chat completions endpoint."""
 
     default_url = "https://api.openai.com/v1"
     key_variable = "OPENAI_API_KEY"
+    reader = ChatReader
 
-    def __init__(self, url: str = "") -> None:
-        self._url = url or self.default_url
-
-    @property
-    def endpoint(self) -> str:
-        """Base address, which by custom ends in `/v1`, with the path of chat completions."""
-        parts = urlsplit(self._url)
-        path = parts.path.rstrip("/")
-        path = path if path.endswith(_CHAT_PATH) else path + _CHAT_PATH
-        return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+    def path(self, base: str) -> str:
+        """Return the path of chat completions; by custom the base ends in `/v1`."""
+        return base if base.endswith(_CHAT_PATH) else base + _CHAT_PATH
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the key as a bearer token; local servers want none."""
@@ -246,66 +299,8 @@ class OpenAIChat:
         elif ("stream_options" in complaint or "include_usage" in complaint) and "stream_options" in body:
             del changed["stream_options"]
         else:
-            return without_functions(body, complaint)
+            return super().without(body, complaint)
         return changed
-
-    def reader(self) -> ChatReader:
-        """Make the reader of one answer."""
-        return ChatReader()
-
-
-class ChatReader:
-    """Reader of `chat.completion.chunk` objects up to `[DONE]`."""
-
-    def __init__(self) -> None:
-        self.reply = Reply()
-        self.done = False
-
-    def read(self, data: str) -> None:
-        """Read one event's data; the reply's text is whole once it has an ending."""
-        if data.strip() == "[DONE]":
-            self.reply.ending = self.reply.ending or "complete"
-            self.done = True
-            return
-        chunk = decoded(data)
-        if chunk.get("error"):
-            kind, message = complaint_of(chunk["error"])
-            passing = kind in _CHAT_BUSY or mapping(chunk["error"]).get("code") in {429, 500, 502, 503, 529}
-            raise StreamError(message or kind, passing=passing)
-        usage = mapping(chunk.get("usage"))
-        if usage:
-            self.reply.input_tokens = count_of(usage.get("prompt_tokens"))
-            self.reply.output_tokens = count_of(usage.get("completion_tokens"))
-        choices = chunk.get("choices")
-        for choice in choices[:1] if isinstance(choices, list) else ():
-            self._choice(mapping(choice))
-
-    def _choice(self, choice: Mapping[str, Any]) -> None:
-        delta = mapping(choice.get("delta"))
-        self.reply.text += text_of(delta.get("content"))
-        pieces = delta.get("tool_calls")
-        for piece in pieces if isinstance(pieces, list) else ():
-            self._call(mapping(piece))
-        if text_of(delta.get("refusal")):
-            self.reply.ending = "refused"
-        match choice.get("finish_reason"):
-            case None | "":
-                pass
-            case "length":
-                self.reply.ending = "length"
-            case "content_filter":
-                self.reply.ending = "refused"
-            case _:
-                self.reply.ending = self.reply.ending or "complete"
-
-    def _call(self, piece: Mapping[str, Any]) -> None:
-        """Take a piece of a call: the first has its name, the others the rest of its arguments."""
-        calls, function, sent_id = self.reply.calls, mapping(piece.get("function")), text_of(piece.get("id"))
-        name = text_of(function.get("name"))
-        if name and not (calls and sent_id and calls[-1].id == sent_id):
-            calls.append(Call(name, id=sent_id))
-        if calls:
-            calls[-1].arguments += text_of(function.get("arguments"))
 
 
 # Anthropic's messages: the request https://platform.claude.com/docs/en/api/messages; calls of tools
@@ -323,21 +318,67 @@ _MESSAGES_BUSY = {"overloaded_error", "api_error", "rate_limit_error", "timeout_
 _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class AnthropicMessages:
+class MessageReader(Reader):
+    """Reader of events up to `message_stop`; it skips unknown kinds, as the protocol asks."""
+
+    _stopped = ""
+
+    def read(self, data: str) -> None:
+        """Read one event's data, which also holds its kind."""
+        event = decoded(data)
+        match event.get("type"):
+            case "message_start":
+                self._usage(mapping(mapping(event.get("message")).get("usage")))
+            case "content_block_start":
+                self._block(mapping(event.get("content_block")))
+            case "content_block_delta":
+                delta = mapping(event.get("delta"))
+                if delta.get("type") == "text_delta":  # thinking is not part of the answer
+                    self.reply.text += text_or_empty(delta.get("text"))
+                elif delta.get("type") == "input_json_delta" and self.reply.calls:
+                    self.reply.calls[-1].arguments += text_or_empty(delta.get("partial_json"))
+            case "message_delta":
+                self._stopped = text_or_empty(mapping(event.get("delta")).get("stop_reason")) or self._stopped
+                self._usage(mapping(event.get("usage")))
+            case "message_stop":
+                self._end()
+            case "error":
+                kind, message = complaint_of(event.get("error"))
+                raise StreamError(message or kind, passing=kind in _MESSAGES_BUSY)
+
+    def _block(self, block: Mapping[str, Any]) -> None:
+        self.reply.text += text_or_empty(block.get("text"))
+        if block.get("type") == "tool_use":
+            self.reply.calls.append(Call(text_or_empty(block.get("name")), id=text_or_empty(block.get("id"))))
+
+    def _end(self) -> None:
+        self.done = True
+        match self._stopped:
+            case "max_tokens" | "model_context_window_exceeded":
+                self.reply.ending = "length"
+            case "refusal":
+                self.reply.ending = "refused"
+            case _:
+                self.reply.ending = "complete"
+
+    def _usage(self, usage: Mapping[str, Any]) -> None:
+        """Take the counts; each is the sum so far, so the last one is right."""
+        if (fresh := count_of(usage.get("input_tokens"))) is not None:
+            self.reply.input_tokens = fresh + sum(count_of(usage.get(name)) or 0 for name in _CACHED)
+        if (written := count_of(usage.get("output_tokens"))) is not None:
+            self.reply.output_tokens = written
+
+
+class AnthropicMessages(Adapter):
     """Adapter for Anthropic's API, or a server that speaks it."""
 
     default_url = "https://api.anthropic.com"
     key_variable = "ANTHROPIC_API_KEY"
+    reader = MessageReader
 
-    def __init__(self, url: str = "") -> None:
-        self._url = url or self.default_url
-
-    @property
-    def endpoint(self) -> str:
-        """Base address with the path of messages."""
-        parts = urlsplit(self._url)
-        path = parts.path.rstrip("/").removesuffix("/messages").removesuffix("/v1") + _MESSAGES_PATH
-        return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+    def path(self, base: str) -> str:
+        """Return the path of messages."""
+        return base.removesuffix("/messages").removesuffix("/v1") + _MESSAGES_PATH
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the protocol's version, and the key in a header of its own."""
@@ -363,65 +404,3 @@ class AnthropicMessages:
             ]
             body["tool_choice"] = {"type": "any", "disable_parallel_tool_use": True}
         return body
-
-    def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
-        """Return the body without calls of functions, if that is what the server complains of."""
-        return without_functions(body, complaint)
-
-    def reader(self) -> MessageReader:
-        """Make the reader of one answer."""
-        return MessageReader()
-
-
-class MessageReader:
-    """Reader of events up to `message_stop`; it skips unknown kinds, as the protocol asks."""
-
-    def __init__(self) -> None:
-        self.reply = Reply()
-        self.done = False
-        self._stopped = ""
-
-    def read(self, data: str) -> None:
-        """Read one event's data, which also holds its kind."""
-        event = decoded(data)
-        match event.get("type"):
-            case "message_start":
-                self._usage(mapping(mapping(event.get("message")).get("usage")))
-            case "content_block_start":
-                self._block(mapping(event.get("content_block")))
-            case "content_block_delta":
-                delta = mapping(event.get("delta"))
-                if delta.get("type") == "text_delta":  # thinking is not part of the answer
-                    self.reply.text += text_of(delta.get("text"))
-                elif delta.get("type") == "input_json_delta" and self.reply.calls:
-                    self.reply.calls[-1].arguments += text_of(delta.get("partial_json"))
-            case "message_delta":
-                self._stopped = text_of(mapping(event.get("delta")).get("stop_reason")) or self._stopped
-                self._usage(mapping(event.get("usage")))
-            case "message_stop":
-                self._end()
-            case "error":
-                kind, message = complaint_of(event.get("error"))
-                raise StreamError(message or kind, passing=kind in _MESSAGES_BUSY)
-
-    def _block(self, block: Mapping[str, Any]) -> None:
-        self.reply.text += text_of(block.get("text"))
-        if block.get("type") == "tool_use":
-            self.reply.calls.append(Call(text_of(block.get("name")), id=text_of(block.get("id"))))
-
-    def _end(self) -> None:
-        self.done = True
-        match self._stopped:
-            case "max_tokens" | "model_context_window_exceeded":
-                self.reply.ending = "length"
-            case "refusal":
-                self.reply.ending = "refused"
-            case _:
-                self.reply.ending = "complete"
-
-    def _usage(self, usage: Mapping[str, Any]) -> None:
-        """Take the counts; each is the sum so far, so the last one is right."""
-        if (fresh := count_of(usage.get("input_tokens"))) is not None:
-            self.reply.input_tokens = fresh + sum(count_of(usage.get(name)) or 0 for name in _CACHED)
-        if (written := count_of(usage.get("output_tokens"))) is not None:
-            self.reply.output_tokens = written

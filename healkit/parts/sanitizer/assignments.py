@@ -19,12 +19,12 @@ from healkit.parts.sanitizer.secret_values import (
     HIDDEN,
     QUOTED,
     STRUCTURED,
+    either,
     hides,
     is_generated,
     is_line,
     is_reference,
     looks_like_token,
-    names_a_secret,
     spells_bytes,
 )
 
@@ -43,10 +43,6 @@ def locate(text: str, start: int, end: int) -> Span | None:
     level = secrecy_of(name)
     if level is Secrecy.QUERY:
         level = Secrecy.TOKEN if begin and text[begin - 1] in "?&;" else Secrecy.NONE
-    if level is Secrecy.NONE and _A_KEY.search(name) and (match := ASSIGN.match(text, stop)) is not None:
-        if (written := _KEY_BYTES.match(text, match.end())) is not None:
-            return (*written.span("secret" if written["secret"] else "hex"), None)
-        return byte_list(text, match.end(), Secrecy.SECRET, 16) or (stop, stop, None)
     if level is Secrecy.NONE or _HIDDEN_NEXT.match(text, stop) is not None:
         return stop, stop, ""
     # An empty span: the name is judged once, however many keywords it holds.
@@ -70,83 +66,112 @@ _MISREAD_CHARS = 1
 _NAME_LETTERS = string.ascii_letters + string.digits + "_.$@-"
 _NAME_RIGHT = re.compile(r"[\w-]*(?:\.[\w-]+)*")
 _EARLIER_WORD = re.compile(r"([A-Za-z]{2,20})[ ]$")
-ASSIGN = re.compile(r"""(?x)
-    (?P<closed>\\*["'`]|%2[27]|%5D|[”’»]|\*\*|\x1b\[[\d;]{0,8}m|\\*&(?:amp;)?(?:quot|apos|\#0?3[49]|\#x2[27]);)?(?:[\])]|\[\d{0,4}\]|,[ ](?:_|err)\b|[ ]\((?:hex|base64|b64|raw|plain|text|pem)\))?(?P<pad>(?:[ \t]{0,40}|&nbsp;)(?:\.{2,40}[ \t]{0,3})?)
-    (?:[ \t](?:[aA]s[ ])?(?:string|String|str|text)\b[ \t]{0,20}|\{[ ]?get;[^{}\n]{0,40}\}[ ]?)?
-    (?P<sign>:{1,3}=|=>|->|<<<|<-(?=[ \t]*["'])|===?|!==?|\?\??=|[.+]=|=|:(?!:)|：|&\#(?:61|58|[xX]3[aAdD]);|%3[DdAa])
-    (?P<gap>[ \t]{0,40}(?:%2[27]|(?:\*\*|\x1b\[[\d;]{0,8}m|</?(?:code|b|strong|em|tt|kbd|span|i)>|&nbsp;){1,3}[ \t]{0,8})?(?:(?:[|>][+-]?[ \t]*)?\\?\r?\n[ \t]{1,40}(?=["'\w]))?)""")
+#: A quote as HTML writes it.
+_ENTITY = r"&(?:quot|apos|#0?3[49]|#x2[27]);"
+#: What may close a name. In these tables, an example stands before each pattern.
+_CLOSING_FORMS = {
+    'password"': r"\\*[\"'`]",
+    "password%22": r"%2[27]",
+    "password&quot;": rf"\\*{_ENTITY}",
+}
+#: Signs between a name and its value.
+_SIGN_FORMS = {
+    "password := x": r":{1,3}=",
+    "password => x": r"=>",
+    "password -> x": r"->",
+    "password == x": r"===?",
+    "password != x": r"!==?",
+    "password ?= x": r"\?\??=",
+    "password = x": r"=",
+    "password: x": r":(?!:)",
+    "password%3Dx": r"%3[DdAa]",
+}
+ASSIGN = re.compile(
+    rf"(?P<closed>{either(_CLOSING_FORMS)})?[\])]?(?P<pad>[ \t]{{0,40}}|&nbsp;)"
+    r"(?:[ \t](?:string|String|str|text)\b[ \t]{0,20})?"
+    rf"(?P<sign>{either(_SIGN_FORMS)})"
+    r"(?P<gap>[ \t]{0,40}(?:(?:[|>][+-]?[ \t]*)?\\?\r?\n[ \t]{1,40}(?=[\"'\w]))?)"
+)
 #: ODBC puts a value in braces that holds a separator; braces around a name are a template's.
 BRACED = re.compile(
-    r"\{((?!\w+(?:![rsa]|=)\})(?=[^{}\n]{0,127}[;@!#$%^&*+=?/])[^{}\n\"'()]{4,128})\}(?=;|$|[\"'])"
+    r"\{((?!\w+(?:![rsa]|=)\})(?=[^{}\n]{0,127}[;@!#$%^&*+=?/])"
+    r"[^{}\n\"'()]{4,128})\}(?=;|$|[\"'])"
 )
-BESIDE = re.compile(r"""(?xi)
-    (?:\\*["']|&(?:amp;)?(?:quot|apos|\#0?3[49]|\#x2[27]);)?\s{0,3},?\s{1,40}(?:-\s)?\\*["']?(?:default_?)?(?:value|content|val)\\*["']?\s{0,3}[:=]\s{0,3}
-    | \\*["']\s{0,3},\s{0,3}\\*["'](?:default_?)?(?:value|content|val)\\*["']\s{0,3}[:=]\s{0,3}""")
+#: The value beside the name: `name: DB_PASSWORD`, `value: …`.
+BESIDE = re.compile(
+    rf"(?i)(?:\\*[\"']|{_ENTITY})?\s{{0,3}},?\s{{1,40}}"
+    r"\\*[\"']?(?:value|content|val)\\*[\"']?\s{0,3}[:=]\s{0,3}"
+)
 PAIR = re.compile(r"""\\*["'](?:\s{0,3},\s{0,3}|[ ])(?=[bBuU]?\\*["'])""")
-#: `<entry key="password">…`, `<key>ApiKey</key><string>…`.
-ATTRIBUTE = re.compile(
-    r"[\"']?\s{0,3}>(?:\s{0,40}<\w{1,20}>)?\s{0,40}(?=[^<\s])|</\w{1,20}>\s{0,40}<\w{1,20}>(?=[^<\s])"
-)
-#: `password=[…]`, as programs log it.
-BRACKETED = re.compile(r"[\[<{]([^\s\[\]<>{}\"',]{6,256})[\]>}]")
-#: A value on the next line, which holds nothing else.
-NEXT_LINE = re.compile(r"[ \t]{0,8}\r?\n\s{0,24}(?=[^\s\"'`<>(){}\[\]=:,]{8,200}[ \t]*(?:\r?\n|$))")
-ELEMENT_ESCAPED = re.compile(r"&gt;\s{0,40}(?=[^&\s])")
-ELEMENT = re.compile(r"[^<>\n]{0,80}>\s{0,40}(?:<!\[CDATA\[)?(?=[^<\s])")
-TYPED = re.compile(r"(?:&(?:'\w{1,12} )?)?[A-Za-z_\[][\w.\[\], |?]{0,60}[ \t]*=[ \t]*(?=[bBrRuU]?[\"'`])")
+#: `<key>ApiKey</key><string>…`.
+ATTRIBUTE = re.compile(r"</\w{1,20}>\s{0,40}<\w{1,20}>(?=[^<\s])")
+#: A word of a line that holds nothing else.
+_LONE_WORD = r"(?=[^\s\"'`<>(){}\[\]=:,]{8,200}[ \t]*(?:\r?\n|$))"
+#: A value on the next line.
+NEXT_LINE = re.compile(rf"[ \t]{{0,8}}\r?\n\s{{0,24}}{_LONE_WORD}")
+ELEMENT = re.compile(r"[^<>\n]{0,80}>\s{0,40}(?=[^<\s])")
+TYPED = re.compile(r"[A-Za-z_\[][\w.\[\], |?]{0,60}[ \t]*=[ \t]*(?=[bBrRuU]?[\"'`])")
 #: A form's field in a body of parts.
-PART = re.compile(r"\"[^\r\n\\]{0,120}(?:(?:\r?\n){2}|(?:(?:\\r)?\\n){2})(?=[^\s-])")
+PART = re.compile(r"\"[^\r\n\\]{0,120}(?:\r?\n){2}(?=[^\s-])")
 #: A sentence that ends in a colon, with a value alone on a line below.
-ANNOUNCED = re.compile(
-    r"[ \t][^\n:\"'`=<>]{1,60}:[ \t]*(?:\r?\n[ \t]{0,8}){1,2}(?=[^\s\"'`<>(){}\[\]=:,]{8,200}[ \t]*(?:\r?\n|$))"
-)
-OPTION = re.compile(r"""[ \t]+(?![-|&<>;])|["'],[ \t]*(?=["'](?!-))""")
-#: `password "…";` on a line of its own, also behind `#define`.
-DIRECTIVE, DIRECTIVE_BEFORE, DIRECTIVE_END = (
+ANNOUNCED = re.compile(rf"[ \t][^\n:\"'`=<>]{{1,60}}:[ \t]*(?:\r?\n[ \t]{{0,8}}){{1,2}}{_LONE_WORD}")
+OPTION = re.compile(r"[ \t]+(?![-|&<>;])")
+#: `password "…";` on a line of its own.
+DIRECTIVE, DIRECTIVE_END = (
     re.compile(r"[ \t]{1,40}(?=[\"'])"),
-    re.compile(r"[ \t]*(?:#[ \t]*define[ \t]+)?"),
-    re.compile(r"[\"'][ \t]*;?[ \t]*(?:\r?\n|\\n|//|/\*|$)"),
+    re.compile(r"[\"'][ \t]*;?[ \t]*(?:\r?\n|//|$)"),
 )
+#: What connects a name with its value in a sentence.
+_PROSE_FORMS = {
+    "password is hunter2": r"[ \t](?:is|was|provided|given|used|being)[ \t]*:?[ \t]*",
+    "password for jane: hunter2": r":[ \t]*",
+    "password a1b2c3d4e5f6g7h8": r"[ \t](?=[\w./+=-]{16})",
+}
 PROSE_QUOTED = re.compile(
-    r"""(?xi)[ \t]{1,2}(?:(?:for|of)\s[\w.@-]{1,40}\s)?(?:(?:is|was|of|to|as|set\sto|with)[ \t]:?)?(?=["'`“])"""
+    r"(?i)[ \t]{1,2}(?:(?:for|of)\s[\w.@-]{1,40}\s)?(?:(?:is|was|of|to|as|with)[ \t]:?)?(?=[\"'`“])"
 )
 PROSE_BARE = re.compile(
-    r"(?i)(?:[ \t]\((?:for|of)[ \t][^()\n]{1,40}\)|[ \t](?:for|of)[ \t](?:user[ \t])?[\w.@'\"-]{1,40})?"
-    r"(?:[ \t](?:(?:is generated for \S{1,60}:|is|was|(?:(?:re)?set|changed|updated)(?: to)?|provided|given|used|being)[ \t]*:?[ \t]*|:[ \t]*|(?=[\w./+=-]{16}))|:[ \t]*)(?=[\w$!#%&*+/.@^~-])"
+    rf"(?i)(?:[ \t](?:for|of)[ \t][\w.@'\"-]{{1,40}})?{either(_PROSE_FORMS)}(?=[\w$!#%&*+/.@^~-])"
 )
 #: A password may follow its name with nothing between: `with password hunter2`.
 NEXT_WORD = re.compile(r"[ \t](?=[^\s\"'`<>|(){}\[\]=:]{6})")
-#: `std::string token{"…"}`.
-BRACE = re.compile(r"""\{\s?(?=\")""")
-#: Calls that give back the text they are called with, as bytes, as a secret, or decoded; `{"…"}` initializes in C++.
-WRAPPER = re.compile(
-    r"""(?xi)(?:(?:[\w.]{1,30}(?:\.|::))?(?:SecretStr|SecretBytes|Secret|SecureString|Field|from|bytes|bytearray|str|String|to_string|fromhex|DecodeString|unhexlify|(?:url_?safe_?)?b(?:ase)?64_?decode(?:string)?|atob|encode|strdup
-    |Some|Just|of|Optional|StringPtr|_T|TEXT|L|SecString|ProtectedString|literal|pulumi\.secret|Token|Password|ApiKey)\(|(?:std::)?string\{|\[\]byte\(|!!(?:str|binary)[ ]|(?:os\.)?(?:getenv|environ\.get)\(\s{0,3}["'][\w.-]{1,80}["']\s{0,3},)
-    \s{0,3}(?:default\s?=\s?)?(?=[bBuUrR]?\\*["'])"""
-)
+#: Calls around a value: those that make a secret or bytes of it, and those that it is the default of.
+_WRAPPING_FORMS = {
+    'SecretStr("x")': r"(?:[\w.]{1,30}\.)?(?:SecretStr|SecretBytes|Secret|Field|bytes)\(\s{0,3}(?:default\s?=\s?)?",
+    'os.getenv("TOKEN", "x")': r"(?:os\.)?(?:getenv|environ\.get)\(\s{0,3}[\"'][\w.-]{1,80}[\"']\s{0,3},\s{0,3}",
+}
+WRAPPER = re.compile(rf"{either(_WRAPPING_FORMS)}(?=[bBuUrR]?\\*[\"'])")
 CALL = re.compile(r"""\(\s{0,3}(?=[bBuU]?\\*["'])""")
 #: Bytes as numbers: `bytes([57, 80, …])`, `{0x39, 0x50, …}`.
-_ITEM = r"(?:\(byte\)\s?)?(?:-?0x[0-9A-Fa-f]{1,2}|-?\d{1,3}|'[^'\\\n]')"
+_ITEM = r"(?:\(byte\)\s?)?(?:-?0x[0-9A-Fa-f]{1,2}|-?\d{1,3})"
 BYTE_LIST = re.compile(
-    r"\s{0,3}(?:&?\[\w{1,8}(?:;\s?\d{1,5})?\]\s?=\s?)?[^\n;=:,\"']{0,40}?(?:[\"'][^\"'\n]{0,4}[\"'](?:\.join\(|,)[^\n;=:,\"']{0,40}?)?(?<=[(\[{<,\s])\s{0,24}"
+    r"\s{0,3}(?:&?\[\w{1,8}(?:;\s?\d{1,5})?\]\s?=\s?)?[^\n;=:,\"']{0,40}?"
+    r"(?:[\"'][^\"'\n]{0,4}[\"'](?:\.join\(|,)[^\n;=:,\"']{0,40}?)?(?<=[(\[{<,\s])\s{0,24}"
     rf"(?P<numbers>{_ITEM}(?:\s{{0,3}},\s{{0,40}}{_ITEM}){{7,2048}}),?\s{{0,40}}[)\]}}>]"
 )
 #: `CURLOPT_PASSWORD, "…"`: a constant that names what follows it in a call.
 CONSTANT = re.compile(r",\s{0,3}(?=[bBuU]?[\"'])")
-CELL = re.compile(r"(?:[ \t]{1,40}[|│][ \t]{1,40}|\t[ \t]{0,40}|[ ]{2,40}|,(?=[\w+/=-]{12}))(?=[^\s|│-])")
-_OPENING = re.compile(
-    r"""(?P<prefix>[bBrRuUfFNEL@$]{0,2})(?P<quote>\\*(?:\"{3}|'{3}|''(?=[^'\s,;:)\]}.+])|["'`“‘])|\\*&(?:amp;)?(?:quot|apos|\#0?3[49]|\#x2[27]);)""".replace(
-        "\\#", "#"
-    )
-)
-_BARE_REST = re.compile(
-    r"""(?x)(?: [^\s"'`<>,;&)\]}|\\]++ | \\(?![nrt"'\\]) | &(?!\w{1,40}=|amp;|\s|$) | ,(?=[^\s"'\[{=:]{1,80}(?:\s|$))
-    (?![\w.-]{1,40}\s?[=:]) | ;(?=[^\s"';=]{1,80}(?:\s|$)) | [)\]}](?=[\w!@\#$%^*+]) )+"""
-)
-_BARE = re.compile(r"(?x)(?![(\[{])" + _BARE_REST.pattern.removeprefix("(?x)"))
-_QUOTED_REST = re.compile(
-    r"(?:[^\s\"'`<”’»\\&]++|\\(?!\\{0,16}[\"'])|&(?!(?:amp;)?(?:quot|apos|lt|#0?3[49]|#x2[27]);))*"
-)
+#: The next column of a printed table.
+CELL = re.compile(r"[ ]{2,40}(?=[^\s|│-])")
+#: What a quoted value begins with.
+_QUOTE_FORMS = {
+    '"""x': r"\\*\"{3}",
+    '"x': r"\\*[\"'`“‘]",
+    "&quot;x": rf"\\*{_ENTITY}",
+}
+_OPENING = re.compile(rf"(?P<prefix>[bBrRuUfFNEL@$]{{0,2}})(?P<quote>{either(_QUOTE_FORMS)})")
+#: What a value without quotes is made of.
+_BARE_FORMS = {
+    "abc": r"[^\s\"'`<>,;&)\]}|\\]++",
+    r"a\b": r"\\(?![nrt\"'\\])",
+    "a&b": r"&(?!\w{1,40}=|amp;|\s|$)",
+    "a,b": r",(?=[^\s\"'\[{=:]{1,80}(?:\s|$))(?![\w.-]{1,40}\s?[=:])",
+    "a;b": r";(?=[^\s\"';=]{1,80}(?:\s|$))",
+    "a)b": r"[)\]}](?=[\w!@#$%^*+])",
+}
+_BARE_REST = re.compile(f"{either(_BARE_FORMS)}+")
+_BARE = re.compile(rf"(?![(\[{{]){_BARE_REST.pattern}")
+_QUOTED_REST = re.compile(rf"(?:[^\s\"'`<”’»\\&]++|\\(?!\\{{0,16}}[\"'])|&(?!{_ENTITY[1:]}|lt;))*")
 _LINE = re.compile(r"[^\r\n]*")
 _CLOSERS = {"“": "”", "‘": "’"}
 #: Lone words that mean something only with the word before them: `API key`, `next token`, `connection string`.
@@ -165,15 +190,19 @@ class ValueSpan(NamedTuple):
     cut: bool = False
 
 
-#: A literal goes on in the next: behind an operator, or in brackets on the next line.
-_NEXT_LITERAL = re.compile(
-    r"[\"'`](?:[ \t]{0,4}[+.&][ \t]{0,4}(?:\\?\r?\n[ \t]{0,60})?|[ \t]{0,4}\\?\r?\n[ \t]{0,60}[+.&][ \t]{0,4}|[ \t]{0,4}\\\r?\n[ \t]{0,60})(?=[bBrRuU]?[\"'`])"
-)
+#: What joins a literal to the next one.
+_JOIN_FORMS = {
+    '" + "': r"[ \t]{0,4}[+.&][ \t]{0,4}(?:\\?\r?\n[ \t]{0,60})?",
+    '"\n + "': r"[ \t]{0,4}\\?\r?\n[ \t]{0,60}[+.&][ \t]{0,4}",
+    '" \\\n "': r"[ \t]{0,4}\\\r?\n[ \t]{0,60}",
+}
+_NEXT_LITERAL = re.compile(rf"[\"'`]{either(_JOIN_FORMS)}(?=[bBrRuU]?[\"'`])")
+#: In brackets, it may follow on the next line.
 _NEXT_LINES_LITERAL, _IN_BRACKETS = (
     re.compile(r"[\"'`][ \t]{0,4}\r?\n[ \t]{0,60}(?=[bBrRuU]?[\"'`])"),
     re.compile(r"\(\s{0,60}[bBrRuU]?[\"'`]$"),
 )
-_LITERALS_MAX, _NAMES_ANOTHER = 16, re.compile(r"[\"'`]\s{0,3}[:=]")
+_LITERALS_MAX = 16
 
 
 def end_of(text: str, value: ValueSpan) -> int:
@@ -191,7 +220,7 @@ def _last_literal(text: str, value: ValueSpan) -> int:
     for _ in range(_LITERALS_MAX):
         following = _NEXT_LITERAL.match(text, end) or (bracketed and _NEXT_LINES_LITERAL.match(text, end))
         literal = value_at(text, following.end()) if following else None
-        if literal is None or _NAMES_ANOTHER.match(text, literal.end):
+        if literal is None:
             break
         end = literal.end
     return end
@@ -210,8 +239,6 @@ def name_at(text: str, start: int, end: int) -> tuple[int, int, str]:
         begin += 1  # `\npassword`: the n is the escape's
     elif begin >= 1 and text[begin - 1] == "%" and re.match(r"[0-9A-Fa-f]{2}", text[begin : begin + 2]):
         begin += 2
-    if text.startswith("-D", begin) and begin + 2 <= start:
-        begin += 2  # `-Dpassword=…`, as Java takes it
     match = _NAME_RIGHT.match(text, end, min(len(text), end + NAME_MAX_CHARS))
     stop = match.end() if match else end
     name = text[begin:stop].rstrip(".-")
@@ -231,13 +258,8 @@ def value_at(text: str, position: int) -> ValueSpan | None:
             return None
         end = match.end()
         cut = end - match.start() >= BARE_MAX_CHARS - _MISREAD_CHARS
-        while (
-            end > match.start() + 3
-            and text[end - 1] in ".:!?"
-            and (end == len(text) or text[end].isspace())
-            and text[end - 1] != "!"
-        ):
-            end -= 1
+        if len(match[0]) > 3 and match[0][-1] in ".:?" and (end == len(text) or text[end].isspace()):
+            end -= 1  # a sentence's
         return ValueSpan(match.start(), end, BARE, cut=cut)
     quote = opening["quote"]
     start = opening.end()
@@ -263,12 +285,6 @@ def _closing(text: str, start: int, quote: str) -> tuple[int, bool]:
 
 # The value behind a name.
 
-#: A plain `key` may be anything's; bytes behind it are a cipher's.
-_A_KEY = re.compile(r"(?:^|[ .])(?:key|KEY|iv)$")
-_KEY_BYTES = re.compile(
-    r"""(?x)(?:[bB]?["'](?P<secret>(?:\\x[0-9a-fA-F]{2}){12,256})["'])
-    |[\w.]{0,24}(?:fromhex|unhexlify|DecodeString|decodeHex|hex2bin|Buffer\.from)\(\s?["'](?P<hex>[0-9a-fA-F]{24,512})["']"""
-)
 #: Keywords that begin glued names: `passwordConfirmation` ends at a capital, `secretkey` does not.
 _OPEN = frozenset({"secret", "connection", "cookie", "webhook", "credential", "sas", "cred", "sig"})
 
@@ -282,17 +298,13 @@ def _unpacked(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Sp
     if rest is None:
         return None
     place = text.count(",", line_start, begin)
-    if not place and "," not in rest[0]:
-        return None
     position = rest.end()
     for turn in range(place + 1):
         value = value_at(text, position)
-        if value is None or value.where != QUOTED or value.f_string:
-            return None
-        if turn == place:
-            return judged(text, value, name, level)
+        if value is None or turn == place:
+            return None if value is None else judged(text, value, name, level)
         following = NEXT_ITEM.match(text, value.end)
-        if following is None or following["sign"] != ",":
+        if following is None:
             return None
         position = following.end()
     return None
@@ -321,17 +333,11 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
     if level in NUMBERED and (match := DIRECTIVE.match(text, stop)) is not None:
         line_start = max(text.rfind("\n", max(0, begin - 60), begin) + 1, begin - 60, 0)
         value = value_at(text, match.end())
-        if (
-            value is not None
-            and DIRECTIVE_BEFORE.fullmatch(text, line_start, begin)
-            and DIRECTIVE_END.match(text, value.end)
-        ):
+        if value is not None and not text[line_start:begin].strip() and DIRECTIVE_END.match(text, value.end):
             return mixed(text, value, name, level)
     before = text[begin - 1] if begin else ""
     if before in {"<", ":"} and (match := ELEMENT.match(text, stop)) is not None:
-        return _enclosed(text, match.end(), "<", name, level)
-    if before == ";" and text.startswith("&lt;", begin - 4) and (match := ELEMENT_ESCAPED.match(text, stop)):
-        return _enclosed(text, match.end(), "&lt;", name, level)
+        return _enclosed(text, match.end(), name, level)
     if (
         level in NUMBERED
         and text.endswith('name="', 0, begin)
@@ -341,27 +347,21 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
     if text.startswith("-", begin) or _ENV_BEFORE.search(text, max(0, begin - 12), begin):
         match = OPTION.match(text, stop)
         if match is not None and (value := value_at(text, match.end())) is not None:
-            if (
-                value.where == BARE
-                and text[value.start : value.end].isalpha()
-                and _WORD_FOLLOWS.match(text, value.end)
-            ):
-                return None
             return judged(text, value, name, level, loose=value.where == BARE and level < Secrecy.SECRET)
     if (
         level in NUMBERED
         and (match := ATTRIBUTE.match(text, stop)) is not None
         and not _CLOSING_TAG.search(text, max(0, begin - NAME_MAX_CHARS), begin)
     ):
-        return _enclosed(text, match.end(), "<", name, level)
+        return _enclosed(text, match.end(), name, level)
     if (match := BESIDE.match(text, stop)) is not None and (value := value_at(text, match.end())) is not None:
         return judged(text, value, name, level)
-    return _farther(text, begin, stop, name, level)
+    return _farther(text, stop, name, level)
 
 
-def _enclosed(text: str, start: int, closer: str, name: str, level: Secrecy) -> Span | None:
+def _enclosed(text: str, start: int, name: str, level: Secrecy) -> Span | None:
     """Judge the text of an element, from `start` up to the next tag; of a very long one, its first word."""
-    closing = text.find(closer, start, start + VALUE_MAX_CHARS)
+    closing = text.find("<", start, start + VALUE_MAX_CHARS)
     if closing > 0:
         inner = text[start:closing].rstrip().removesuffix("]]>")
         return judged(text, ValueSpan(start, start + len(inner), QUOTED), name, level)
@@ -373,30 +373,28 @@ def _enclosed(text: str, start: int, closer: str, name: str, level: Secrecy) -> 
 
 def _line_end(text: str, start: int) -> int:
     """Return the end of the line, which may be an escaped one."""
-    return _TO_LINE_END.match(text, start, start + UNCLOSED_MAX_CHARS).end()  # type: ignore[union-attr]  # it matches anything
+    match = _TO_LINE_END.match(text, start, start + UNCLOSED_MAX_CHARS)
+    return match.end() if match else start
 
 
 _TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?![rn]))*")
 _ONE_WORD = re.compile(r"\S+")
-#: `--password options can be …`: a sentence about the option.
-_WORD_FOLLOWS = re.compile(r" [a-z]")
 #: `</password><user>…`: the value behind a closing tag is another one's.
 _CLOSING_TAG = re.compile(r"</(?:[\w.-]+:)?$")
 _ENV_BEFORE = re.compile(r"(?:ENV|ARG|setx|-x|-gx|login)\s+$")
-_SETTER = re.compile(r"(?:^|\.)(?:[sS]et|[wW]ith|[uU]se)_?(\w+)$")
+_SETTER = re.compile(r"\.[sS]et_?(\w+)$")
 _BLANK_FIRST = (ANNOUNCED, CELL, PROSE_QUOTED, PROSE_BARE, NEXT_WORD)
 #: Syntaxes by the character that they begin with.
 _FARTHER = {
     **dict.fromkeys("\\\"'", (PAIR,)),
     **dict.fromkeys(" \t", _BLANK_FIRST),
     "(": (CALL,),
-    "{": (BRACE,),
     ",": (CELL, CONSTANT),
     ":": (PROSE_BARE,),
 }
 
 
-def _farther(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span | None:
+def _farther(text: str, stop: int, name: str, level: Secrecy) -> Span | None:
     """Find a value behind a syntax that often holds other things: only a text that looks like a token counts."""
     if level is Secrecy.WEAK and (setter := _SETTER.search(name)) is not None:
         level = secrecy_of(setter[1])  # `setApiKey("…")`
@@ -415,61 +413,35 @@ def _farther(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Spa
             and not looks_like_token(candidate)
         ):
             return None
-        if pattern is CALL and _is_setting(text, begin, name, level, value):
-            return judged(text, value, name, level)
-        return (_in_code if pattern in _OF_CODE else _in_prose)(text, stop, pattern, value, name, level)
+        return (_in_code if pattern in _OF_CODE else _in_prose)(text, pattern, value, name, level)
     return None
 
 
-def _is_setting(text: str, begin: int, name: str, level: Secrecy, value: ValueSpan) -> bool:
-    """Recognise `.password("…")`, `setPassword("…")` and `password.equals("…")`."""
-    candidate = text[value.start : value.end]
-    return (
-        level in NUMBERED
-        and candidate[:1].islower()
-        and not names_a_secret(candidate.rstrip("."))
-        and NEXT_ITEM.match(text, value.end) is None  # of several arguments the last is the secret
-        and (text[begin - 1 : begin] == "." or "." in name or _SETTER.search(name) is not None)
-    )
-
-
-def _in_code(
-    text: str, stop: int, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy
-) -> Span | None:
-    """Judge the value in a call, an initializer or a pair."""
+def _in_code(text: str, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy) -> Span | None:
+    """Judge the value in a call or a pair."""
     numbered = level in NUMBERED
     if pattern is CONSTANT:
         return mixed(text, value, name, level) if name.isupper() and numbered else None
     candidate = text[value.start : value.end].rstrip(".")
-    if numbered and (
-        name.upper().startswith("X-") if pattern is PAIR else len(candidate) >= 8 and candidate.isascii()
-    ):
+    if numbered and (name.upper().startswith("X-") if pattern is PAIR else len(candidate) >= 8):
         return mixed(text, value, name, level)  # in a pair, a header
-    if pattern is PAIR and numbered and _GETTER_BEFORE.search(text, max(0, stop - 110), stop):
-        return judged(text, value, name, level)  # `getenv("DB_PASSWORD", "…")`
-    return (
-        judged(text, value, name, level) if _is_shaped(candidate, level, _is_sure(candidate, level)) else None
-    )
+    sure = _is_sure(candidate, level)
+    return judged(text, value, name, level) if _is_shaped(candidate, sure) else None
 
 
 def _in_prose(
-    text: str, _stop: int, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy
+    text: str, pattern: re.Pattern[str], value: ValueSpan, name: str, level: Secrecy
 ) -> Span | None:
     """Judge the value in a sentence, below it, or in a table's next cell."""
     candidate = text[value.start : value.end].rstrip(".")
-    if pattern is ANNOUNCED:
-        return judged(text, value, name, level) if level in NUMBERED and looks_like_token(candidate) else None
     sure = _is_sure(candidate, level, quoted=pattern is PROSE_QUOTED)
     if pattern is NEXT_WORD:
         if level not in {Secrecy.PASSWORD, Secrecy.PHRASE}:
             return None
-        sure = sure and _MINGLED.search(candidate) is not None and candidate.isascii()
-    if pattern is PROSE_BARE:
-        if level is Secrecy.PASSWORD and states_a_word(text, value, candidate):
-            return value.start, value.start + len(candidate), None
-        if level is not Secrecy.PASSWORD and len(candidate) < 10:
-            return None
-    return judged(text, value, name, level) if _is_shaped(candidate, level, sure) else None
+        sure = sure and _MINGLED.search(candidate) is not None
+    if pattern is PROSE_BARE and level is not Secrecy.PASSWORD and len(candidate) < 10:
+        return None
+    return judged(text, value, name, level) if _is_shaped(candidate, sure) else None
 
 
 def _is_sure(found: str, level: Secrecy, *, quoted: bool = False) -> bool:
@@ -477,21 +449,13 @@ def _is_sure(found: str, level: Secrecy, *, quoted: bool = False) -> bool:
     return level is Secrecy.PASSWORD and len(found) >= 6 and is_no_word(found, quoted=quoted)
 
 
-def _is_shaped(found: str, level: Secrecy, sure: bool) -> bool:
+def _is_shaped(found: str, sure: bool) -> bool:
     """Return True for a value that looks like a secret by itself."""
-    return (
-        (sure and not found.isdigit())
-        or is_generated(found)
-        or looks_like_token(found)
-        or level is Secrecy.PIN
-    )
+    return sure or is_generated(found) or looks_like_token(found)
 
 
-_OF_CODE = frozenset({CALL, BRACE, PAIR, CONSTANT})
+_OF_CODE = frozenset({CALL, PAIR, CONSTANT})
 _MINGLED = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]")
-_GETTER_BEFORE = re.compile(
-    r"(?i)(?:env(?:\.\w+)?|define|get|fetch|config|settings?|options?|default|lookup|prop(?:erty)?|put|set|add|header)\w*\(\s{0,3}[\"'][\w.-]{1,80}$"
-)
 #: `"passwd", "sha256": …`: the second is a key, not the first one's value.
 _KEY_FOLLOWS = re.compile(r"""\\*["']\s{0,3}:""")
 
@@ -508,23 +472,16 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
     quoted = first in _QUOTES
     if level in NUMBERED and not quoted and (wrapped := WRAPPER.match(text, position)) is not None:
         value = value_at(text, wrapped.end())
-        return None if value is None or value.where != QUOTED else mixed(text, value, name, level)
-    if first in _LIST_FIRST and not quoted:
-        listed = _LIST_OPENS.match(text, position)
-        if listed is not None:
-            return in_list(text, listed, name, level)
-        if first == "[":
-            return bracketed(text, position, name, level)
+        return None if value is None else mixed(text, value, name, level)
+    if first in _LIST_FIRST and (listed := _LIST_OPENS.match(text, position)) is not None:
+        return in_list(text, listed, name, level)
     may_be_typed = match["sign"] == ":" and not quoted and level is not Secrecy.HEADER
     typed = TYPED.match(text, position) if may_be_typed else None
     if typed is not None:
         position = typed.end()
-    if first in "<{" and level in NUMBERED and (span := bracketed(text, position, name, level)) is not None:
-        return span
     if first in "\r\n" and level in NUMBERED and (below := NEXT_LINE.match(text, position)) is not None:
         value = value_at(text, below.end())
-        shaped = value is not None and looks_like_token(text[value.start : value.end])
-        return judged(text, value, name, level) if value is not None and shaped else None
+        return None if value is None else judged(text, value, name, level)
     if level is Secrecy.PASSWORD and first == "{" and (braced := BRACED.match(text, position)) is not None:
         return judged(text, ValueSpan(braced.start(1), braced.end(1), QUOTED), name, level)
     value = value_at(text, position)
@@ -581,28 +538,17 @@ _LIST_OPENS = re.compile(r"\s{0,3}[\[({]{1,2}\s{0,40}(?=[bBuU]?\\*[\"'])")
 NUMBERED = frozenset({Secrecy.TOKEN, Secrecy.SECRET, Secrecy.PASSWORD, Secrecy.PHRASE})
 
 
-def byte_list(text: str, position: int, level: Secrecy, least: int = 8) -> Span | None:
+def byte_list(text: str, position: int, level: Secrecy) -> Span | None:
     """Find a list of bytes or characters, as each language writes one."""
     if _MAY_LIST.isdisjoint(text[position : position + 64]):
         return None
     numbers = BYTE_LIST.match(text, position)
-    if (
-        numbers is None
-        or numbers["numbers"].count(",") + 1 < least
-        or not spells_bytes(numbers["numbers"], level)
-    ):
+    if numbers is None or not spells_bytes(numbers["numbers"], level):
         return None
     return (*numbers.span("numbers"), None)
 
 
 _MAY_LIST = frozenset("([{<")
-
-
-def bracketed(text: str, position: int, name: str, level: Secrecy) -> Span | None:
-    match = BRACKETED.match(text, position)
-    if match is None or not looks_like_token(match[1]):
-        return None
-    return judged(text, ValueSpan(match.start(1), match.end(1), QUOTED), name, level)
 
 
 def mixed(text: str, value: ValueSpan, name: str, level: Secrecy) -> Span | None:
@@ -615,7 +561,6 @@ def mixed(text: str, value: ValueSpan, name: str, level: Secrecy) -> Span | None
 
 
 _LETTERS_AND_MORE = re.compile(r"[^\W\d_].*[\d!@#$%^&*]|[\d!@#$%^&*].*[^\W\d_]")
-_LIST_CLOSES = re.compile(r"\\*[\"']\s{0,3}[\])]")
 NEXT_ITEM = re.compile(r"\\*[\"']+\s{0,3}(?P<sign>,|:|=>)\s{0,40}")
 
 
@@ -635,9 +580,6 @@ def in_list(text: str, match: re.Match[str], name: str, level: Secrecy) -> Span 
         ):
             stated = Secrecy.PASSWORD if turn == 1 else level
             return judged(text, value, "", stated)
-        alone = turn == 0 and level is Secrecy.PASSWORD and _LIST_CLOSES.match(text, value.end)
-        if alone:  # `passwords = ["…"]`
-            return judged(text, value, name, level)
         following = NEXT_ITEM.match(text, value.end)
         if following is None:
             return None
@@ -673,8 +615,6 @@ def header(text: str, position: int, name: str) -> Span | None:
 
 def judged(text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: bool = False) -> Span | None:
     candidate = text[value.start : value.end]
-    if value.where == BARE and text[value.end : value.end + 1] in {"(", "["}:
-        return None
     if level is Secrecy.HEADER and value.where != BARE:
         if not hides(level, name, candidate, value.where):
             return None
@@ -688,7 +628,7 @@ def judged(text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: boo
 def default_behind(text: str, start: int, end: int) -> Span | None:
     """Find the literal in `getenv("DB_PASSWORD") or "…"`: a secret's default, behind an operator at [start, end)."""
     value = value_at(text, end)
-    if value is None or value.where != QUOTED or value.f_string or value.end - value.start < _DEFAULT_LEAST:
+    if value is None or value.f_string or value.end - value.start < _DEFAULT_LEAST:
         return None
     lowest = max(0, start - _BEFORE_CHARS)
     names = _NAME_BEFORE.findall(text, max(lowest, text.rfind("\n", lowest, start) + 1), start)
@@ -729,7 +669,7 @@ _LITERAL_BEFORE = re.compile(
 
 def separates_otherwise(text: str, begin: int, match: re.Match[str]) -> bool:
     """Detect colons that put no value behind a name: in an ARN, in a URL, at the end of a statement's line."""
-    if match["sign"] not in {":", "："} or match["closed"]:
+    if match["sign"] != ":" or match["closed"]:
         return False
     if not match["gap"]:
         return text.startswith("//", match.end()) or (begin > 0 and text[begin - 1] == ":")
@@ -742,7 +682,7 @@ def is_loose(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> b
     """Return True for a bare value that stands as a variable does in code, or as a word in a sentence."""
     after = text[value.end : value.end + 2]
     ends_line = not after or after[0] in "\r\n\\"
-    if match["sign"] in {":", "：", "->", "=>"}:
+    if match["sign"] in {":", "->", "=>"}:
         return not ends_line and not (match["closed"] or after[0] in ",}&;\"'")
     spaced = bool(match["pad"]) and bool(match["gap"])
     if spaced and ends_line and _in_settings(text, begin):
@@ -771,32 +711,10 @@ _VARIABLES = word_set(
     "encoded decoded hashed encrypted decrypted stdin other random generated current given provided expected "
     "actual cleaned stored saved correct wrong invalid blank raw unicode form"
 )
-#: Words behind "the password is" that say something of it.
-_SAID = word_set(
-    "wrong invalid incorrect correct required missing weak strong secure hidden blank different unknown shorter longer "
-    "optional mandatory sensitive changing default similar common stronger weaker numeric secret needed something "
-    "nothing always already almost neither either visible plaintext expiring identical enough entirely currently"
-)
-_OF_IT = ("ed", "ing", "ly", "able", "ible", "ent", "ant", "ive", "ful", "less", "en", "word", "words")
-_ENDS = re.compile(r"[.!]?[\"')]?\s*(?:\n|$)|[.!][\"')]?\s+[A-Z]")
-
-
-def states_a_word(text: str, value: ValueSpan, found: str) -> bool:
-    """Return True for `the password is swordfish`: one plain word at the end of its line or sentence."""
-    return (
-        found.isalpha()
-        and found.islower()
-        and 6 <= len(found) <= 24
-        and found not in _SAID
-        and not found.endswith(_OF_IT)
-        and _ENDS.match(text, value.start + len(found)) is not None
-    )
 
 
 def is_no_word(found: str, *, quoted: bool) -> bool:
-    """Accept digits, symbols or inner capitals; between quotes in a sentence, a single word too."""
-    return (
-        any(character.isdigit() or character in "!@#$%^&*" for character in found)
-        or re.search(r"[a-z][A-Z]", found) is not None
-        or (quoted and found.isalpha() and found.islower())
+    """Accept digits or symbols; between quotes in a sentence, a single word too."""
+    return any(character.isdigit() or character in "!@#$%^&*" for character in found) or (
+        quoted and found.isalpha() and found.islower()
     )

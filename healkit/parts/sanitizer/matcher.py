@@ -23,6 +23,7 @@ import msgspec
 
 from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_of
 from healkit.core.wire.encoding import int_text, type_only
+from healkit.parts.sanitizer.private_keys import JWK_MEMBERS
 from healkit.parts.sanitizer.rule import (
     FOUND,
     READ_ON,
@@ -38,7 +39,7 @@ from healkit.parts.sanitizer.rule import (
     word_behind,
 )
 from healkit.parts.sanitizer.secret_values import HIDDEN, STRUCTURED, hides, looks_like_token, spells_bytes
-from healkit.parts.sanitizer.syntaxes import COMMAND_PASSWORD, JWK_MEMBERS, SECRET_NAME, argument_with_secret
+from healkit.parts.sanitizer.syntaxes import COMMAND_PASSWORD, SECRET_NAME, argument_with_secret
 
 #: Ranks of kinds: where two rules hide the same text, it gets the id of the rule with the lower rank.
 _RANKS = {"token": 0, "place": 1, "personal": 2, "named": 3}
@@ -430,8 +431,8 @@ class KnownValues:
         for value, rule in self.rules.items():
             for form in _forms(value) if len(text) < _LONG_CHARS else (value,):
                 if form in text:
-                    replacement = rule.shown
-                    text, times = _alone(form).subn(lambda _, shown=replacement: shown, text)  # type: ignore[misc]  # bound at once
+                    shown = rule.shown.replace("\\", r"\\")
+                    text, times = _alone(form).subn(shown, text)
                     if times:
                         hidden[rule.id] += times
         return text

@@ -17,12 +17,12 @@ import dataclasses
 import random
 import re
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from typing import Any, Literal
 
-from healkit.parts.sanitizer.secret_values import looks_like_token
+from healkit.parts.sanitizer.secret_values import either, looks_like_token
 
 #: Start, end and replacement (None: the rule's own) of a found text. An empty span hides nothing, but says up to where
 #: the rule need not look again; its replacement is empty where that took no reading.
@@ -99,6 +99,17 @@ class SanitizerRule:
     def locator(self) -> Locate:
         """Return the function to call at each of the rule's keywords."""
         return self.locate or _by_pattern(self)
+
+
+def token(
+    rule_id: str, what: str, keywords: str, forms: Mapping[str, str], *, then: str = "", **options: Any
+) -> SanitizerRule:
+    """Build the row of a token: its forms, each a pattern behind its example, and what follows all of them.
+
+    keywords: separated by blanks. options: other fields of the rule.
+    """
+    fields = {"kind": "token", "keywords": tuple(keywords.split()), "caught": tuple(forms), **options}
+    return SanitizerRule(rule_id, what, pattern=either(forms) + then, **fields)
 
 
 def span_of(match: re.Match[str]) -> tuple[int, int]:

@@ -24,8 +24,9 @@ from healkit.core.wire.encoding import int_text, to_jsonable, type_only
 from healkit.errors import RulesInvalid
 from healkit.parts.sanitizer.matcher import Hidden, KnownValues, Matcher, Traversal
 from healkit.parts.sanitizer.personal_data import PERSONAL_DATA, PhoneRules
+from healkit.parts.sanitizer.private_keys import KEY_SYNTAXES
 from healkit.parts.sanitizer.rule import SanitizerRule
-from healkit.parts.sanitizer.syntaxes import CODE_SYNTAXES, COMMAND_SYNTAXES, KEY_SYNTAXES, SECRET_SYNTAXES
+from healkit.parts.sanitizer.syntaxes import CODE_SYNTAXES, COMMAND_SYNTAXES, SECRET_SYNTAXES
 from healkit.parts.sanitizer.tokens import CLOUD_TOKENS, CODE_TOKENS, OTHER_TOKENS, SERVICE_TOKENS
 
 #: How much of a long value is read: several times its limit, since hiding makes it shorter.

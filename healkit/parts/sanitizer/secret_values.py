@@ -8,20 +8,33 @@ let through, and no test of entropy, which takes hashes for secrets and poor pas
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_of
+
+
+def either(forms: Mapping[str, str]) -> str:
+    """Join patterns, each written behind an example of it, to one that takes any of them."""
+    return f"(?:{'|'.join(forms.values())})"
+
 
 #: An identifier of so many words is more than another name of the secret: `my_secret_password`.
 _MANY_WORDS = 3
 #: Where a value was found; the three differ in how surely its surroundings say that it is one.
 QUOTED, BARE, STRUCTURED = "quoted", "bare", "structured"
 
-_CRYPT = re.compile(
-    r"^\{?\$?[\w-]*\}?\$[\w=,./+$-]{10,}$|^(?:0x)?[0-9A-Fa-f]{32,128}$|^\w+(?::\d+)?\$\S{20,}$|^\{\w+\}\S{16,}$"
-)
+#: How a password's hash is written: an example → its pattern.
+_HASH_FORMS = {
+    "$6$salt$hash0123456": r"\{?\$?[\w-]*\}?\$[\w=,./+$-]{10,}",
+    "5f4dcc3b5aa765d61d8327deb882cf99": r"(?:0x)?[0-9A-Fa-f]{32,128}",
+    "pbkdf2:600000$hash0123456789abcdef": r"\w+(?::\d+)?\$\S{20,}",
+    "{SSHA}hash0123456789abcdef": r"\{\w+\}\S{16,}",
+}
+_HASH = re.compile(f"{either(_HASH_FORMS)}$")
 #: Names of classes that hold or describe a secret: `Ed25519PrivateKey`, `ReadableBuffer`.
 _CLASS = re.compile(
-    r"[A-Z]\w{2,}(?:Keys?|Tokens?|Types?|Buffer|Str|Bytes|Error|Exception|Provider|Class|Base|Like|Model|Field|Schema|Params?)$"
+    r"[A-Z]\w{2,}(?:Keys?|Tokens?|Types?|Buffer|Str|Bytes|Error|Exception"
+    r"|Provider|Class|Base|Like|Model|Field|Schema|Params?)$"
 )
 _COOKIE_PAIR = re.compile(r"[\w.-]+=(?!=)[^\s;,=]{3,}")
 _DIGIT_OR_SYMBOL = re.compile(r"[\d!@#$%^&*?~+=/\\|<>]")
@@ -36,22 +49,6 @@ _NOT_A_VALUE = word_set(
 )
 
 
-#: The word in other languages: a label, not a value.
-_TRANSLATED = frozenset(
-    [
-        "passwort",
-        "kennwort",
-        "contraseña",
-        "contrasena",
-        "senha",
-        "пароль",
-        "密码",
-        "パスワード",
-        "wachtwoord",
-        "lösenord",
-        "hasło",
-    ]
-)
 _SECRET_WORDS = word_set(
     "password passwords passwd pwd pass pw passphrase secret secrets token tokens key keys credential "
     "credentials creds auth authorization cookie cookies bearer webhook dsn"
@@ -80,7 +77,7 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     if level is Secrecy.PIN:
         return value.isdigit() and 3 + (name.lower() in {"pin", "otp"}) <= len(value) <= 12
     if level is Secrecy.HASHED:
-        return _CRYPT.match(value) is not None
+        return _HASH.match(value) is not None
     if level in {Secrecy.LOCATOR, Secrecy.WEBHOOK}:
         return _address_hides(value, webhook=level is Secrecy.WEBHOOK)
     if level is Secrecy.HEADER:
@@ -97,9 +94,7 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
         return _secret_hides(name, value, where, loose=loose)
     if level is Secrecy.TOKEN:
         if name.lower() == "pass":
-            return _outcome_or_password(value) or (
-                where == QUOTED and len(value) >= 6 and _is_plain_word(value)
-            )
+            return _outcome_or_password(value)
         if (
             _OWNED.match(name)
             and (_outcome_or_password(value) or (value.isalpha() and not loose and not names_a_secret(value)))
@@ -113,18 +108,10 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
             or looks_like_token(value)
             or (
                 where != BARE
-                and not _GRAMMAR_TOKEN.match(name)
-                and len(value) >= _WEAK_LEAST
-                and _is_mixed(value)
-            )
-            or (
-                where != BARE
                 and name.lower().endswith(("token", "tokens"))
                 and (_is_plain_word(value) or (" " in value and _is_no_sentence(value.split())))
             )
         )
-    if where != BARE and len(value) >= _WEAK_LEAST and _WEAK_NAME.search(name) and _is_mixed(value):
-        return True
     least = (12 if name.isupper() else 16) if name.lower().endswith("key") else 8
     return len(value) >= least and looks_like_token(value) and not DOTTED.match(value)
 
@@ -135,43 +122,21 @@ _NUMBERS_TOO = _ANY_VALUE | {Secrecy.TOKEN}
 #: In data, behind such a name too, unless the name alone says nothing: `auth` may be a scheme, `pass` a count.
 _ANY_WORD = frozenset({Secrecy.TOKEN, Secrecy.HEADER})
 #: In data, what is no value: nothing, a type's name, a template as a whole, what was hidden or masked before.
-_NO_DATA = re.compile(
-    r"""(?xi)(?: | none | null | nil | nan | undefined | true | false | required | optional | str(?:ing)? | bytes | int(?:eger)? | float
-    | bool(?:ean)? | number | object | array | list | dict | any | secretstr | \$\{[^{}]*\} | \$?\{\{[^{}]*\}\} | \{[\w.]*\} | <[^<>]*> | %\(\w+\)s | %s
-    | \$(?-i:[A-Z_][A-Z0-9_]*) | [*.•…]+ | x{3,} | -+ | \? | (?:vault:|arn:|op://|ENC\[|!vault).*
-    | (?:[a-z-]{2,20}\ )?\[(?:REDACTED:[\w-]+|TRUNCATED|[A-Z]+)\](?:\ …\ \[TRUNCATED\].*)? )""",
-    re.DOTALL,
-)
-#: In code, a plain `token` is a word of a grammar or of a model's vocabulary as often as a secret.
-_GRAMMAR_TOKEN, _SAYS_LITTLE = (
-    re.compile(r"(?i)(?:tokens?|auth|cookies?|pass)$"),
-    re.compile(r"(?i)(?:auth|cookies?|pass)$"),
-)
-_DIGITS_LEAST, _WEAK_LEAST = 6, 8
-#: `password_super_secure`, `apikey_myservice`: more is said of it, and it is one.
-_WEAK_NAME = re.compile(r"(?i)(?:pass(?:word|wd)|pwd|api_?key|secret|(?:access|auth|api)_?token)[\W_]")
-
-
-def _is_mixed(value: str) -> bool:
-    """Accept a text without blanks that has letters, and digits or symbols, and is no path, regex or template."""
-    return (
-        (_NO_WORD.fullmatch(value) is not None or (" " not in value and is_mismatched(value)))
-        and re.search(r"[^\W\d_]", value) is not None
-        and re.search(r"[\d!@#$%^&*?]", value) is not None
-        and not ALGORITHM.match(value)
-        and not DOTTED.match(value)
-        and not names_a_secret(value)
-    )
-
-
-_NO_WORD = re.compile(r"(?![\^/(<%])(?!.*(?:%[sd(]|\{\w*\}|\\[dws]|\[\w-\w|://))[^\s]+")
-
-
-def _talks_of_it(value: str) -> bool:
-    """Tell a label or an instruction, `Enter your password:`, from a password of several words."""
-    return " " in value and _talks(value)
-
-
+_NO_DATA_FORMS = {
+    "": "",
+    "null": "none|null|nil|nan|undefined|true|false|required|optional",
+    "string": "str(?:ing)?|bytes|int(?:eger)?|float|bool(?:ean)?|number|object|array|list|dict|any|secretstr",
+    "${TOKEN}": r"\$\{[^{}]*\}|\$(?-i:[A-Z_][A-Z0-9_]*)",
+    "{{ token }}": r"\$?\{\{[^{}]*\}\}|\{[\w.]*\}",
+    "<token>": r"<[^<>]*>",
+    "%(token)s": r"%\(\w+\)s|%s",
+    "****": r"[*.•…]+|x{3,}|-+|\?",
+    "vault:secret/db": r"(?:vault:|arn:|op://|ENC\[|!vault).*",
+    "Bearer [REDACTED:jwt]": r"(?:[a-z-]{2,20} )?\[(?:REDACTED:[\w-]+|TRUNCATED|[A-Z]+)\](?: … \[TRUNCATED\].*)?",
+}
+_NO_DATA = re.compile(f"(?i){either(_NO_DATA_FORMS)}", re.DOTALL)
+_SAYS_LITTLE = re.compile(r"(?i)(?:auth|cookies?|pass)$")
+_DIGITS_LEAST = 6
 #: Tokens that belong to a user or a program: words and digits are a value here.
 _OWNED = re.compile(
     r"(?i).*(?:access|auth|api|private|refresh|bearer|secret|session|bot|github|gitlab|slack|npm|deploy)[\W_]?token$"
@@ -266,10 +231,6 @@ def is_line(value: str, *, alone: bool) -> bool:
 
     alone: only where nothing but words of a phrase stands there, as behind a colon.
     """
-    if " " not in value:
-        return len(value) >= _WEAK_LEAST and (
-            (value[0].isalnum() and is_mismatched(value)) or _is_joined(value.split("-"))
-        )
     words = value.split()
     return is_phrase(value) or (
         not alone
@@ -368,8 +329,6 @@ def _has_digit_or_symbol(value: str) -> bool:
 def _same_name(name: str, value: str) -> bool:
     """Return True for a field's name as its value: `password="password"`, `{"api_key": "apiKey"}`."""
     folded = value.lower()
-    if folded in _TRANSLATED:
-        return True
     first = folded.lstrip("_-. ")[:1]
     if first not in name.lower():
         return False
@@ -418,15 +377,22 @@ def _header_hides(value: str, where: str) -> bool:
 # Shapes of texts, whatever name they stand behind: references, paths, code, words, tokens.
 
 
-_REFERENCE = re.compile(
-    r"""(?x)^(?:
-      \$\{[^}]*\}?.* | \$\(.* | \$[A-Za-z_][\w:.]*$ | \$\$.*          # shell and compose variables
-    | \{\{.* | \{%.* | \{[^{}]{0,120}\}$ | <[^<>]*>?$ | \[[A-Za-z_ -]+\]$ | \#\{.*\}$ | @[\w.]+@$ | @\w+\(.*  # templates
-    | %\(?[\w]*\)?[srdxif]$ | %[A-Za-z_]+%$ | :\w+$ | \?$ | !(?:vault|Ref|Sub|GetAtt|ImportValue|reference|secret|env_var|Join|Select)\b.* | ENC\[.* | vault:.* | arn:.* | op://.*
-    | \#[0-9A-Fa-f]{3,8}$ | (?:[*.•_#=~+?-])+$ | [xX]{3,}$ | …
-    )""",
-    re.DOTALL,
-)
+#: How a stand-in is written: an example → its pattern.
+_REFERENCE_FORMS = {
+    "${TOKEN}": r"\$\{[^}]*\}?.*",
+    "$(cat token)": r"\$\(.*|\$\$.*",
+    "$TOKEN": r"\$[A-Za-z_][\w:.]*$",
+    "{{ token }}": r"\{\{.*|\{%.*|\{[^{}]{0,120}\}$|#\{.*\}$",
+    "<token>": r"<[^<>]*>?$|\[[A-Za-z_ -]+\]$",
+    "@token@": r"@[\w.]+@$|@\w+\(.*",
+    "%(token)s": r"%\(?[\w]*\)?[srdxif]$|%[A-Za-z_]+%$",
+    ":token": r":\w+$|\?$",
+    "!vault token": r"!(?:vault|Ref|Sub|GetAtt|ImportValue|reference|secret|env_var|Join|Select)\b.*",
+    "op://vault/token": r"ENC\[.*|vault:.*|arn:.*|op://.*",
+    "#ff8800": r"#[0-9A-Fa-f]{3,8}$",
+    "****": r"[*.•_#=~+?-]+$|[xX]{3,}$|…",
+}
+_REFERENCE = re.compile(either(_REFERENCE_FORMS), re.DOTALL)
 #: A text in braces with blanks in it, such as Jenkins writes: no template.
 _BRACED = re.compile(r"\{[^{}]*\s[^{}]*\}$")
 
@@ -446,10 +412,17 @@ _PATH = re.compile(r"^(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@ {}$-]*){1,30}$|^[\w.
 URL = re.compile(r"^[A-Za-z][\w+.-]*://\S*$")
 DOTTED = re.compile(r"^[^\W\d]\w*(?:\??\.[^\W\d]\w*)+(?:\(.*|\[.*)?;?$")
 _CALL = re.compile(r"^(?:await\s|new\s|&|\*)?[^\W\d][\w.:]*(?:\(|\[|<|\{|->|::)")
+#: Names of algorithms and encodings: `sha256`, `aes-256-gcm`, `hmac-sha1`.
+_ALGORITHM_BEFORE = (
+    "hmac|rsa|ec|pbkdf2|with|aes|gcm|cbc|aws4|scram|ssh|nistp|oauth|openid|django|bcrypt|http|tls|v"
+)
+_ALGORITHM_NAME = (
+    "sha|md|aes|rsa|hmac|pbkdf|argon|ecdsa|secp|curve|x|ed|base|utf|utf-|latin|iso|oauth"
+    "|rs|es|ps|hs|ecdh|cp|gpt"
+)
 ALGORITHM = re.compile(
-    r"(?i)^(?:(?:hmac|rsa|ec|pbkdf2|with|aes|gcm|cbc|aws4|scram|ssh|nistp|oauth|openid|django|bcrypt|http|tls|v)?[-_:]?"
-    r"(?:sha|md|aes|rsa|hmac|pbkdf|argon|ecdsa|secp|curve|x|ed|base|utf|utf-|latin|iso|oauth|rs|es|ps|hs|ecdh|cp|gpt)"
-    r"[-_]?\d{1,5}\w?[-_]?)+(?:[-_]?(?:gcm|cbc|sha\d+|sha|id|k1|sha-\d+|pub))*$"
+    rf"(?i)^(?:(?:{_ALGORITHM_BEFORE})?[-_:]?(?:{_ALGORITHM_NAME})[-_]?\d{{1,5}}\w?[-_]?)+"
+    r"(?:[-_]?(?:gcm|cbc|sha\d+|sha|id|k1|sha-\d+|pub))*$"
 )
 _WORDY_PART = re.compile(r"^(?:[^\W\d_]{1,24}\d{0,3}|\d{1,4})$")
 _SPLIT = re.compile(r"[-_/.: ,+@|]+")
@@ -462,14 +435,18 @@ def is_reference(value: str) -> bool:
     )
 
 
-_PLACEHOLDER = re.compile(
-    r"""(?xi)(?:
-      (?:todo|fixme|tbd|redacted|placeholder|dummy|sample|foobar|foo|bar|baz|lorem|ipsum)
-    | (?:replace|insert|put|add|enter|fill|set)[-_ ]?(?:me|it|this|your|with|in|the)?(?:[-_ ](?:your|here|me|in|the|own|api|access|auth|secret|token|key|password|value)){0,5}
-    | (?:your|my|the|an?|some|example|test|dummy|fake|sample|placeholder|default|new|old|real|insert|enter)(?:[-_ ]?(?:your|own|api|access|auth|client|secret|app|user|db|example|test|fake|bot|github|openai|aws|private|service)){0,4}
-      [-_ ]?(?:token|key|password|passwd|pass|passphrase|secret|credentials?|value|string|here|example)(?:[-_ ]?(?:here|value|example|goes[-_ ]here))?
-    )""",
-)
+#: Words of a text that says what belongs in its place: `your-api-key-here`.
+_YOUR = "your|my|the|an?|some|example|test|dummy|fake|sample|placeholder|default|new|old|real|insert|enter"
+_OWNER = "your|own|api|access|auth|client|secret|app|user|db|example|test|fake|bot|github|openai|aws|private|service"
+_THING = "token|key|password|passwd|pass|passphrase|secret|credentials?|value|string|here|example"
+_PUT = "your|here|me|in|the|own|api|access|auth|secret|token|key|password|value"
+_PLACEHOLDER_FORMS = {
+    "todo": "todo|fixme|tbd|redacted|placeholder|dummy|sample|foobar|foo|bar|baz|lorem|ipsum",
+    "replace-me": rf"(?:replace|insert|put|add|enter|fill|set)[-_ ]?(?:me|it|this|with)?(?:[-_ ]?(?:{_PUT})){{0,5}}",
+    "your-api-key": rf"(?:{_YOUR})(?:[-_ ]?(?:{_OWNER})){{0,4}}[-_ ]?(?:{_THING})"
+    r"(?:[-_ ]?(?:here|value|example|goes[-_ ]here))?",
+}
+_PLACEHOLDER = re.compile(f"(?i){either(_PLACEHOLDER_FORMS)}")
 
 
 def is_placeholder(value: str) -> bool:
@@ -486,20 +463,6 @@ def is_placeholder(value: str) -> bool:
 
 
 _PLACEHOLDER_MAX, _PLAIN = 48, re.compile(r"[A-Za-z_ '\"`-]+\d?!?")
-
-
-def is_mismatched(value: str) -> bool:
-    """Return True where a bracket closes another one than was opened, which no code does; one left open may be closed below."""
-    opened = []
-    for character in value.rstrip(")]},;"):
-        if character in "([{":
-            opened.append(_OTHER[character])
-        elif character in ")]}" and (not opened or opened.pop() != character):
-            return True
-    return False
-
-
-_OTHER = {"(": ")", "[": "]", "{": "}"}
 
 
 def looks_like_token(value: str) -> bool:

@@ -5,7 +5,6 @@ Assignments and headers; commands and directives; calls and statements of code; 
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterator, Sequence
 
@@ -16,6 +15,7 @@ from healkit.parts.sanitizer.rule import SanitizerRule, Span, starts_word
 from healkit.parts.sanitizer.secret_values import (
     ALGORITHM,
     QUOTED,
+    either,
     hides,
     is_generated,
     is_path_or_url,
@@ -25,7 +25,8 @@ from healkit.parts.sanitizer.secret_values import (
 )
 
 _STORES = re.compile(
-    r"(?i)(?:postgres|mysql|mariadb|mongo|redis|valkey|amqp|mssql|sqlserver|oracle|ldap|clickhouse|cockroach|nats|ftp|smtp)"
+    r"(?i)(?:postgres|mysql|mariadb|mongo|redis|valkey|amqp|mssql|sqlserver|oracle"
+    r"|ldap|clickhouse|cockroach|nats|ftp|smtp)"
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,40}$")
 _AUTHORITY = re.compile(r"[^\s\"'`<>/?#\\,]{1,1024}")
@@ -75,6 +76,16 @@ def _ats(authority: str) -> Iterator[int]:
         at = authority.find("@", at + 1)
 
 
+def unlike_reference(match: re.Match[str]) -> bool:
+    """Refuse a variable or a template in the secret's place."""
+    return not is_reference(match["secret"])
+
+
+def _in_sql(match: re.Match[str]) -> bool:
+    """Require capitals or a digit: "identified by 'name'" is prose."""
+    return unlike_reference(match) and (match[0][:1].isupper() or any(map(str.isdigit, match["secret"])))
+
+
 _SIGN_OR_DIGIT = re.compile(r"[\d!@#$%^&*]")
 _SQL_BEFORE = re.compile(r"(?i)\b(?:create|alter)\s+(?:user|role|login)\b|\bgrant\s")
 
@@ -96,7 +107,7 @@ _TOKEN_TAIL = re.compile(r"(?:\.[A-Za-z0-9_-]{4,}+){1,2}(?:\.[A-Za-z0-9_-]*+){0,
 
 
 def web_token(text: str, start: int, _end: int) -> Span | None:
-    """Find a JSON web token; a run of its letters without a dot behind it is read once, however often it begins anew."""
+    """Find a JSON web token; a run of its letters without a dot behind it is read once."""
     if not starts_word(text, start) or (head := _TOKEN_HEAD.match(text, start)) is None:
         return None
     tail = _TOKEN_TAIL.match(text, head.end())
@@ -126,15 +137,6 @@ def auth_scheme(text: str, start: int, end: int) -> Span | None:
 _CREDENTIALS_READ = 256
 _CREDENTIALS = re.compile(r"(?:\s|%20|\+|: ?|\\*[\"']\s?,?\s?\\*[\"']?){1,2}([A-Za-z0-9._~+/:|=-]{6,256})")
 _CREDENTIALS_REST = re.compile(r"[A-Za-z0-9._~+/:|=-]*")
-
-
-def _unlike_reference(match: re.Match[str]) -> bool:
-    return not is_reference(match["secret"])
-
-
-def _shaped(match: re.Match[str]) -> bool:
-    secret = match["secret"]
-    return not is_reference(secret) and (looks_like_token(secret) or any(c in "!@#$%^&*" for c in secret))
 
 
 _QUOTE_AHEAD = re.compile(r"[ \t]{0,4}(?=[\"'`])")
@@ -170,101 +172,142 @@ def _default(text: str, start: int, end: int) -> Span | None:
     return None if quoted is None else default_behind(text, start, quoted.end())
 
 
+#: What stands before an Oracle login. In these tables, an example stands before each pattern.
+_ORACLE_FORMS = {
+    "jdbc:oracle:thin:scott/": r"jdbc:oracle:thin:",
+    "sqlplus scott/": r"(?:sqlplus|impdp|expdp|rman target|sqlldr)\s[\"']?",
+    "connect('scott/": r"connect\([\"']",
+}
+#: What stands before a password in a SQL statement.
+_SQL_FORMS = {
+    "IDENTIFIED BY": r"IDENTIFIED\s{1,3}BY",
+    "IDENTIFIED WITH sha256_password BY": r"IDENTIFIED\s{1,3}WITH\s\S{1,40}\s{1,3}(?:BY|AS)",
+    "PASSWORD FOR 'a'@'%' =": r"PASSWORD(?:\s{1,3}FOR\s\S{1,80}\s{1,3}=)?",
+    "SECRET": r"SECRET",
+}
+#: What follows the first `$` of a password's hash.
+_CRYPT_FORMS = {
+    "6$salt$0123456789abcdef": r"(?:1|5|6|7|y|apr1)\$[\w./=,$-]{16,300}",
+    f"2b$12${'a' * 53}": r"2[abxy]?\$\d\d\$[A-Za-z0-9./]{53}",
+    "argon2id$v=19$m=65536,t=3$salt$hash": r"(?:argon2(?:id|i|d)|pbkdf2|scrypt)[\w-]{0,20}\$[\w./=,+$-]{20,400}",
+}
 SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
     SanitizerRule(
-        "oracle-login", "the password of an Oracle login", "place", ("jdbc:oracle:thin:", "sqlplus ", "impdp ", "expdp ", "rman target ", "sqlldr ", "connect("),
-        r"(?:jdbc:oracle:thin:|(?:sqlplus|impdp|expdp|rman target|sqlldr)\s(?:-\w\s|userid=)*[\"']?|connect\([\"'])[\w$#]{1,60}/(?P<secret>[^\s@/\"']{3,128})@", check=_unlike_reference,
-        caught=("jdbc:oracle:thin:scott/‹w8›@//db:1521/x", "sqlplus app/‹w9›@orcl", "cx_Oracle.connect('hr/‹w9›@db:1521/x')", "impdp hr/‹w8›@orcl full=y"),
+        "oracle-login", "the password of an Oracle login", "place",
+        ("jdbc:oracle:thin:", "sqlplus ", "impdp ", "expdp ", "rman target ", "sqlldr ", "connect("),
+        rf"{either(_ORACLE_FORMS)}[\w$#]{{1,60}}/(?P<secret>[^\s@/\"']{{3,128}})@",
+        check=unlike_reference,
+        caught=("jdbc:oracle:thin:scott/‹w8›@//db:1521/x", "sqlplus app/‹w9›@orcl",
+               "cx_Oracle.connect('hr/‹w9›@db:1521/x')", "impdp hr/‹w8›@orcl full=y"),
         survives=("jdbc:oracle:thin:@//db:1521/x", "sqlplus /nolog", "connect('a/b')"),
     ),
     SanitizerRule(
-        "jwt", "a JSON web token, signed or encrypted", "token", ("eyj",), locate=web_token,
+        "jwt", "a JSON web token, signed or encrypted", "token",
+        ("eyj",), locate=web_token,
         caught=("eyJhbGciOiJIUzI1NiJ9.eyJ‹s40›.‹s43›", "token eyJhbGciOiJub25lIn0.eyJ‹s30›."),
         survives=("sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbXX0=", "eyJ.x"),
     ),
     SanitizerRule(
-        "url-password", "a password or token in a URL, of any scheme", "place", ("://", ":\\/\\/"), locate=url_password,
-        caught=(
-            "postgresql://app:‹w12›@db.internal:5432/prod", "redis://:‹w16›@cache:6379/0", "amqp://svc:p/‹w8›?x@mq:5672/",
-            "https://‹h32›@errors.example.com/42", "mongodb+srv://root:‹a9›@cluster0.example.net/?w=majority",
-            '{"url": "amqp:\\/\\/svc:‹w12›@mq\\/x"}',
-        ),
-        survives=(
-            "https://example.com:8443/@scope/pkg", "ssh://git@example.com/repo.git", "postgresql://app@localhost/db",
-            "postgres://user:${DB_PASSWORD}@db/x", "http://[::1]:8080/a@b", "https://user@example.com/",
-        ),
+        "url-password", "a password or token in a URL, of any scheme", "place",
+        ("://", ":\\/\\/"), locate=url_password,
+        caught=("postgresql://app:‹w12›@db.internal:5432/prod", "redis://:‹w16›@cache:6379/0",
+               "amqp://svc:p/‹w8›?x@mq:5672/", "https://‹h32›@errors.example.com/42",
+               "mongodb+srv://root:‹a9›@cluster0.example.net/?w=majority",
+               "{\"url\": \"amqp:\\/\\/svc:‹w12›@mq\\/x\"}"),
+        survives=("https://example.com:8443/@scope/pkg", "ssh://git@example.com/repo.git",
+                 "postgresql://app@localhost/db", "postgres://user:${DB_PASSWORD}@db/x", "http://[::1]:8080/a@b",
+                 "https://user@example.com/"),
     ),
     SanitizerRule(
-        "url-password-encoded", "a password in a URL that is itself a part of one", "place", ("%3a%2f%2f",),
-        r"(?i)%3A%2F%2F[^\s%\"'&]{0,60}%3A(?P<secret>[^\s\"'&]{3,200}?)%40", check=_unlike_reference,
-        caught=("?db=postgresql%3A%2F%2Fapp%3A‹w12›%40db%2Fx",), survives=("?next=https%3A%2F%2Fexample.com%3A8080%2Fx", "https%3A%2F%2Fexample.com%2Fa%40b"),
+        "dsn-password", "the password of `user:password@tcp(host)`, as Go's drivers take it", "place",
+        ("@tcp(", "@unix(", "@tcp6("), locate=dsn_password,
+        caught=("shop:‹w12›@tcp(10.0.0.5:3306)/shop", "sql.Open(\"mysql\", \"app:‹w9›@unix(/tmp/mysql.sock)/x\")"),
+        survives=("app@tcp(db:3306)/x", "${U}:${P}@tcp(db:3306)/x"),
     ),
     SanitizerRule(
-        "dsn-password", "the password of `user:password@tcp(host)`, as Go's drivers take it", "place", ("@tcp(", "@unix(", "@tcp6("), locate=dsn_password,
-        caught=("shop:‹w12›@tcp(10.0.0.5:3306)/shop", 'sql.Open("mysql", "app:‹w9›@unix(/tmp/mysql.sock)/x")'), survives=("app@tcp(db:3306)/x", "${U}:${P}@tcp(db:3306)/x"),
+        "pgpass", "the password in a line of a PostgreSQL password file", "place",
+        (":5432:", ":5433:", ":5434:", ":6432:", ":*:"), locate=pgpass_line,
+        caught=("db.internal:5432:shop:app:‹w12›", "*:*:*:postgres:‹a9›"),
+        survives=("db:5432:shop", "see a:*:b for more", "localhost:5432:shop:app:$PW"),
     ),
     SanitizerRule(
-        "pgpass", "the password in a line of a PostgreSQL password file", "place", (":5432:", ":5433:", ":5434:", ":6432:", ":*:"), locate=pgpass_line,
-        caught=("db.internal:5432:shop:app:‹w12›", "*:*:*:postgres:‹a9›"), survives=("db:5432:shop", "see a:*:b for more", "localhost:5432:shop:app:$PW"),
-    ),
-    SanitizerRule(
-        "url-key", "a key or a code among a URL's parameters", "place", ("?key=", "&key=", "&amp;key=", "?code=", "&code="),
-        r"(?:[?&]|&amp;)(?:key|code)=(?P<secret>[\w%+/=~.-]{20,512})", check=lambda match: looks_like_token(match["secret"]),
-        caught=("https://maps.example.com/api?q=x&key=‹s39›", "GET /api/run?code=‹s52›== HTTP/1.1", "/callback?code=4/‹s60›&state=x"),
+        "url-key", "a key or a code among a URL's parameters", "place",
+        ("?key=", "&key=", "&amp;key=", "?code=", "&code="),
+        r"(?:[?&]|&amp;)(?:key|code)=(?P<secret>[\w%+/=~.-]{20,512})",
+        check=lambda match: looks_like_token(match["secret"]),
+        caught=("https://maps.example.com/api?q=x&key=‹s39›", "GET /api/run?code=‹s52›== HTTP/1.1",
+               "/callback?code=4/‹s60›&state=x"),
         survives=("/list?key=user:profile:settings:name", "?code=404", "/x?key=short12"),
     ),
     SanitizerRule(
-        "auth-scheme", "credentials behind Bearer or Basic", "place", ("bearer", "basic"), locate=auth_scheme,
+        "auth-scheme", "credentials behind Bearer or Basic", "place",
+        ("bearer", "basic"), locate=auth_scheme,
         caught=("Bearer ‹w32›", "sent Basic ‹b24›== to the proxy", "'Bearer', '‹w40›'"),
-        survives=("Bearer authentication is required", "Basic usage: see below", "bearer tokens expire", "Basic 12345678"),
+        survives=("Bearer authentication is required", "Basic usage: see below", "bearer tokens expire",
+                 "Basic 12345678"),
     ),
     SanitizerRule(
-        "secret-name", "the value behind a secret's name, in any syntax", "named", NAME_KEYWORDS, locate=assignments.locate, work=1,
-        caught=(
-            "password=‹w10›", '"api_key": "‹w24›"', "--token ‹w20›", "export AWS_SECRET_ACCESS_KEY=‹b40›", "X-Api-Key: ‹w32›",
-            "db_password: ‹a8›", "PASSWORD = '‹w9›'", "?access_token=‹w30›&page=2", "&sig=‹w43›%3D", "<password>‹w12›</password>",
-            "clientSecret: '‹s34›'", "Cookie: theme=dark; sid=‹w26›", "Authorization: Token ‹h40›", "Server=db;Uid=sa;Pwd=‹w10›;",
-            "AccountKey=‹b86›==;EndpointSuffix=core.windows.net", "- name: DB_PASSWORD\n  value: ‹w12›", "os.environ['API_TOKEN'] = '‹w24›'",
-            'connect(host="db", passwd="‹a8›")', "passphrase: \"correct horse battery staple\"", "The password is ‹w12›.",
-            '{\\"secret\\": \\"‹w16›\\"}', "DB_PASS=‹w8›", "auth=('admin', '‹w10›')", "PGPASSWORD=‹w8› psql -h db",
-        ),
-        survives=(
-            "token = lexer.next_token()", "password = getpass()", "auth = None", "max_tokens=4096", "tokens: 512",
-            "the password must have 8 characters", "Authorization header missing", "secret_santa = 'Alice Jones'", "author=jane12345",
-            'key = row["id"]', "password: str | None = None", "def login(user, password=None):", "primary_key=True", "api_key=settings.api_key",
-            "password_field_visible: true", "token: identifier", "cache_key = 'user:1234:profile'", "password=${DB_PASSWORD}",
-            "PASSWORD=$(cat /run/secrets/db)", "private_key: /etc/ssl/server.key", "secretName: my-tls-secret", "pad_token='[PAD]'",
-            "Enter password:", "public_key = '‹w43›'", "token_type: bearer", "foreign_key: user_id", "secrets.py:12: note",
-        ),
+        "secret-name", "the value behind a secret's name, in any syntax", "named",
+        NAME_KEYWORDS, locate=assignments.locate, work=1,
+        caught=("password=‹w10›", "\"api_key\": \"‹w24›\"", "--token ‹w20›", "export AWS_SECRET_ACCESS_KEY=‹b40›",
+               "X-Api-Key: ‹w32›", "db_password: ‹a8›", "PASSWORD = '‹w9›'", "?access_token=‹w30›&page=2",
+               "&sig=‹w43›%3D", "<password>‹w12›</password>", "clientSecret: '‹s34›'",
+               "Cookie: theme=dark; sid=‹w26›", "Authorization: Token ‹h40›", "Server=db;Uid=sa;Pwd=‹w10›;",
+               "AccountKey=‹b86›==;EndpointSuffix=core.windows.net", "- name: DB_PASSWORD\n  value: ‹w12›",
+               "os.environ['API_TOKEN'] = '‹w24›'", "connect(host=\"db\", passwd=\"‹a8›\")",
+               "passphrase: \"correct horse battery staple\"", "The password is ‹w12›.",
+               "{\\\"secret\\\": \\\"‹w16›\\\"}", "DB_PASS=‹w8›", "auth=('admin', '‹w10›')",
+               "PGPASSWORD=‹w8› psql -h db"),
+        survives=("token = lexer.next_token()", "password = getpass()", "auth = None", "max_tokens=4096",
+                 "tokens: 512", "the password must have 8 characters", "Authorization header missing",
+                 "secret_santa = 'Alice Jones'", "author=jane12345", "key = row[\"id\"]",
+                 "password: str | None = None", "def login(user, password=None):", "primary_key=True",
+                 "api_key=settings.api_key", "password_field_visible: true", "token: identifier",
+                 "cache_key = 'user:1234:profile'", "password=${DB_PASSWORD}", "PASSWORD=$(cat /run/secrets/db)",
+                 "private_key: /etc/ssl/server.key", "secretName: my-tls-secret", "pad_token='[PAD]'",
+                 "Enter password:", "public_key = '‹w43›'", "token_type: bearer", "foreign_key: user_id",
+                 "secrets.py:12: note"),
     ),
     SanitizerRule(
-        "sql-password", "a password in a SQL statement", "place", ("identified", "password", "secret"),
-        r"(?i)(?:IDENTIFIED\s{1,3}(?:BY|WITH\s\S{1,40}\s{1,3}(?:BY|AS)|VIA\s\S{1,40}\sUSING)|(?:ENCRYPTED\s)?PASSWORD(?:\s{1,3}FOR\s\S{1,80}\s{1,3}=)?|SECRET)"
-        r"\s{1,3}\\?'(?P<secret>[^'\s\\]{4,256})'",
-        check=lambda match: _unlike_reference(match) and (match[0][:1].isupper() or any(c.isdigit() for c in match["secret"])),
-        caught=("CREATE USER app IDENTIFIED BY '‹w10›'", "ALTER ROLE app WITH PASSWORD '‹w10›';", "SET PASSWORD FOR 'a'@'%' = '‹w10›'"),
+        "sql-password", "a password in a SQL statement", "place",
+        ("identified", "password", "secret"),
+        rf"(?i){either(_SQL_FORMS)}\s{{1,3}}\\?'(?P<secret>[^'\s\\]{{4,256}})'",
+        check=_in_sql,
+        caught=("CREATE USER app IDENTIFIED BY '‹w10›'", "ALTER ROLE app WITH PASSWORD '‹w10›';",
+               "SET PASSWORD FOR 'a'@'%' = '‹w10›'"),
         survives=("unknown PASSWORD plugin 'x'", "IDENTIFIED BY '${PW}'", "identified by 'name'"),
     ),
     SanitizerRule(
-        "sql-password-bare", "a password in a SQL statement, without quotes or in double ones", "place", ("identified",),
+        "sql-password-bare", "a password in a SQL statement, without quotes or in double ones", "place",
+        ("identified",),
         r"(?i)IDENTIFIED\s{1,3}BY\s{1,3}\\?\"?(?P<secret>[^\s'\"`;,()\\]{4,128})", check=_in_statement,
-        caught=("ALTER USER app IDENTIFIED BY ‹w10›", "create user app identified by \"‹w10›\"", "GRANT ALL ON *.* TO x IDENTIFIED BY ‹a9›;"),
-        survives=("each row is identified by name", "CREATE USER app IDENTIFIED BY :password", "users identified by number42"),
+        caught=("ALTER USER app IDENTIFIED BY ‹w10›", "create user app identified by \"‹w10›\"",
+               "GRANT ALL ON *.* TO x IDENTIFIED BY ‹a9›;"),
+        survives=("each row is identified by name", "CREATE USER app IDENTIFIED BY :password",
+                 "users identified by number42"),
     ),
     SanitizerRule(
         "default-secret", "a literal that stands in for a secret: `getenv(…) or \"…\"`", "named",
         (" or ", "||", "??", " else ", "default=", "default =", "default:", ") {"), locate=_default,
-        caught=('password = os.getenv("DB_PASSWORD") or "‹w12›"', "process.env.CLIENT_SECRET || '‹w16›'", "process.env.API_KEY ?? \"‹w24›\"", "a.password if a.password else '‹w12›'", 'parser.add_argument("--password", default="‹w12›")', 'SECRET_KEY = config("SECRET_KEY", default="‹w24›")', 'ENV.fetch("SECRET_TOKEN") { "‹w16›" }'),
-        survives=('name = user or "‹w12›"', 'token = token or ""', 'password = password or "password"', "if token == '(' or ')':", 'add_argument("--tokenizer", default="bert-base-uncased")', 'add_argument("--token", default="")'),
+        caught=("password = os.getenv(\"DB_PASSWORD\") or \"‹w12›\"", "process.env.CLIENT_SECRET || '‹w16›'",
+               "process.env.API_KEY ?? \"‹w24›\"", "a.password if a.password else '‹w12›'",
+               "parser.add_argument(\"--password\", default=\"‹w12›\")",
+               "SECRET_KEY = config(\"SECRET_KEY\", default=\"‹w24›\")", "ENV.fetch(\"SECRET_TOKEN\") { \"‹w16›\" }"),
+        survives=("name = user or \"‹w12›\"", "token = token or \"\"", "password = password or \"password\"",
+                 "if token == '(' or ')':", "add_argument(\"--tokenizer\", default=\"bert-base-uncased\")",
+                 "add_argument(\"--token\", default=\"\")"),
     ),
     SanitizerRule(
-        "netrc", "a password in a netrc line", "place", ("machine", "login"),
-        r"(?:machine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+|login[ \t]+\S{1,200}[ \t]+password[ \t]+)(?P<secret>[^\s'\"]{3,256})",
-        check=lambda match: _unlike_reference(match) and (match[0].startswith("machine") or _shaped(match) or len(match["secret"]) >= 6), caught=("machine example.com login me password ‹w12›",), survives=("login with password and code",),
+        "netrc", "a password in a netrc line", "place",
+        ("machine",),
+        r"machine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+(?P<secret>[^\s'\"]{3,256})", check=unlike_reference,
+        caught=("machine example.com login me password ‹w12›",),
+        survives=(),
     ),
     SanitizerRule(
-        "crypt-hash", "a password's hash as crypt(3) and its kin write it", "token", ("$1$", "$2", "$5$", "$6$", "$y$", "$apr1$", "$argon2", "$pbkdf2", "$scrypt", "$7$"),
-        r"\$(?:(?:1|5|6|7|y|apr1)\$[\w./=,$-]{16,300}|2[abxy]?\$\d\d\$[A-Za-z0-9./]{53}|(?:argon2(?:id|i|d)|pbkdf2|scrypt)[\w-]{0,20}\$[\w./=,+$-]{20,400})",
+        "crypt-hash", "a password's hash as crypt(3) and its kin write it", "token",
+        ("$1$", "$2", "$5$", "$6$", "$y$", "$apr1$", "$argon2", "$pbkdf2", "$scrypt", "$7$"),
+        rf"\${either(_CRYPT_FORMS)}",
         caught=("root:$6$‹w16›$‹w86›:19000:0:99999", "$2b$12$‹w53›", "$argon2id$v=19$m=65536,t=3,p=4$‹b22›$‹b43›"),
         survives=("replace with $1$2", "costs $5 or $6", "$2.50 and $6.00"),
     ),
@@ -278,11 +321,6 @@ SECRET_NAME = next(rule for rule in SECRET_SYNTAXES if rule.id == "secret-name")
 _DIGIT_OR_SYMBOL = re.compile(r"[\d!@#$%^&*?~+=|<>]")
 
 
-def unlike_reference(match: re.Match[str]) -> bool:
-    """Refuse a variable or a template in the secret's place."""
-    return not is_reference(match["secret"])
-
-
 def is_sure(found: str) -> bool:
     """Accept what is surely no other word: one with a digit or a symbol, or a generator's phrase."""
     return _DIGIT_OR_SYMBOL.search(found) is not None or is_generated(found)
@@ -292,6 +330,10 @@ def password(match: re.Match[str]) -> bool:
     """Accept what may be a password, and no name of one."""
     secret = match["secret"]
     return hides(Secrecy.PASSWORD, "password", secret, QUOTED) and not names_a_secret(secret)
+
+
+def _in_directive(match: re.Match[str]) -> bool:
+    return unlike_reference(match) and is_sure(match["secret"]) and not names_a_secret(match["secret"])
 
 
 def sure_password(match: re.Match[str]) -> bool:
@@ -313,41 +355,30 @@ _OPTIONS = {
         ("http https", rf"\s(?:-a|--auth){_GAP}{_USER}"),
         ("sshpass", r"\s-p[ =]{0,8}"),
         ("mysql mariadb mysqldump mysqladmin mysqlimport", r"\s-p(?=\S)"),
-        ("docker podman nerdctl buildah helm oras", rf"\s(?:registry\s{{1,8}})?login\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
-        ("skopeo", rf"\s--(?:src-|dest-)?creds{_GAP}{_USER}"),
-        ("mongo mongosh mongodump mongorestore mongoexport mongoimport snowsql psexec cqlsh useradd rdesktop cypher-shell ncftp tabcmd", rf"\s(?:-p|--password){_GAP}"),
-        ("az", rf"\slogin\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
+        ("docker podman nerdctl buildah helm oras az", rf"\slogin\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
+        ("mongo mongosh mongodump mongorestore mongoexport mongoimport snowsql psexec useradd rdesktop", rf"\s(?:-p|--password){_GAP}"),
         ("twine", rf"\supload\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
         ("redis-cli valkey-cli", rf"\s(?:-a|--pass){_GAP}"),
         ("7z 7za rar unrar", r"\s-p(?=\S)"),
         ("zip unzip sqlcmd bcp isql tsql mosquitto_pub mosquitto_sub ipmitool", r"\s-P[ =]{0,8}"),
         ("ldapsearch ldapmodify ldapadd ldapwhoami ldappasswd ldapdelete", r"\s-w[ =]{0,8}"),
         ("openssl", rf"\s-(?:k|K|pass(?:in|out)?){_GAP}(?:pass:)?"),
-        ("vault cargo wandb", r"\slogin\s{1,8}(?:token=)?(?=[^\s=]{8})"),
         ("htpasswd", r"\s-(?:\w*n\w*b\w*|\w*b\w*n\w*|\w*b\w*\s{1,8}\S{1,80})\s{1,8}\S{1,80}\s{1,8}"),
-        ("ssh-keygen", r"\s-[NP][ =]{0,8}"),
         ("smbclient rpcclient", r"\s-U[ =]{0,8}[^\s%]{1,80}%"),
-        ("etcdctl", rf"\s--user{_GAP}[^\s:]{{1,80}}:"),
         ("lftp", r"\s-u\s{1,8}[^,\s]{1,80},"),
-        ("net", r"\suse\s[^\n]{0,120}?(?:/user:\S{1,80}\s{1,8}|\\\\[^\s\\]{1,80}\\\S{1,80}\s{1,8}(?=[^\s/*]))|\suser\s{1,8}\w{1,40}\s{1,8}(?=[^\s/*])"),
+        ("net", r"\s(?:use\s[^\n]{0,120}?\\\\[^\s\\]{1,80}\\\S{1,80}|user\s{1,8}\w{1,40})\s{1,8}(?=[^\s/*])"),
         ("rabbitmqctl", r"\s(?:add_user|change_password|authenticate_user)\s{1,8}[^\s-]\S{0,80}\s{1,8}"),
         ("xfreerdp wfreerdp xfreerdp3", r"\s/p:"),
         ("cmdkey", r"\s/pass:"),
-        ("schtasks", rf"\s/rp{_GAP}"),
         ("plink pscp psftp", rf"\s-pw{_GAP}"),
-        ("x11vnc", rf"\s-passwd{_GAP}"),
-        ("wpa_passphrase radtest", r"\s[^\s-]\S{0,80}\s{1,8}"),
-        ("pdftk", r"\s(?:user_pw|owner_pw|input_pw)\s{1,8}"),
         ("snmpwalk snmpget snmpset snmpbulkwalk", r"\s-[AXc][ =]{0,8}"),
-        ("neo4j-admin", r"\sset-initial-password\s{1,8}"),
-        ("rclone", r"\sobscure\s{1,8}"),
     )
     for name in names.split()
 }  # fmt: skip
 #: Programs that are called with words in the same place.
 _SURE_ONLY = word_set(
-    "7z 7za rar unrar zip unzip openssl vault cargo wandb net mongo psexec useradd ssh-keygen az http https rdesktop tabcmd "
-    "ncftp wpa_passphrase radtest snmpwalk snmpget snmpset snmpbulkwalk rclone ipmitool rabbitmqctl"
+    "7z 7za rar unrar zip unzip openssl net mongo psexec useradd az http https rdesktop tabcmd ncftp snmpwalk snmpget "
+    "snmpset snmpbulkwalk ipmitool rabbitmqctl"
 )
 _KEYWORDS = tuple(f"{name}{end}" for name in _OPTIONS for end in (" ", '"', "'"))
 #: Between the arguments of a list in code: `["docker", "login", …]`; a line may go on behind a backslash.
@@ -400,7 +431,7 @@ def argument_with_secret(arguments: Sequence[str]) -> tuple[int, int] | None:
 
 
 _PIPED = re.compile(
-    r"(?:echo|printf)\s+(?:-\w\s+)?(?:[\"']%s(?:\\n)?[\"']\s+)?[\"']?(?P<secret>[^\s\"'$|<>][^\s\"'|<>]{3,256})[\"']?\s*\|[^|\n]{0,120}$"
+    r"(?:echo|printf)\s+(?:-\w\s+)?[\"']?(?P<secret>[^\s\"'$|<>][^\s\"'|<>]{3,256})[\"']?\s*\|[^|\n]{0,120}$"
 )
 _HERE = re.compile(r"\s{0,3}<<<\s{0,3}[\"']?(?P<secret>[^\s\"'$<>][^\s\"'<>]{3,256})")
 
@@ -414,57 +445,69 @@ def piped(text: str, start: int, end: int) -> Span | None:
     return None if match is None or not unlike_reference(match) else (*match.span("secret"), None)
 
 
+#: What stands before a token that is the user's name.
+_TOKEN_USER_FORMS = {
+    "curl -u 0123456789: ": r"curl\s[^\n|;&]{0,200}?(?:-u|--user)[ =]{1,3}[\"']?(?P<user>)"
+    r"(?=[^\s\"':]{8,200}:[\"']?(?:\s|$))",
+    "sonar.login=": r"sonar\.(?:login|token)[\"'\s:=]{1,9}",
+}
 COMMAND_SYNTAXES: tuple[SanitizerRule, ...] = (
     SanitizerRule(
         "command-password", "a password as a program's argument", "place",
         _KEYWORDS, locate=program_argument,
-        caught=(
-            "curl -s -u admin:‹w10› https://example.com", "curl https://example.com --user 'svc:‹w12›'", "sshpass -p ‹w10› ssh host", "mysql -u root -p‹w10› shop",
-            "docker login -u me -p ‹w20› registry", "openssl rsa -passin pass:‹w8› -in k", "7z x -p‹w10› a.7z", "unzip -P ‹w10› a.zip", "ldapsearch -D cn=a -w ‹w10›", "vault login ‹w24›",
-            "curl -sSfu jane:‹w10› https://example.com", "helm registry login -u=jane --password=‹w8› r.example.com", "['docker', 'login', '-u', 'jane', '-p', '‹w8›']",
-            "ipmitool -I lanplus -H bmc -U root -P ‹w10› power on", "plink -ssh -pw ‹w10› host", "podman login \\\n  -u jane \\\n  -p ‹w10› quay.io", "https -a jane:‹a5›-‹a6›-‹a4›-‹a7› example.com/me",
-            "rabbitmqctl change_password jane ‹w12›", "net use x: \\\\nas\\share ‹w9› /user:jane", "schtasks /create /ru jane /rp ‹w10›",
-        ),
-        survives=(
-            "curl -u $USER:$PASS https://example.com", "curl -o out https://example.com:8080/x", "curl -u admin https://example.com", "mysql -u root -p shop",
-            "sshpass -p $PW ssh host", "mysql -P 3306 db", "docker login -u me", "vault login userpass", "zip -r out.zip folder", "mkdir -p a/b",
-            '["docker", "run", "-p", "8080:80"]', "docker run -p 8080:80 image", "helm login page", "net user list", "rabbitmqctl add_user jane", "the https -a option", "['docker', 'login', '-u', name, '-p', password]", "az login --use-device-code",
-        ),
-    ),
-    SanitizerRule(
-        "command-password-pass", "a password behind `pass:`", "place", ("-pass",),
-        r"-pass(?:in|out)?\s{1,3}pass:[\"']?(?P<secret>[^\s\"'-][^\s\"']{2,256})", check=unlike_reference,
-        caught=("-passin pass:‹w8› -in k",), survives=("-passin env:PW",),
+        caught=("curl -s -u admin:‹w10› https://example.com", "curl https://example.com --user 'svc:‹w12›'",
+               "sshpass -p ‹w10› ssh host", "mysql -u root -p‹w10› shop", "docker login -u me -p ‹w20› registry",
+               "openssl rsa -passin pass:‹w8› -in k", "7z x -p‹w10› a.7z", "unzip -P ‹w10› a.zip",
+               "ldapsearch -D cn=a -w ‹w10›", "vault login ‹w24›", "curl -sSfu jane:‹w10› https://example.com",
+               "helm registry login -u=jane --password=‹w8› r.example.com",
+               "['docker', 'login', '-u', 'jane', '-p', '‹w8›']",
+               "ipmitool -I lanplus -H bmc -U root -P ‹w10› power on", "plink -ssh -pw ‹w10› host",
+               "podman login \\\n  -u jane \\\n  -p ‹w10› quay.io",
+               "https -a jane:‹a5›-‹a6›-‹a4›-‹a7› example.com/me", "rabbitmqctl change_password jane ‹w12›",
+               "net use x: \\\\nas\\share ‹w9› /user:jane", "schtasks /create /ru jane /rp ‹w10›"),
+        survives=("curl -u $USER:$PASS https://example.com", "curl -o out https://example.com:8080/x",
+                 "curl -u admin https://example.com", "mysql -u root -p shop", "sshpass -p $PW ssh host",
+                 "mysql -P 3306 db", "docker login -u me", "vault login userpass", "zip -r out.zip folder",
+                 "mkdir -p a/b", "[\"docker\", \"run\", \"-p\", \"8080:80\"]", "docker run -p 8080:80 image",
+                 "helm login page", "net user list", "rabbitmqctl add_user jane", "the https -a option",
+                 "['docker', 'login', '-u', name, '-p', password]", "az login --use-device-code"),
     ),
     SanitizerRule(
         "piped-password", "a password that is written to a program's input", "place",
-        ("--password-stdin", "sudo -s", "--passphrase-fd", "--with-token", "--pass-stdin", "passwd --stdin", "chpasswd"), locate=piped,
-        caught=("echo ‹w10› | docker login -u x --password-stdin", 'echo "‹w10›" | sudo -S ls', "gh auth login --with-token <<< ‹w20›"),
+        ("--password-stdin", "sudo -s", "--passphrase-fd", "--with-token", "--pass-stdin", "passwd --stdin",
+         "chpasswd"), locate=piped,
+        caught=("echo ‹w10› | docker login -u x --password-stdin", "echo \"‹w10›\" | sudo -S ls",
+               "gh auth login --with-token <<< ‹w20›"),
         survives=("echo $PW | docker login --password-stdin", "sudo -S ls", "cat token | gh auth login --with-token"),
     ),
     SanitizerRule(
         "config-directive", "a password behind a directive of a settings file", "place",
-        ("requirepass", "masterauth", "bindpw", "rootpw", "storepass", "keypass", "key-string", "snmp-server community", "enable secret", "enable password", " password 0 ", " password 7 ", " secret 5 ", " secret 9 ", "auth-pass ", "rocommunity", "rwcommunity", "trapcommunity"),
-        r"(?i)\s?(?:requirepass|masterauth|bindpw|rootpw|storepass|keypass|key-string(?:\s\d)?|r[ow]community6?|trapcommunity|snmp-server community|enable (?:secret|password)(?:\s\d)?|(?:password [07]|secret [59])|auth-pass \S{1,80})"
-        r"[ \t:=]{1,12}[\"']?(?P<secret>[^\s\"'<>(){}]{2,255}[^\s\"'<>(){};,])(?=[\s\"';,]|$)",
-        check=lambda match: unlike_reference(match) and is_sure(match["secret"]) and not names_a_secret(match["secret"]),
-        caught=("requirepass ‹w12›", "snmp-server community ‹w14› RO", "enable secret 5 $1$‹w22›", "username admin password 0 ‹w10›", "-storepass ‹w10›", "rwcommunity ‹w12› 10.0.0.0/8", "masterauth ‹a5›-‹a6›-‹a4›-‹a7›"),
+        ("requirepass", "masterauth", "bindpw", "rootpw", "storepass", "keypass", "key-string",
+         "snmp-server community", " password 0 ", " password 7 ", "rocommunity", "rwcommunity", "trapcommunity"),
+        r"(?i)\s?(?:requirepass|masterauth|bindpw|rootpw|storepass|keypass|key-string|r[ow]community6?"
+        r"|trapcommunity|snmp-server community|password [07])[ \t:=]{1,12}"
+        r"[\"']?(?P<secret>[^\s\"'<>(){}]{2,255}[^\s\"'<>(){};,])(?=[\s\"';,]|$)",
+        check=_in_directive,
+        caught=("requirepass ‹w12›", "snmp-server community ‹w14› RO", "username admin password 0 ‹w10›",
+               "-storepass ‹w10›", "rwcommunity ‹w12› 10.0.0.0/8", "masterauth ‹a5›-‹a6›-‹a4›-‹a7›"),
         survives=("requirepass is not set", "keypass == None", "storepass $PW"),
     ),
     SanitizerRule(
-        "written-secret", "a secret that a shell writes into a file whose name says what it is", "place", ("echo ", "printf "),
-        r"(?:echo|printf)\s+(?:-\w\s+)?(?:[\"']%s(?:\\n)?[\"']\s+)?(?P<q>[\"']?)(?P<secret>[^\s\"'$|<>]{6,256})(?P=q)\s{0,3}>{1,2}\s{0,3}[^\s;|&]{0,120}?(?:pass(?:word|wd)?|secret|token|credential|api_?key|pgpass|netrc)",
-        check=sure_password, caught=("echo ‹w12› > password.txt", 'printf "%s" "‹w24›" > /run/secrets/password'), survives=("echo done > token.log", "echo $PASSWORD > password.txt", "echo v1.2 > version"),
+        "bundler-login", "the login of a gem server, as Bundler keeps it", "place",
+        ("bundle_",),
+        r"BUNDLE_[A-Z0-9_]{2,80}__[A-Z]{2,12}[\"']?\s{0,3}[=:]\s{0,3}"
+        r"[\"']?(?P<secret>[^\s\"':;&$]{3,100}:[^\s\"';&$]{3,200})",
+        check=unlike_reference,
+        caught=("BUNDLE_GEMS__EXAMPLE__COM: ‹h8›:‹h8›", "export BUNDLE_GEMS__EXAMPLE__COM=\"jane:‹w12›\""),
+        survives=("BUNDLE_PATH: vendor/bundle", "BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/: http://localhost:9292"),
     ),
     SanitizerRule(
-        "bundler-login", "the login of a gem server, as Bundler keeps it", "place", ("bundle_",),
-        r"(?:BUNDLE_[A-Z0-9_]{2,80}__[A-Z]{2,12})[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?P<secret>[^\s\"':;&$]{3,100}:[^\s\"';&$]{3,200})", check=unlike_reference,
-        caught=("BUNDLE_GEMS__EXAMPLE__COM: ‹h8›:‹h8›", "export BUNDLE_GEMS__EXAMPLE__COM=\"jane:‹w12›\""), survives=("BUNDLE_PATH: vendor/bundle", "BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/: http://localhost:9292"),
-    ),
-    SanitizerRule(
-        "token-as-user", "a token as the user's name of a request, without a password", "place", ("curl ", "sonar.login", "sonar.token"),
-        r"(?i)(?:curl\s[^\n|;&]{0,200}?(?:-u|--user)[ =]{1,3}[\"']?(?P<user>)(?=[^\s\"':]{8,200}:[\"']?(?:\s|$))|sonar\.(?:login|token)[\"'\s:=]{1,9})(?P<secret>[A-Za-z0-9_.+/!@#$%^*-]{8,200})", check=lambda match: unlike_reference(match) and looks_like_token(match["secret"]), stuck=True,
-        caught=('curl -u "‹w24›:" https://example.com', "-Dsonar.login=‹h40›", 'sonar.token: "‹w32›"'), survives=('curl -u "jane:" https://example.com', "sonar.login=admin", "curl -u $TOKEN: https://example.com"),
+        "token-as-user", "a token as the user's name of a request, without a password", "place",
+        ("curl ", "sonar.login", "sonar.token"),
+        rf"(?i){either(_TOKEN_USER_FORMS)}(?P<secret>[A-Za-z0-9_.+/!@#$%^*-]{{8,200}})",
+        check=lambda match: unlike_reference(match) and looks_like_token(match["secret"]), stuck=True,
+        caught=("curl -u \"‹w24›:\" https://example.com", "-Dsonar.login=‹h40›", "sonar.token: \"‹w32›\""),
+        survives=("curl -u \"jane:\" https://example.com", "sonar.login=admin", "curl -u $TOKEN: https://example.com"),
     ),
 )  # fmt: skip
 #: Rule under which a program's argument is counted.
@@ -479,38 +522,16 @@ def _key(match: re.Match[str]) -> bool:
     return password(match) and ALGORITHM.match(secret) is None and not secret.startswith("-----")
 
 
-_OF_PASSWORD = re.compile(r"(?i)pass(?:wor[dt]|phrase|code|wd)?\b|pwd\b|passwd|secret|api[_-]?key|token")
-
-
-def _typed(match: re.Match[str]) -> bool:
-    """Require a password's field before it on the line, or as the first argument."""
-    line = match.string[max(0, match.start() - 120) : match.start("secret")].rpartition("\n")[2]
-    return _OF_PASSWORD.search(line) is not None and password(match)
-
-
-_DRIVER = re.compile(
-    r"(?i)(?:mysql\w*|pg|psycopg2?|oracledb|cx_oracle|pymssql|(?:ftp|smtp|imap|server|mail|client)\w*)[.]$|[gG]et$|DriverManager\.$"
-)
-
-
-def _positional(match: re.Match[str]) -> bool:
-    """Require a digit or a symbol, unless the call is a database's or a server's."""
-    before = match.string[max(0, match.start() - 24) : match.start()]
-    return sure_password(match) or (_DRIVER.search(before) is not None and password(match))
-
-
-def _token(match: re.Match[str]) -> bool:
-    secret = match["secret"]
-    return looks_like_token(secret) and not is_path_or_url(secret) and password(match)
-
-
 def _prompted(match: re.Match[str]) -> bool:
     return "assword" in match.string[max(0, match.start() - 120) : match.end() + 40] and sure_password(match)
 
 
+#: A text without blanks.
+_LITERAL = r"(?P<q>[\"'])(?P<secret>[^\"'\s]{4,200})(?P=q)"
+#: A name or a text.
 _ARGUMENT = r"(?:[\w.$@*\[\]]{1,60}|[bu]?\"[^\"\n]{0,120}\"|[bu]?'[^'\n]{0,120}')"
 _LAST_ARGUMENT = re.compile(
-    rf"\s{{0,9}}(?:{_ARGUMENT}\s{{0,3}},\s{{0,9}}){{1,4}}(?:\w{{1,30}}\s?[=:]\s?)?[bu]?(?P<q>[\"'])(?P<secret>[^\"'\s]{{4,200}})(?P=q)\s{{0,3}}[,)]"
+    rf"\s{{0,9}}(?:{_ARGUMENT}\s{{0,3}},\s{{0,9}}){{1,4}}[bu]?{_LITERAL}\s{{0,3}}[,)]"
 )
 
 
@@ -543,9 +564,13 @@ def input_value(text: str, _start: int, end: int) -> Span | None:
 
 _INSERT = re.compile(r"(?i)insert\s+into\s+[\w.\"`\[\]]{1,80}\s*\((?P<columns>[^()]{3,600})\)\s*values?\s*$")
 _VALUES_OPEN = re.compile(r"[sS]?\s*\(")
-_VALUE = re.compile(
-    r"\s*(?:'(?P<text>(?:[^'\\]|''|\\.){0,400})'|\"(?P<other>[^\"]{0,400})\"|[^,()']{0,100}(?:\([^()]{0,100}\))?)\s*(?:,|\))"
-)
+#: One of the values.
+_VALUE_FORMS = {
+    "'hunter2'": r"'(?P<text>(?:[^'\\]|''|\\.){0,400})'",
+    '"hunter2"': r"\"(?P<other>[^\"]{0,400})\"",
+    "now()": r"[^,()']{0,100}(?:\([^()]{0,100}\))?",
+}
+_VALUE = re.compile(rf"\s*{either(_VALUE_FORMS)}\s*(?:,|\))")
 
 
 def inserted(text: str, start: int, end: int) -> Span | None:
@@ -567,306 +592,95 @@ def inserted(text: str, start: int, end: int) -> Span | None:
     return None
 
 
+#: Calls that connect or log in, up to the argument that is the password.
+_CONNECTING_FORMS = {
+    'connect("host", "root",': r"(?:connect|mysqli)\(\s{0,9}[\w.\"':/@-]{1,100}\s{0,9},"
+    r"\s{0,9}[\w.\"'@-]{1,80}\s{0,9},",
+    "pdo($dsn, $user,": r"pdo\(\s{0,9}(?:[\"'][^\"'\n]{1,200}[\"']|[$\w]{1,40})\s{0,9},"
+    r"\s{0,9}[$\w.\"'@-]{1,80}\s{0,9},",
+    'getconnection(url, "sa",': r"getconnection\(\s{0,9}[^,()\n]{1,200},\s{0,9}[^,()\n]{1,80},",
+    "login(user,": r"(?:login|authenticate|(?:username|password|ps|network|aws)*credentials?)"
+    r"\(\s{0,9}[\w.\"'@$-]{1,100}\s{0,9},",
+}
+#: Calls that sign or encrypt, up to the argument that is the key.
+_CRYPTO_FORMS = {
+    "jwt.sign(payload,": r"jwt\.(?:sign|encode|decode|verify)\((?:[^\"'\n,(){}]|\{[^{}\n]{0,200}\}){1,120},",
+    "pgp_sym_encrypt(data,": r"(?:pgp_sym_|aes_)(?:en|de)crypt\([^,'\n]{1,100},",
+    "hmac.new(": r"(?:hmac|aes)\.new\(",
+    "Fernet(": r"fernet\(",
+}
 CODE_SYNTAXES: tuple[SanitizerRule, ...] = (
     SanitizerRule(
         "login-call", "the password that a login is called with", "place",
-        ("login(", "log_in(", "sign_in(", "signin(", "logon(", "auth(", "basicauth(", "httpbasicauth(", "basic_auth(", "httpdigestauth(", "authenticate("),
-        r"(?i)(?:log_?in|sign_?in|logon|auth|(?:http)?basicauth|basic_auth|httpdigestauth|authenticate)\(\s{0,9}(?:user(?:name)?=)?[bu]?[\"'][^\"'\n]{1,100}[\"']\s{0,9},\s{0,9}"
-        r"(?:pass(?:word|wd)?=)?[bu]?(?P<q>[\"'])(?P<secret>[^\"'\s]{4,200})(?P=q)", check=password, costly=True,
-        caught=("server.login('me@example.com', '‹w10›')", "login(\"admin\", \"‹a8›\")", "client.auth('reporter', '‹w10›')", "api.sign_in('me@example.com', '‹a9›')"),
+        ("login(", "log_in(", "sign_in(", "signin(", "logon(", "auth(", "basicauth(", "httpbasicauth(",
+         "basic_auth(", "httpdigestauth(", "authenticate("),
+        r"(?i)(?:log_?in|sign_?in|logon|auth|(?:http)?basicauth|basic_auth|httpdigestauth|authenticate)"
+        r"\(\s{0,9}(?:user=)?[bu]?[\"'][^\"'\n]{1,100}[\"']\s{0,9},\s{0,9}(?:pass(?:word|wd)?=)?"
+        rf"[bu]?{_LITERAL}",
+        check=password, costly=True,
+        caught=("server.login('me@example.com', '‹w10›')", "login(\"admin\", \"‹a8›\")",
+               "client.auth('reporter', '‹w10›')", "api.sign_in('me@example.com', '‹a9›')"),
         survives=("login('email', 'password')", "login(user, password)", "authenticate('next', 'new_password')"),
     ),
     SanitizerRule(
-        "login-call-positional", "a password with a digit or symbol as the last argument of a login or connection", "place",
-        ("login(", "connect(", "getconnection(", "credential(", "pscredential(", "networkcredential(", "credentials(", "awscredentials(", "mysqli(", "authenticate(", "usernamepassword(", "pdo("),
-        r"(?i)(?:(?:connect|mysqli)\(\s{0,9}[\w.\"':/@-]{1,100}\s{0,9},\s{0,9}[\w.\"'@-]{1,80}\s{0,9},|pdo\(\s{0,9}(?:[\"'][^\"'\n]{1,200}[\"']|[$\w]{1,40})\s{0,9},\s{0,9}[$\w.\"'@-]{1,80}\s{0,9},|getconnection\(\s{0,9}[^,()\n]{1,200},\s{0,9}[^,()\n]{1,80},"
-        r"|(?:login|authenticate|(?:username|password|ps|network|aws)*credentials?|usernamepassword\w{0,30})\(\s{0,9}[\w.\"'@$-]{1,100}\s{0,9},)\s{0,9}[bu]?(?P<q>[\"'])(?P<secret>[^\"'\s]{4,200})(?P=q)",
-        check=_positional,
-        caught=('pymysql.connect("h", "root", "‹w10›", "db")', "server.login(user, '‹w10›')", 'DriverManager.getConnection(url, "sa", "‹w10›")', 'new PSCredential("u", "‹w10›")', "new PDO('pgsql:host=h;dbname=d', $user, '‹w10›')"),
-        survives=("signal.connect('a', 'b', 'clicked')", "login(request, 'home')", "connect(host, port, 'utf-8')", "getConnection(url, user, password)"),
+        "login-call-positional", "a password with a digit or symbol as the last argument of a login", "place",
+        ("login(", "connect(", "getconnection(", "credential(", "pscredential(", "networkcredential(",
+         "credentials(", "awscredentials(", "mysqli(", "authenticate(", "pdo("),
+        rf"(?i){either(_CONNECTING_FORMS)}\s{{0,9}}[bu]?{_LITERAL}", check=sure_password,
+        caught=("pymysql.connect(\"h\", \"root\", \"‹w10›\", \"db\")", "server.login(user, '‹w10›')",
+               "DriverManager.getConnection(url, \"sa\", \"‹w10›\")", "new PSCredential(\"u\", \"‹w10›\")",
+               "new PDO('pgsql:host=h;dbname=d', $user, '‹w10›')"),
+        survives=("signal.connect('a', 'b', 'clicked')", "login(request, 'home')", "connect(host, port, 'utf-8')",
+                 "getConnection(url, user, password)"),
     ),
     SanitizerRule(
         "secret-argument", "the last text that a call is given whose name ends in `password` or `credential`", "place",
-        ("credential(", "credentials(", "password(", "passwd(", "passphrase(", "password_hash(", "passwordhash(", "password_verify(", "verifypassword("), locate=last_argument,
-        caught=("store.set_password('mail', 'jane', '‹w12›')", 'new ClientCertificateCredential(tenant, id, "‹w20›")', "verify_password(hashed, '‹w9›')", 'bcrypt.checkPassword(stored, "‹a5›-‹a6›-‹a4›-‹a7›")'),
-        survives=("set_password('mail', 'jane', value)", "reset_password(user, 'accounts/reset.html')", "check_password(raw, 'pbkdf2_sha256')", "validate_password(form, field, 'new_password2')"),
+        ("credential(", "credentials(", "password(", "passwd(", "passphrase(", "password_hash(", "passwordhash(",
+         "password_verify(", "verifypassword("), locate=last_argument,
+        caught=("store.set_password('mail', 'jane', '‹w12›')",
+               "new ClientCertificateCredential(tenant, id, \"‹w20›\")", "verify_password(hashed, '‹w9›')",
+               "bcrypt.checkPassword(stored, \"‹a5›-‹a6›-‹a4›-‹a7›\")"),
+        survives=("set_password('mail', 'jane', value)", "reset_password(user, 'accounts/reset.html')",
+                 "check_password(raw, 'pbkdf2_sha256')", "validate_password(form, field, 'new_password2')"),
     ),
     SanitizerRule(
-        "client-call", "a key that a client, a bot or a login is called with", "place",
-        ("createclient(", "client(", "session(", "algoliasearch(", "set_access_token(", ".run(", "login(", "bot("),
-        r"(?i)(?:(?:createclient|client|session|algoliasearch|set_access_token)\(\s{0,9}[\"'][^\"'\n]{1,120}[\"']\s{0,3},|\.run\(|login\(|bot\()\s{0,9}(?:key=|token=)?(?P<q>[\"'`])(?P<secret>[\w.:/+=!~-]{16,512})(?P=q)",
-        check=_token, caught=('createClient("https://x.example", "‹w40›")', 'wandb.login(key="‹h40›")', "bot.run('‹w24›.‹w6›.‹w27›')"),
-        survives=("session('profile', 'read_write_permissions')", "app.run('production_settings')", "subprocess.run('/usr/bin/env python3')", "login('accounts.views.login_page')"),
-    ),
-    SanitizerRule(
-        "login-in-base64", "a login that is written in base64 by a call", "place", ("b64encode(", "btoa("),
-        r"(?:b64encode|btoa)\(\s{0,5}[bf]?[\"'`][\w.@-]{1,60}:(?P<secret>[^\"'`\s{}]{4,200})[\"'`]", check=sure_password,
-        caught=("base64.b64encode(b'jane:‹w12›')", 'btoa("jane:‹w12›")'), survives=("btoa(`${user}:${password}`)", "b64encode(b'name:value')"),
-    ),
-    SanitizerRule(
-        "expect-send", "a password that a script sends to a prompt", "place", ("send \"", "send -- \"", "sendline("),
-        r"(?:send\s(?:--\s)?|sendline\(\s?)(?P<q>[\"'])(?P<secret>[^\"'\\\s$]{4,200})(?:\\[rn])*(?P=q)", check=_prompted,
-        caught=('expect "Password:"\nsend "‹w12›\\r"', "child.expect('password')\nchild.sendline('‹w12›')"), survives=('expect "login:"\nsend "jane99\\r"', 'send "exit\\r"'),
-    ),
-    SanitizerRule(
-        "typed-password", "a password that a program types into a field", "place", ("send_keys(", "sendkeys(", ".type(", ".fill(", "set_text(", "fill_in("),
-        r"(?i)[.]?(?:send_?keys|type|fill|set_text|fill_in)\(\s{0,5}(?:[\"'`][^\n]{1,80}?[\"'`]\s{0,3},\s{0,5}(?:with:\s?)?)?(?P<q>[\"'`])(?P<secret>[^\"'`\s]{4,200})(?P=q)", check=_typed,
-        caught=('driver.find_element("password").send_keys("‹w10›")', "page.fill('#password', '‹w10›')", "cy.get('#password').type('‹w10›')"),
-        survives=("cy.get('#name').type('Jane99')", "page.fill('#password', password)", "field.type('password')"),
+        "expect-send", "a password that a script sends to a prompt", "place",
+        ("send \"",),
+        r"send\s(?P<q>[\"'])(?P<secret>[^\"'\\\s$]{4,200})(?:\\[rn])*(?P=q)",
+        check=_prompted,
+        caught=("expect \"Password:\"\nsend \"‹w12›\\r\"",),
+        survives=("expect \"login:\"\nsend \"jane99\\r\"", "send \"exit\\r\""),
     ),
     SanitizerRule(
         "crypto-call", "the key of a call that signs or encrypts", "place",
-        ("jwt.sign(", "jwt.encode(", "jwt.decode(", "jwt.verify(", "createhmac(", "hmac.new(", "fernet(", "aes.new(", "createcipheriv(", "createdecipheriv(", "pgp_sym_encrypt(", "pgp_sym_decrypt(", "aes_encrypt(", "aes_decrypt("),
-        r"(?i)(?:jwt\.(?:sign|encode|decode|verify)\((?:[^\"'\n,(){}]|\{[^{}\n]{0,200}\}){1,120},|create(?:hmac|(?:de)?cipheriv)\(\s?[\"'][\w-]{1,30}[\"']\s?,|(?:pgp_sym_|aes_)(?:en|de)crypt\((?:[^,'\n]|'[^'\n]{0,80}'){1,100},|(?:hmac|aes)\.new\(|fernet\()"
-        r"\s{0,9}(?:key=)?[bu]?(?P<q>[\"'`])(?P<secret>[^\"'`\n]{4,256})(?P=q)", check=_key,
-        caught=('jwt.sign(payload, "‹w16›")', "jwt.encode({'a': 1}, '‹a10›', algorithm='HS256')", "createHmac('sha256', '‹w16›')", 'Fernet(b"‹b43›=")', "hmac.new(b'‹w16›', message)"),
-        survives=("jwt.sign(payload, secret)", "createHmac('sha256', key)", "hmac.new(key, b'message')", "jwt.decode(token, 'secret')"),
+        ("jwt.sign(", "jwt.encode(", "jwt.decode(", "jwt.verify(", "hmac.new(", "fernet(", "aes.new(",
+         "pgp_sym_encrypt(", "pgp_sym_decrypt(", "aes_encrypt(", "aes_decrypt("),
+        rf"(?i){either(_CRYPTO_FORMS)}\s{{0,9}}[bu]?(?P<q>[\"'`])(?P<secret>[^\"'`\n]{{4,256}})(?P=q)",
+        check=_key,
+        caught=("jwt.sign(payload, \"‹w16›\")", "jwt.encode({'a': 1}, '‹a10›', algorithm='HS256')",
+               "Fernet(b\"‹b43›=\")", "hmac.new(b'‹w16›', message)"),
+        survives=("jwt.sign(payload, secret)", "hmac.new(key, b'message')", "jwt.decode(token, 'secret')"),
     ),
     SanitizerRule(
-        "input-value", "the value of a form's field for a secret", "place", ("<input",), locate=input_value,
-        caught=('<input value="‹w12›" name="password">', '<input type="password" id="x" value="‹w12›" />'), survives=('<input type="text" name="city" value="‹w12›">', '<input type="password" name="p">'),
+        "input-value", "the value of a form's field for a secret", "place",
+        ("<input",), locate=input_value,
+        caught=("<input value=\"‹w12›\" name=\"password\">", "<input type=\"password\" id=\"x\" value=\"‹w12›\" />"),
+        survives=("<input type=\"text\" name=\"city\" value=\"‹w12›\">", "<input type=\"password\" name=\"p\">"),
     ),
     SanitizerRule(
-        "secure-string", "a text that is made a secure string", "place", ("securestring",),
-        r"(?i)SecureString\s{1,3}(?:-String\s{1,3})?\\?[\"'](?P<secret>[^\"'\\\n$]{4,256})\\?[\"']", check=unlike_reference,
-        caught=('ConvertTo-SecureString "‹w12›" -AsPlainText -Force',), survives=("ConvertTo-SecureString $plain", 'SecureString ""'),
+        "secure-string", "a text that is made a secure string", "place",
+        ("securestring",),
+        r"(?i)SecureString\s{1,3}(?:-String\s{1,3})?\\?[\"'](?P<secret>[^\"'\\\n$]{4,256})\\?[\"']",
+        check=unlike_reference,
+        caught=("ConvertTo-SecureString \"‹w12›\" -AsPlainText -Force",),
+        survives=("ConvertTo-SecureString $plain", "SecureString \"\""),
     ),
     SanitizerRule(
-        "sql-insert", "a password among the values of an INSERT statement", "place", ("value",), locate=inserted,
-        caught=("INSERT INTO users (name, password) VALUES ('bob', '‹w10›')", "insert into t (id, api_key) values (1, '‹w24›')"),
-        survives=("INSERT INTO users (name, city) VALUES ('bob', '‹w10›')", "INSERT INTO users (name, password) VALUES (?, ?)", "the values (a, b)"),
-    ),
-)  # fmt: skip
-
-
-# Private keys: PEM, base64, JSON web keys, dumps.
-
-_BLOCK_HEAD = re.compile(
-    r"-----BEGIN(?: |%20|\+)(?:[A-Z0-9]+(?: |%20|\+)){0,4}PRIVATE(?: |%20|\+)KEY(?:(?: |%20|\+)BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
-)
-#: Line ends, also escaped for a program, a page or a URL; quotes, continuations and what quotes a line.
-_BETWEEN = r"""(?:\\+[rnt]|\\u000[aAdD]|&\#(?:1[03]|[xX]0?[aAdD]);|<br\s?/?>|%0[AaDd]|/{2,3}(?=\s)|/\*|\*/|[\s"'`+,|>\#*])"""
-#: Lines of a key, and a shorter last one: before the end any, otherwise one that is no word.
-_BLOCK_BODY = re.compile(
-    rf"""(?x)(?:
-      {_BETWEEN}*
-      (?: [A-Za-z][A-Za-z-]{{2,20}}:\ [^\n\\]{{0,200}} | (?:[A-Za-z0-9+/]|%2[BbFf]){{16,4096}}(?:=|%3[Dd]){{0,3}} | =[A-Za-z0-9+/]{{4}} )
-      (?=\s|\\|["'`+,&<%*-]|$)
-    )*+(?:
-      {_BETWEEN}*(?:[A-Za-z0-9+/]|%2[BbFf]){{1,15}}(?:=|%3[Dd]){{0,3}}(?={_BETWEEN}*(?:=[A-Za-z0-9+/]{{4}}{_BETWEEN}*)?-----END)(?:{_BETWEEN}*=[A-Za-z0-9+/]{{4}})?
-      | {_BETWEEN}{{1,40}}(?=[A-Za-z]*[0-9+/]|[A-Z]*[a-z]+[A-Z])[A-Za-z0-9+/]{{1,15}}={{0,3}}(?=\s|\\|["'`+,&<%-]|$)
-    )?"""
-)
-_BLOCK_END = re.compile(
-    rf"(?x) {_BETWEEN}* -----END(?:\ |%20|\+)(?:[A-Z0-9]+(?:\ |%20|\+)){{0,4}}PRIVATE(?:\ |%20|\+)KEY(?:(?:\ |%20|\+)BLOCK)?-----"
-)
-
-
-def private_block(text: str, start: int, _end: int) -> Span | None:
-    """Find a PEM or PGP private key, whole or cut; its line ends may be escaped."""
-    head = _BLOCK_HEAD.match(text, start)
-    if head is None:
-        return None
-    body = _BLOCK_BODY.match(text, head.end())
-    stop = body.end() if body else head.end()
-    closing = _BLOCK_END.match(text, stop)
-    if closing is not None:
-        return start, closing.end(), None
-    if (end := _end_of_lines(text, head.end())) is not None:
-        return start, end, None
-    text_after = text[head.end() : stop]
-    if len(re.sub(r"[^A-Za-z0-9+/]", "", text_after)) < 16 or not any(
-        c.isdigit() or c.isupper() for c in text_after
-    ):
-        return None
-    return start, stop, None
-
-
-#: The end of a line of a key behind a prefix, as a log or a quotation writes it.
-_KEY_LINE = re.compile(
-    r"(?:^|[\s\"'#>|│┃║:+*/,\]-]|\x1b\[[\d;]*m)(?:[A-Za-z0-9+/]{16,76}={0,2}(?:[\s\"',\\│┃║|]|\x1b\[[\d;]*m)*$|[A-Za-z0-9+/]{60,76}={0,2}(?:\\+[rn])*[\"'])"
-)
-#: What stands around each line of a key in a log of JSON objects.
-_LOGGED_LINE = re.compile(r"\"[A-Za-z0-9+/]{16,76}={0,2}(?:\\+[rn])*\"")
-_END_LINE = re.compile(r"[^\n]{0,160}?-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-#: The last line of a key, before its end.
-_SHORT_LINE = re.compile(r"(?:^|[\s\"'#>|:])[A-Za-z0-9+/]{1,64}={0,2}[\"',\s]*$")
-_KEY_LINES_MAX, _KEY_LINE_MAX_CHARS = 200, 240
-
-
-def _end_of_lines(text: str, position: int) -> int | None:
-    """Return the end of a key block whose lines each have a prefix; None where the next line is none of a key."""
-    begin = text.find("\n", position, position + 80) + 1
-    last_end: int | None = None
-    for _ in range(_KEY_LINES_MAX if begin else 0):
-        if (closing := _END_LINE.match(text, begin)) is not None:
-            return closing.end() if last_end else None
-        end = text.find("\n", begin, begin + _KEY_LINE_MAX_CHARS)
-        line = text[begin : end if end >= 0 else begin + _KEY_LINE_MAX_CHARS]
-        is_last = end >= 0 and _END_LINE.match(text, end + 1) is not None and _SHORT_LINE.search(line)
-        if _KEY_LINE.search(line) is None and _LOGGED_LINE.search(line) is None and not is_last:
-            return last_end
-        last_end = begin + len(line)
-        if end < 0:
-            return last_end
-        begin = end + 1
-    return last_end
-
-
-_END_HEAD = re.compile(r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_LEAST_LINES = 2
-
-
-def block_end(text: str, start: int, _end: int) -> Span | None:
-    """Find the last lines of a private key whose beginning is missing, from their `-----END …`."""
-    closing = _END_HEAD.match(text, start)
-    if closing is None:
-        return None
-    line_start = text.rfind("\n", max(0, start - _KEY_LINE_MAX_CHARS), start) + 1
-    begin, lines = line_start, 0
-    while begin and lines < _KEY_LINES_MAX:
-        before = text.rfind("\n", max(0, begin - _KEY_LINE_MAX_CHARS), begin - 1) + 1
-        if _KEY_LINE.search(text[before : begin - 1]) is None:
-            break
-        begin, lines = before, lines + 1
-        if not before:
-            break
-    return (begin, closing.end(), None) if lines >= _LEAST_LINES else None
-
-
-_BASE64_HEAD = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{24,128}")
-_BASE64_REST = re.compile(
-    r"[A-Za-z0-9+/]*+={0,2}(?:(?:\\[rn]|[\s\"',]){1,40}[A-Za-z0-9+/]{20,128}+={0,2}(?=[\s\"'\\,]|$)){0,400}"
-)
-
-
-def base64_block(text: str, start: int, _end: int) -> Span | None:
-    """Find a private key's block in base64, on one line or several; the block may be cut anywhere."""
-    if not starts_word(text, start) or (head := _BASE64_HEAD.match(text, start)) is None:
-        return None
-    sure = head[0][:64]
-    if b"PRIVATE KEY" not in base64.b64decode(sure[: len(sure) // 4 * 4]):
-        return head.end(), head.end(), None
-    rest = _BASE64_REST.match(text, head.end())
-    return start, rest.end() if rest else head.end(), None
-
-
-_DER_HEAD = re.compile(
-    r"(?:MII[A-Za-z0-9+/]{2,4}(?:IBAAK[BC]|IBADANBgkqhkiG9w0BAQEFAAS)|MHcCAQEE|MI(?:GH|GT|G2|HuA)AgEAM|MC4CAQAwBQYDK2V|MIGkAgEBBD|MHQCAQEE|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/]{24,128}"
-)
-
-
-def der_block(text: str, start: int, _end: int) -> Span | None:
-    """Find a private key in base64 without its header, by the first bytes of its encoding (PKCS 1, PKCS 8, SEC 1, OpenSSH)."""
-    if not starts_word(text, start) or (head := _DER_HEAD.match(text, start)) is None:
-        return None
-    rest = _BASE64_REST.match(text, head.end())
-    return start, rest.end() if rest else head.end(), None
-
-
-#: Members of a JSON web key (RFC 7518) that are its private part.
-JWK_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
-_KTY_NEAR_CHARS = 6000
-
-
-def _in_jwk(match: re.Match[str]) -> bool:
-    start, end = max(0, match.start() - _KTY_NEAR_CHARS), match.end() + _KTY_NEAR_CHARS
-    return match.string.find("kty", start, end) >= 0
-
-
-_QUOTES = r"(?:\\*[\"']|&(?:quot|apos|#0?3[49]|#x2[27]);)?"
-_MEMBER = re.compile(
-    rf"(?<![\w-])(?:dp|dq|qi|[dpqk]){_QUOTES}\s{{0,3}}[:=]\s{{0,3}}[bB]?{_QUOTES}([A-Za-z0-9_-]{{16,1400}}+)(?![\w./])"
-)
-_READ_AHEAD, _READ_BEHIND = 4000, 1500
-
-
-def other_jwk(text: str, start: int, end: int) -> Span | None:
-    """Find the private members of a web key in YAML, in a call or in a page: all from the first to the last one."""
-    begin, limit = max(0, start - _READ_BEHIND), end + _READ_AHEAD
-    matches = [match for match in _MEMBER.finditer(text, begin, limit) if looks_like_token(match[1])]
-    if not matches:
-        return end + _READ_BEHIND // 2, end + _READ_BEHIND // 2, None
-    first = matches[0]
-    last = first
-    for match in matches[1:]:
-        if match.start() - last.end() > _GAP_CHARS:
-            break
-        last = match
-    return first.start(1), last.end(1), None
-
-
-#: Between two private members stands at most a public one of so many characters.
-_GAP_CHARS = 1500
-
-
-def _in_xml_key(match: re.Match[str]) -> bool:
-    return match.string.rfind("Modulus>", max(0, match.start() - _KTY_NEAR_CHARS), match.start()) >= 0
-
-
-KEY_SYNTAXES: tuple[SanitizerRule, ...] = (
-    SanitizerRule(
-        "private-key", "a private key block (PEM, OpenSSH, PGP), also cut or with escaped line ends", "place",
-        ("-----begin", "---- begin"), locate=private_block,
-        caught=(
-            "-----BEGIN RSA PRIVATE KEY-----\n‹b64›\n‹b64›\n‹b22›==\n-----END RSA PRIVATE KEY-----",
-            "-----BEGIN OPENSSH PRIVATE KEY-----\\n‹b64›\\n‹b64›\\n-----END OPENSSH PRIVATE KEY-----\\n",
-            "-----BEGIN PRIVATE KEY-----\nMIIE‹b60›\n‹b64›\n‹b30›",
-            "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n‹b64›\n=‹b4›\n-----END PGP PRIVATE KEY BLOCK-----",
-            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,‹H32›\n\n‹b64›\n-----END RSA PRIVATE KEY-----",
-            "-----BEGIN%20PRIVATE%20KEY-----%0AMIIE‹w58›%2F%0A‹w60›%2B‹w3›%0A‹w20›%3D%0A-----END%20PRIVATE%20KEY-----",
-            "\x1b[32m-----BEGIN EC PRIVATE KEY-----\x1b[0m\n\x1b[32m‹b64›\x1b[0m\n\x1b[32m‹b40›\x1b[0m\n\x1b[32m-----END EC PRIVATE KEY-----\x1b[0m",
-            "║ -----BEGIN PRIVATE KEY-----   ║\n║ ‹b64›  ║\n║ ‹b40›   ║\n║ -----END PRIVATE KEY-----   ║",
-            '{"msg":"-----BEGIN PRIVATE KEY-----\\n","n":1}\n{"msg":"‹b64›\\n","n":2}\n{"msg":"‹b30›=\\n","n":3}\n{"msg":"-----END PRIVATE KEY-----\\n","n":4}',
-        ),
-        survives=(
-            "-----BEGIN PUBLIC KEY-----\n‹b64›\n-----END PUBLIC KEY-----",
-            "-----BEGIN CERTIFICATE-----\n‹b64›\n-----END CERTIFICATE-----",
-            "a file that starts with -----BEGIN RSA PRIVATE KEY----- is a key",
-        ),
-    ),
-    SanitizerRule(
-        "private-key-end", "the last lines of a private key block whose beginning is missing", "place", ("-----end",), locate=block_end,
-        caught=("…\n‹b64›\n‹b64›\n‹b22›==\n-----END RSA PRIVATE KEY-----",),
-        survives=("‹b64›\n‹b64›\n-----END CERTIFICATE-----", "up to the line -----END PRIVATE KEY-----"),
-    ),
-    SanitizerRule(
-        "private-key-base64", "a private key block in base64, as Kubernetes keeps it", "place", ("ls0tls1crudjt",), locate=base64_block,
-        caught=("tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQp‹b80›", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk‹b80›="),
-        survives=("certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUR‹w60›", "cert: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSU"),
-    ),
-    SanitizerRule(
-        "private-key-der", "a private key in base64 without its header", "place",
-        ("miie", "miic", "miij", "miib", "mhcc", "migh", "migt", "mig2", "mihu", "mc4c", "migk", "mhqc", "b3blbnnzac1rzxktdje"), locate=der_block,
-        caught=("MIIEpAIBAAKCAQEA‹b60›", "MC4CAQAwBQYDK2VwBCIEI‹b43›=", "key MHcCAQEEI‹b60›\n‹b64›\n"), survives=("MIIDdzCCAl+gAwIBAgIE‹b60›", "MIIEvery", "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A‹b60›"),
-    ),
-    SanitizerRule(
-        "putty-key", "the private lines of a PuTTY key", "place", ("private-lines:",),
-        r"Private-Lines:\s\d{1,3}(?:\s|\\[rn]){1,40}(?P<secret>[A-Za-z0-9+/]{16,64}={0,2}(?:(?:\s|\\[rn]){1,40}[A-Za-z0-9+/]{16,64}={0,2}){0,200}(?:(?:\s|\\[rn]){1,40}(?=[A-Za-z]*[0-9+/=])[A-Za-z0-9+/]{1,15}={0,2}(?![\w+/=]))?(?:(?:\s|\\[rn]){1,40}Private-MAC:\s[0-9a-f]{40,64})?)",
-        caught=("Private-Lines: 2\n‹b64›\n‹b40›\nPrivate-MAC: ‹h40›", "      Private-Lines: 2\n      ‹b64›\n      ‹b40›\n",), survives=("Private-Lines: 14", "Public-Lines: 2\n‹b64›"),
-    ),
-    SanitizerRule(
-        "jwk", "a private member of a JSON web key", "place",
-        tuple(f"{quote}{name}{quote}" for name in sorted(JWK_MEMBERS) for quote in ("'", '"', '\\"')),
-        r"\\*[\"']\w{1,2}\\*[\"']\s{0,3}:\s{0,3}\\*[\"'](?P<secret>[A-Za-z0-9_-]{16,1400})(?=\\*[\"'])", check=_in_jwk,
-        caught=('{"kty":"EC","x":"‹s43›","d":"‹s43›"}', "{'kty': 'oct', 'k': '‹s43›'}", '{"dp": "‹s86›", "kty": "RSA"}'),
-        survives=('{"kty":"EC","x":"‹s43›","y":"‹s43›"}', '{"d": "‹s43›"}', '{"kty": "RSA", "n": "‹s86›", "d": "short"}'),
-    ),
-    SanitizerRule(
-        "jwk-unquoted", "the private members of a web key that is written otherwise than as JSON", "place", ("kty",), locate=other_jwk,
-        caught=("kty: EC\nx: ‹s43›\nd: ‹s43›\n", "JWK(kty='EC', d='‹s43›')", "{&quot;kty&quot;: &quot;EC&quot;, &quot;d&quot;: &quot;‹s43›&quot;}", "kty=oct&k=‹s43›"),
-        survives=("kty: EC\nx: ‹s43›\ny: ‹s43›\n", "the member kty: d=1", "kty: oct\nkid: ‹s43›"),
-    ),
-    SanitizerRule(
-        "xml-key", "the private part of an RSA key in XML", "place", ("<p>", "<q>", "<d>", "<dp>", "<dq>", "<inverseq>"),
-        r"<(?P<tag>DP|DQ|InverseQ|[PQD])>\s{0,20}(?P<secret>[A-Za-z0-9+/=\s]{24,1400})</(?P=tag)>", check=_in_xml_key,
-        caught=("<RSAKeyValue><Modulus>‹b88›</Modulus><Exponent>AQAB</Exponent><D>‹b88›</D></RSAKeyValue>",),
-        survives=("<P>‹b44›</P>", "<Modulus>‹b88›</Modulus><Exponent>AQAB</Exponent>"),
-    ),
-    SanitizerRule(
-        "key-dump", "the private part of a key as OpenSSL prints it", "place",
-        ("priv:", "privateexponent:", "prime1:", "prime2:", "exponent1:", "exponent2:", "coefficient:"),
-        r"(?i)(?:priv|privateExponent|prime[12]|exponent[12]|coefficient):(?:\\n|\s){1,20}(?P<secret>(?:[0-9a-f]{2}:(?:\\n|\s){0,20}){9,1100}[0-9a-f]{2})",
-        caught=("priv:\n    1f:02:a3:‹h2›:4c:5d:6e:7f:80:91:\n    a2:b3:c4\npub:",), survives=("pub:\n    04:02:a3:11:4c:5d:6e:7f:80:91:a2", "priv: 1f:02"),
+        "sql-insert", "a password among the values of an INSERT statement", "place",
+        ("value",), locate=inserted,
+        caught=("INSERT INTO users (name, password) VALUES ('bob', '‹w10›')",
+               "insert into t (id, api_key) values (1, '‹w24›')"),
+        survives=("INSERT INTO users (name, city) VALUES ('bob', '‹w10›')",
+                 "INSERT INTO users (name, password) VALUES (?, ?)", "the values (a, b)"),
     ),
 )  # fmt: skip

@@ -106,8 +106,8 @@ def of_reports() -> Iterator[tuple[str, Forms]]:
     yield "summary-by", both(cards.summary(s.SUMS, ["day", "persona", "revision"]))
     yield "summary-none", both(cards.summary([]))
     for name, summed in s.SUMMARIES.items():
-        yield f"summarize-{name}", both(summaries.card(summed))
-    yield "summarize-narrow", text_only(summaries.card(s.SUMMARIES["text"]), 60)
+        yield f"summarize-{name}", both(summaries.summary_card(summed))
+    yield "summarize-narrow", text_only(summaries.summary_card(s.SUMMARIES["text"]), 60)
     found = list(s.REQUESTS.values())
     yield "requests", both(render_requests.requests(found))
     yield (
@@ -142,7 +142,7 @@ def of_runs() -> Iterator[tuple[str, Forms]]:
 
 def of_audited() -> Iterator[tuple[str, Forms]]:
     for name, panes in PANES.items():
-        yield f"audited-{name}", both(audit.card(panes))
+        yield f"audited-{name}", both(audit.audit_card(panes))
 
 
 ALL = [of_executions, of_the_vault, of_reports, of_runs, of_audited]

@@ -23,7 +23,8 @@ from healkit.errors import HealError, UsageInvalid
 from healkit.faces.defaults import default_healkit
 from healkit.faces.notebook.widgets.cell_order import CellFix as CellFixPanel
 from healkit.parts.cells.failing import notebook_cells
-from healkit.parts.explain.fixes import told_change
+from healkit.parts.explain.explanation import MatchedFailure
+from healkit.parts.explain.fixes import change_of
 from healkit.parts.heal.advisors.model import _without_values
 from healkit.parts.heal.cell_records import CellFix
 from healkit.parts.heal.report import CellReport
@@ -691,7 +692,7 @@ def test_a_change_that_the_card_names_and_the_fix_is_not_is_told_no_more(shell, 
     cells = ["survye = [3, 1]", "sorted(survey)", "max(survey)"]
     below(tmp_path, monkeypatch, *cells)
     report = healed(shell, *cells[:2])
-    assert "survye" in told_change(the_failure(), cells[1]).lines
+    assert "survye" in change_of(MatchedFailure(the_failure()), cells[1]).lines
     assert report.refutes
     assert report.found == "NameError: name 'survey' is not defined."
 
@@ -700,7 +701,7 @@ def test_a_change_that_the_card_names_and_the_fix_is_not_is_told_no_more(shell, 
 @pytest.mark.parametrize("cell", ["summ = sun([1])", "[3, 1].apend(2)", "{'a': 1}['b']", "int('3.5')"])
 def test_the_first_edit_is_what_the_card_says(shell, cell):
     report = healed(shell, cell)
-    change = told_change(the_failure(), cell)
+    change = change_of(MatchedFailure(the_failure()), cell)
     first = report.fix or next(iter(report.others), None)
     assert report.refutes is (change is not None and (first is None or change.code != first.code))
     assert change is None or not report.refutes

@@ -61,7 +61,7 @@ def test_the_place_is_the_last_own_line_whatever_compiled_code_lies_below_it(she
 )
 def test_a_warning_of_a_cell_above_that_names_what_fails_is_quoted(shell, text, kind, quoted):
     from healkit.parts.cells.own_cells import FailedCells
-    from healkit.parts.explain.catalogue import explain
+    from healkit.parts.explain.explanation import explain
 
     cells = FailedCells(shell)
     with warnings.catch_warnings(record=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 from model_server import ModelServer, model_server
 from trusted import trusted_copy
 
-from healkit import Healkit
+from healkit import Config, Healkit
+from healkit.parts.decide.operations import install
 
 FRAME = "import pandas as pd\n\n\n"
 TOOLS = {
@@ -30,17 +32,33 @@ TOOLS = {
 
 @pytest.fixture(scope="session")
 def deciding_database(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
+    """Make a database with these tools and the built-in operations, to be copied."""
     path = Path(trusted_copy(empty_database, tmp_path_factory.mktemp("deciding") / "healkit.db"))
     with Healkit(path) as opened:
+        install(opened)
         for name, code in TOOLS.items():
             opened.vault.add(name, code)
     return path
 
 
+def opened(database: Path, folder: Path) -> Healkit:
+    """Open a copy of the database; its workers have pandas, which each of the tools would else import."""
+    config = dataclasses.replace(Config.from_environment(), preload=("pandas",))
+    return Healkit(trusted_copy(database, folder / "healkit.db"), config=config)
+
+
+@pytest.fixture(scope="module")
+def deciding(tmp_path_factory: pytest.TempPathFactory, deciding_database: Path) -> Iterator[Healkit]:
+    """Lend a vault with tools to the tests of a file; each adds tools under names of its own."""
+    with opened(deciding_database, tmp_path_factory.mktemp("deciding")) as healkit:
+        yield healkit
+
+
 @pytest.fixture
-def deciding(tmp_path: Path, deciding_database: Path) -> Iterator[Healkit]:
-    with Healkit(trusted_copy(deciding_database, tmp_path / "healkit.db")) as opened:
-        yield opened
+def deciding_alone(tmp_path: Path, deciding_database: Path) -> Iterator[Healkit]:
+    """Lend a vault with tools to one test, which may change them."""
+    with opened(deciding_database, tmp_path) as healkit:
+        yield healkit
 
 
 @pytest.fixture

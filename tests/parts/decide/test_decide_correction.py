@@ -10,9 +10,9 @@ import pytest
 from healkit import Healkit
 from healkit.core.secrets.cleaner import Verbatim
 from healkit.parts.decide import told
-from healkit.parts.decide.correction import gap_of
+from healkit.parts.decide.correction import compare
 from healkit.parts.decide.decision import Decision
-from healkit.parts.decide.records import EntityQuestion, Intended
+from healkit.parts.decide.records import EntityQuestion, Intended, StateGap
 from healkit.parts.decide.telling import KnownNames
 
 STOCKS = pd.DataFrame(
@@ -168,18 +168,13 @@ def test_a_failing_operation_is_healed_with_consent_and_retried(deciding: Healki
     assert deciding.audit.verify().ok
 
 
-@pytest.mark.parametrize(
-    ("intended", "gap"),
-    [
+def test_intended_and_actual_are_compared() -> None:
+    for intended, differs in [
         (Intended(rows=8, columns=["ticker"], entities=["META"], ranges={"price": (1, 8)}), {}),
         (Intended(rows=9), {"rows": (9, 8)}),
         (Intended(columns=["cost"]), {"columns_missing": ["cost"]}),
         (Intended(ranges={"price": (2, None)}), {"ranges_missed": ["price"]}),
         (Intended(ranges={"ticker": (2, 3), "none": (1, 2)}), {"ranges_missed": ["ticker", "none"]}),
         (Intended(entities={"price": [9.0]}), {"entities_missing": 1, "entities_intended": 1}),
-    ],
-)
-def test_intended_and_actual_are_compared(intended: Intended, gap: dict[str, Any]) -> None:
-    found, _ = gap_of(intended, STOCKS, KnownNames(Verbatim()))
-    assert {name: getattr(found, name) for name in gap} == gap
-    assert bool(found) is bool(gap)
+    ]:
+        assert compare(intended, STOCKS, KnownNames(Verbatim())).gap == StateGap(**differs), intended

@@ -18,6 +18,7 @@ from healkit.parts.decide import Turn, told
 from healkit.parts.decide.telling import THREADS_FROM_ROWS, counts_of
 from healkit.parts.runs.contract import PolicyDefaults
 from healkit.parts.runs.reader import in_order, read_run, validate_run
+from healkit.parts.runs.run_folders import run_folders
 
 
 def op(tool: str, view: str, **params: Any) -> Choice:
@@ -59,9 +60,8 @@ def test_a_plan_ends_in_a_view_a_file_and_an_audit_that_verifies(deciding: Healk
     ]  # fmt: skip
     assert in_order(validate_run(run))
     assert deciding.audit.verify().ok
-    rows = deciding.log.query().rows
+    rows = deciding.log.query(run=decision.run.run_id).rows
     assert {row.tool_name for row in rows} == {"regions", "totals", "to_csv"}
-    assert {row.run_id for row in rows} == {decision.run.run_id}
 
 
 @pytest.mark.requirement("DECIDE-1")
@@ -135,16 +135,14 @@ NONSENSE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("choice", NONSENSE.values(), ids=NONSENSE)
-def test_nonsense_is_answered_once_and_halts_the_second_time(deciding: Healkit, choice: Any) -> None:
-    chooser = Scripted(choice, choice, end("sales"))
-    decision = decide(deciding, chooser)
-    assert decision.outcome == "halted", decision
-    assert [turn.problem is None for turn in decision.sent] == [True, False]
-    refused = [entry for entry in decision.audit_log if entry.choice_type == "choice_refused"]
-    assert [entry.metadata.error_message for entry in refused] == ["CHOICE_INVALID"] * 2
-    again = decide(deciding, Scripted(choice, end("sales")))
-    assert again.ok
+def test_nonsense_is_answered_once_and_halts_the_second_time(deciding: Healkit) -> None:
+    for name, choice in NONSENSE.items():
+        decision = decide(deciding, Scripted(choice, choice, end("sales")))
+        assert decision.outcome == "halted", (name, decision)
+        assert [turn.problem is None for turn in decision.sent] == [True, False], name
+        refused = [entry for entry in decision.audit_log if entry.choice_type == "choice_refused"]
+        assert [entry.metadata.error_message for entry in refused] == ["CHOICE_INVALID"] * 2, name
+        assert decide(deciding, Scripted(choice, end("sales"))).ok, name
     assert deciding.audit.verify().ok
 
 
@@ -192,28 +190,20 @@ STRANGE: dict[str, pd.DataFrame] = {
         [[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])
     ),
     "cells that cannot be hashed": pd.DataFrame({"a": [[1], [2]], "b": [{"x": 1}, None]}),
+    "1,000 columns": pd.DataFrame([range(1_000)], columns=[f"c{number}" for number in range(1_000)]),
 }
 
 
-WIDE = pd.DataFrame([range(10_000)], columns=[f"c{number}" for number in range(10_000)])
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        *(pytest.param(frame, id=name) for name, frame in STRANGE.items()),
-        pytest.param(WIDE, id="10,000 columns", marks=pytest.mark.slow),
-    ],
-)
-def test_a_strange_frame_is_told_in_counts(deciding: Healkit, frame: pd.DataFrame) -> None:
-    decision = deciding.decide("Which?", {"sales": frame}, tools=ALL, chooser=[end("sales")])
-    assert decision.ok
-    (view,) = decision.sent[0].views
-    assert (view.row_count, view.column_count) == frame.shape
-    assert len(view.columns) + view.columns_left_out == view.column_count
-    assert len(told(decision.sent[0])) < 60_000
-    assert "x" * 100 not in told(decision.sent[0])
-    assert len({column.name for column in view.columns}) == len(view.columns)
+def test_a_strange_frame_is_told_in_counts(deciding: Healkit) -> None:
+    for name, frame in STRANGE.items():
+        decision = decide(deciding, [end("sales")], {"sales": frame})
+        assert decision.ok, name
+        (view,) = decision.sent[0].views
+        assert (view.row_count, view.column_count) == frame.shape, name
+        assert len(view.columns) + view.columns_left_out == view.column_count, name
+        assert len(told(decision.sent[0])) < 60_000, name
+        assert "x" * 100 not in told(decision.sent[0]), name
+        assert len({column.name for column in view.columns}) == len(view.columns), name
 
 
 def test_a_long_frame_is_counted_as_a_short_one_is() -> None:
@@ -259,20 +249,16 @@ def test_a_chooser_that_fails_halts_and_your_own_exception_is_yours(deciding: He
     assert deciding.audit.verify().ok
 
 
-@pytest.mark.parametrize(
-    ("chooser", "why"),
-    [
-        ([{"type": "execute_data_op", "tool": "totals", "params": {"df": "sales"}}], "`viewName`"),
-        ([{"type": "gather_info", "tool": "regions"}], "step 1, regions, failed with ARGUMENTS_INVALID."),
-        ([look("regions", df="sales")], "none was finalize."),
-    ],
-    ids=["refused", "failed", "without a result"],
-)
-def test_a_decision_that_stops_says_at_what(deciding: Healkit, chooser: Any, why: str) -> None:
-    decision = decide(deciding, chooser)
-    assert decision.outcome == "stopped"
-    assert decision.reason.startswith("The chooser made no further choice")
-    assert why in decision.reason
+def test_a_decision_that_stops_says_at_what(deciding: Healkit) -> None:
+    for choice, why in [
+        ({"type": "execute_data_op", "tool": "totals", "params": {"df": "sales"}}, "`viewName`"),
+        ({"type": "gather_info", "tool": "regions"}, "step 1, regions, failed with ARGUMENTS_INVALID."),
+        (look("regions", df="sales"), "none was finalize."),
+    ]:
+        decision = decide(deciding, [choice])
+        assert decision.outcome == "stopped"
+        assert decision.reason.startswith("The chooser made no further choice")
+        assert why in decision.reason
 
 
 UNTYPED = "def {0}(table, column, least=0):\n    return table[table[column] > least]\n"
@@ -297,12 +283,12 @@ def test_a_text_that_names_a_view_is_that_view_where_no_type_says_otherwise(deci
 
 
 def test_a_text_that_is_a_view_and_a_column_needs_a_type_that_says_which(deciding: Healkit) -> None:
-    deciding.vault.add("above", UNTYPED.format("above"))
+    deciding.vault.add("over", UNTYPED.format("over"))
     deciding.vault.add("above_typed", UNTYPED.format("above_typed").replace("column,", "column: str,"))
     params = {"table": "sales", "column": "sales"}
-    plan = [{**op("above", "some"), "params": params}]
-    decision = deciding.decide("Which?", {"sales": SALES}, tools=["above"], chooser=plan)
-    assert "'sales' is a view and a column, and above does not say which" in decision.reason
+    plan = [{**op("over", "some"), "params": params}]
+    decision = deciding.decide("Which?", {"sales": SALES}, tools=["over"], chooser=plan)
+    assert "'sales' is a view and a column, and over does not say which" in decision.reason
     plan = [{**op("above_typed", "some"), "params": params}, end("some")]
     assert deciding.decide("Which?", {"sales": SALES}, tools=["above_typed"], chooser=plan).ok
 
@@ -326,15 +312,10 @@ WRONG_CALLS: dict[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG_CALLS.values(), ids=WRONG_CALLS)
-def test_a_wrong_call_is_refused_before_a_run_begins(deciding: Healkit, wrong: Mapping[str, Any]) -> None:
-    call: dict[str, Any] = {
-        "question": "Which?",
-        "data": {"sales": SALES},
-        "tools": ALL,
-        "chooser": [],
-        **wrong,
-    }
-    with pytest.raises(UsageInvalid):
-        deciding.decide(call.pop("question"), call.pop("data"), **call)
-    assert not deciding.runs_dir.exists() or not list(deciding.runs_dir.iterdir())
+def test_a_wrong_call_is_refused_before_a_run_begins(deciding: Healkit) -> None:
+    right = {"question": "Which?", "data": {"sales": SALES}, "tools": ALL, "chooser": []}
+    runs = run_folders(deciding.runs_dir)
+    for name, wrong in WRONG_CALLS.items():
+        with pytest.raises(UsageInvalid):
+            raise AssertionError(f"{name}: {deciding.decide(**{**right, **wrong})}")
+    assert run_folders(deciding.runs_dir) == runs

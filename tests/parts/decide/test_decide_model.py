@@ -30,6 +30,7 @@ from healkit.errors import UsageInvalid
 from healkit.parts.decide import ModelChooser
 from healkit.parts.decide.choosers import told
 from healkit.parts.decide.decision import Decision
+from healkit.parts.runs.run_folders import run_folders
 
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 LOOK = {"type": "gather_info", "tool": "regions", "params": {"df": "sales"}}
@@ -202,9 +203,10 @@ def test_a_stop_is_heard_while_the_model_thinks(deciding: Healkit, server: Model
 def test_the_configured_model_is_chosen_by_its_word(
     deciding: Healkit, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    runs = run_folders(deciding.runs_dir)
     with pytest.raises(UsageInvalid, match="HEALKIT_HEAL_MODEL"):
         decide(deciding, "model")
-    assert not deciding.runs_dir.exists() or not list(deciding.runs_dir.iterdir())
+    assert run_folders(deciding.runs_dir) == runs
     monkeypatch.setenv("HEALKIT_MODEL_KEY", SECRET_KEY)
     named = server.config()
     fields = ("heal_model", "heal_model_url", "heal_model_provider")

@@ -96,19 +96,16 @@ def told(turn: Turn) -> dict[str, Any]:
     return plain
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def whole(deciding: Healkit) -> Decision:
     """Make the decision that is not killed."""
     return deciding.decide("Which?", DATA, tools=TOOLS, chooser=PLAN, share=["region"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("after", "method"), [(1, "finished"), (4, "sent")])
-def test_a_killed_plan_goes_on_behind_its_last_step(
-    deciding: Healkit, whole: Decision, after: int, method: str
-) -> None:
+def test_a_killed_plan_goes_on_behind_its_last_step(deciding: Healkit, whole: Decision) -> None:
     before = runs_of(deciding)
-    run_id = killed(deciding, after, method)
+    run_id = killed(deciding, 4, "sent")
     decision = deciding.decide(resume=run_id)
     assert decision.outcome == "finalized"
     taken = runs_of(deciding)
@@ -165,14 +162,16 @@ def test_what_cannot_be_resumed_says_why(deciding: Healkit, whole: Decision) -> 
 
 
 @pytest.mark.slow
-def test_a_tool_with_side_effects_that_was_killed_is_not_run_again(deciding: Healkit) -> None:
-    deciding.vault.patch("to_csv", "def to_csv(df):\n    return mcp.host.end()\n", reason="ends its host")
-    deciding.vault.set_flags("to_csv", side_effects=True)
-    run_id = killed(deciding, 99)
-    before = runs_of(deciding)
+def test_a_tool_with_side_effects_that_was_killed_is_not_run_again(deciding_alone: Healkit) -> None:
+    deciding_alone.vault.patch(
+        "to_csv", "def to_csv(df):\n    return mcp.host.end()\n", reason="ends its host"
+    )
+    deciding_alone.vault.set_flags("to_csv", side_effects=True)
+    run_id = killed(deciding_alone, 99)
+    before = runs_of(deciding_alone)
     with pytest.raises(UsageInvalid, match="while 'to_csv' ran, which has side effects"):
-        deciding.decide(resume=run_id)
-    assert runs_of(deciding) == before
+        deciding_alone.decide(resume=run_id)
+    assert runs_of(deciding_alone) == before
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ from healkit.errors import UsageInvalid, ViewNotFound
 from healkit.parts.decide import told
 from healkit.parts.decide.choosers import Plan
 from healkit.parts.decide.decision import Decision
-from healkit.parts.decide.operations import install
 from healkit.parts.decide.records import Candidate, FoundEntities
 from healkit.parts.decide.telling import rounded
 
@@ -45,8 +44,8 @@ LETTER = "Ann Lee met Bob Ray in Basel on 5 March 2024. Ann Lee paid $5 for 3 ma
 
 
 @pytest.fixture
-def hk(healkit: Healkit) -> Healkit:
-    return healkit
+def hk(deciding: Healkit) -> Healkit:
+    return deciding
 
 
 def decided(hk: Healkit, *choices: Any, data: Any = None, plan: bool = False, **more: Any) -> Decision:
@@ -96,7 +95,6 @@ def test_a_column_is_shared_as_the_callers_own_and_not_by_its_name(hk: Healkit) 
     sums = {"sum": {"column": "salary", "function": "sum"}}
     grouped = op("group_rows", "grouped", data="staff", by=["region"], aggregates=sums)
     tools = ["select_columns", "view_sql", "group_rows"]
-    install(hk)
     decision = decided(hk, renamed, query, grouped, end("staff"), tools=tools, share=["region"])
     assert decision.ok, decision
     values = {
@@ -151,11 +149,12 @@ NAMES_MADE_OF_CELLS: dict[str, dict[str, pd.DataFrame]] = {
 }
 
 
-@pytest.mark.parametrize("data", NAMES_MADE_OF_CELLS.values(), ids=NAMES_MADE_OF_CELLS)
-def test_names_of_columns_made_of_cells_are_numbered(hk: Healkit, data: dict[str, pd.DataFrame]) -> None:
-    wide = {view.name: view for view in decided(hk, end("wide"), data=data).sent[0].views}["wide"]
-    assert {column.name for column in wide.columns if not column.numbered} <= {"region", "salary", "index"}
-    assert wide.columns_numbered >= 2
+def test_names_of_columns_made_of_cells_are_numbered(hk: Healkit) -> None:
+    for name, data in NAMES_MADE_OF_CELLS.items():
+        wide = {view.name: view for view in decided(hk, end("wide"), data=data).sent[0].views}["wide"]
+        plain = {column.name for column in wide.columns if not column.numbered}
+        assert plain <= {"region", "salary", "index"}, name
+        assert wide.columns_numbered >= 2, name
 
 
 def test_ordinary_names_are_told(hk: Healkit) -> None:
@@ -178,7 +177,6 @@ def test_a_guessed_name_is_not_told_of_a_pivot_and_an_invented_one_is(hk: Healki
         "own",
         f"{pivot}    return df.pivot_table(index='region', columns='patient', values='salary').reset_index()\n",
     )
-    install(hk)
     guesses = ["Smith", "smith", "Nobody"]
     tools = ["own", "pivot_rows", "select_columns"]
     decision = decided(
@@ -271,29 +269,23 @@ EFFECTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "more", "why"), EFFECTS.values(), ids=EFFECTS)
-def test_a_tool_that_does_more_than_look_is_refused(
-    hk: Healkit, code: str, more: dict[str, Any], why: str
-) -> None:
+def test_a_tool_that_does_more_than_look_is_refused(hk: Healkit, tmp_path: Path) -> None:
     hk.vault.add("acts", "def acts(n: int = 1):\n    return n\n", side_effects=True)
-    hk.vault.add("one", code.format("one"), **more)
-    decision = decided(hk, look("one"), end("staff"), tools=["one"])
-    assert decision.ok
-    assert decision.sent[-1].problem == f"gather_info only looks, and one {why}."
-    assert not hk.log.query(tool="one").rows
-
-
-def test_gather_info_refuses_a_tool_that_may_write(hk: Healkit, tmp_path: Path) -> None:
-    folder = tmp_path / "written"
-    folder.mkdir()
-    hk.vault.add("one", "def one(n: int = 1):\n    return n\n", grants=Grants(write=(str(folder),)))
-    assert "may write files" in str(decided(hk, look("one"), end("staff"), tools=["one"]).sent[-1].problem)
+    may_write: dict[str, Any] = {"grants": Grants(write=(str(tmp_path),))}
+    writes = ("def {0}(n: int = 1):\n    return n\n", may_write, "may write files")
+    for number, (code, more, why) in enumerate([*EFFECTS.values(), writes]):
+        name = f"tool_{number}"
+        hk.vault.add(name, code.format(name), **more)
+        decision = decided(hk, look(name), end("staff"), tools=[name])
+        assert decision.ok, name
+        assert decision.sent[-1].problem == f"gather_info only looks, and {name} {why}."
+        assert not hk.log.query(tool=name).rows
 
 
 def test_gather_info_takes_a_tool_that_calls_one_that_looks(hk: Healkit) -> None:
     hk.vault.add("looks", "def looks(n: int = 1):\n    return n\n")
-    hk.vault.add("one", "def one(n: int = 1):\n    return mcp.vault.looks(n=n)\n")
-    assert decided(hk, look("one"), end("staff"), tools=["one"], plan=True).ok
+    hk.vault.add("asks", "def asks(n: int = 1):\n    return mcp.vault.looks(n=n)\n")
+    assert decided(hk, look("asks"), end("staff"), tools=["asks"], plan=True).ok
 
 
 @pytest.mark.requirement("DECIDE-2", "DECIDE-7")

@@ -7,8 +7,6 @@ those that differ by what crosses to a worker and back: frames of each data set,
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,12 +15,10 @@ from decide_samples import Scripted, end, op
 from decide_tasks import TASKS, load
 from test_operations_tasks import check_output
 from tiers import slow_but
-from trusted import trusted_copy
 
 from healkit import Healkit
 from healkit.parts.decide.choosers import told
 from healkit.parts.decide.decision import Decision
-from healkit.parts.decide.operations import install
 from healkit.parts.runs.audit_records import AuditEntry
 
 QUICK = {"share_of_the_year", "small_states_by_sql"}
@@ -46,12 +42,9 @@ BREAKING = (
 
 
 @pytest.fixture(scope="module")
-def equipped(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Healkit]:
-    path = trusted_copy(empty_database, tmp_path_factory.mktemp("equipped") / "healkit.db")
-    with Healkit(path) as opened:
-        install(opened)
-        opened.vault.add("add_up", BREAKING, group="decide")
-        yield opened
+def equipped(deciding: Healkit) -> Healkit:
+    deciding.vault.add("add_up", BREAKING, group="decide")
+    return deciding
 
 
 def with_aim(task: dict[str, Any]) -> list[dict[str, Any]]:

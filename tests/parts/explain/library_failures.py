@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import linecache
 import os
 import sys
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from healkit.core.contracts.failure import Failure, Frame
 from healkit.core.pysource.tracebacks import read_traceback
@@ -65,11 +68,12 @@ def run(example: Example, folder: Path) -> Ran:
         encoding = "latin-1" if text.startswith("latin-1:") else "utf-8"
         (folder / name).write_text(text.removeprefix("latin-1:"), encoding=encoding)
     with contextlib.chdir(folder), _without(example.absent):
-        return run_code(example.code)
+        return run_code.__wrapped__(example.code)
 
 
+@functools.cache
 def run_code(code: str) -> Ran:
-    """Run code that fails, and return its failure with the facts."""
+    """Run code that fails, once in a process, and return its failure with the facts."""
     linecache.cache[FILE] = (len(code), None, code.splitlines(True), FILE)
     names: dict[str, Any] = {"__name__": "__main__"}
     try:
@@ -115,6 +119,18 @@ def _without(packages: Sequence[str]) -> Iterator[None]:
     finally:
         sys.meta_path.remove(hook)
         sys.modules.update(hidden)
+
+
+#: Packages that take seconds to load.
+_HEAVY = ("sklearn", "seaborn", "scipy", "networkx", "statsmodels", "matplotlib", "polars", ".plot")
+
+
+def by_weight(rows: Iterable[Any], code_of: Callable[[Any], str] = lambda row: row.example) -> list[Any]:
+    """Return rows with code as two parameters of a test; those that load a heavy package are slow."""
+    light, heavy = [], []
+    for row in rows:
+        (heavy if any(package in code_of(row) for package in _HEAVY) else light).append(row)
+    return [pytest.param(light, id="light"), pytest.param(heavy, id="heavy", marks=pytest.mark.slow)]
 
 
 def is_regenerating() -> bool:

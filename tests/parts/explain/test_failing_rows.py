@@ -13,12 +13,12 @@ from healkit.parts.explain import catalogue
 from healkit.parts.explain.catalogue import (
     ExplanationText,
     FailurePattern,
-    Fix,
     FixExample,
-    explain,
-    kind_of,
+    FixRow,
+    failure_kind,
     no_fix,
 )
+from healkit.parts.explain.explanation import MatchedFailure, explain
 from healkit.parts.explain.fixes import FIXES, ROWS, proposals
 from healkit.parts.explain.site import Proposal, Site
 from healkit.parts.explain.source import Source
@@ -47,7 +47,7 @@ def broken_row(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = catalogue._patterns_for
     monkeypatch.setattr(catalogue, "_patterns_for", lambda label: (BROKEN, *rows(label)))
     monkeypatch.setitem(FIXES, "broken", raising)
-    monkeypatch.setitem(ROWS, "broken", Fix("", 1.0, "renames", FixExample(""), FixExample("")))
+    monkeypatch.setitem(ROWS, "broken", FixRow("", 1.0, "renames", FixExample(""), FixExample("")))
 
 
 @pytest.mark.usefixtures("broken_row")
@@ -56,7 +56,7 @@ def test_the_next_row_explains_where_the_first_raises() -> None:
     explanation = explain(FAILURE)
     assert explanation.rule != "broken"
     assert "totl" in explanation.what
-    assert (kind_of(FAILURE), no_fix(FAILURE)) == ("name", "")
+    assert (failure_kind(FAILURE), no_fix(FAILURE)) == ("name", "")
 
 
 def test_a_failure_is_named_where_no_row_explains_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_a_failure_is_named_where_no_row_explains_it(monkeypatch: pytest.MonkeyP
 @pytest.mark.usefixtures("broken_row")
 def test_the_other_fixes_propose_where_one_raises() -> None:
     """Audit R2."""
-    made = [code for _, _, code in proposals(Site(Source(CODE), "f", FAILURE, [], []))]
+    made = [code for _, _, code in proposals(Site(Source(CODE), "f", MatchedFailure(FAILURE)))]
     assert CODE.replace("totl", "total") in made
 
 

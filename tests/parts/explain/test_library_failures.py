@@ -14,8 +14,9 @@ from library_failures import Example, Ran, examples, is_regenerating, run, run_c
 from truth import runs, untrue
 
 from healkit.core.pysource.shapes import parse, read_shape
-from healkit.parts.explain.catalogue import explain, patterns, subjects
-from healkit.parts.explain.fixes import explained, told_change
+from healkit.parts.explain.catalogue import patterns, subjects
+from healkit.parts.explain.explanation import MatchedFailure, explain
+from healkit.parts.explain.fixes import change_of, explained
 from healkit.parts.teach.gallery import LESSONS, Lesson
 
 PAGE = Path(__file__).parents[3] / "docs" / "library_failures.md"
@@ -74,7 +75,7 @@ def test_what_is_said_of_a_failure_is_true_for_the_users_own_objects(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_code_that_an_explanation_ends_in_does_not_fail_so_again(name, tmp_path):
     failure, example = ran(name).failure, EXAMPLES[name]
-    if (change := told_change(failure, example.code)) is None:
+    if (change := change_of(MatchedFailure(failure), example.code)) is None:
         return
     try:
         again = run(dataclasses.replace(example, code=change.code), tmp_path).failure

@@ -17,14 +17,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.compute
-import sklearn.metrics
 
 from healkit.parts.explain.facts.values import PACKAGES
 
@@ -70,14 +64,23 @@ _TYPICAL = {
     ".0f",
     "10,.2f",
 }
-#: Names in the code → what of a library an explanation of it may name; of another one's code it may not.
-_LIBRARIES: dict[frozenset[str], tuple[Any, ...]] = {
-    frozenset(("matplotlib", "plt")): (matplotlib, plt, plt.Axes, plt.Figure),
-    frozenset(("polars", "pl")): (pl, pl.DataFrame, pl.LazyFrame, pl.Expr, type(pl.col("a").str)),
-    frozenset(("pyarrow", "pa", "pc", "pq")): (pa, pa.compute, pa.Table, pa.Array),
-    frozenset(("sklearn",)): (sklearn.metrics,),
-}
 _NAME = re.compile(r"[^\W\d]\w*")
+
+
+@functools.cache
+def libraries() -> dict[frozenset[str], tuple[Any, ...]]:
+    """Return names in the code → what of a library an explanation of it may name; of another one's code it may not."""
+    import matplotlib.pyplot as plt  # they take seconds to load, and only slow tests ask
+    import polars as pl
+    import pyarrow.compute
+    import sklearn.metrics
+
+    return {
+        frozenset(("matplotlib", "plt")): (sys.modules["matplotlib"], plt, plt.Axes, plt.Figure),
+        frozenset(("polars", "pl")): (pl, pl.DataFrame, pl.LazyFrame, pl.Expr, type(pl.col("a").str)),
+        frozenset(("pyarrow", "pa", "pc", "pq")): (pyarrow, pyarrow.compute, pyarrow.Table, pyarrow.Array),
+        frozenset(("sklearn",)): (sklearn.metrics,),
+    }
 
 
 @functools.cache
@@ -112,7 +115,7 @@ def untrue(texts: Iterable[str], code: str, names: dict[str, Any], message: str)
     wide_code = plain_code.encode("latin-1", "ignore").decode("utf-8", "ignore")
     told = " ".join([code, plain_code, wide_code, message, *known_values(names), *imported_names(code)])
     mine = set(_NAME.findall(told))
-    owners = [one for used, parts in _LIBRARIES.items() if used & mine for one in parts]
+    owners = [one for used, parts in libraries().items() if used & mine for one in parts]
     owners += [type(value) for value in names.values()]
     known = library_words() | {name for owner in owners for name in dir(owner)} | mine | set(PACKAGES)
     wrong = []

@@ -32,7 +32,7 @@ def installed(prefix: Path, **grants: object) -> str:
     """Install the kernel with these grants; returns its name."""
     spec = kernelspec.kernel_json(kernelspec.DEFAULT_DISPLAY_NAME, grants)
     folder = kernelspec.kernels_folder(prefix=str(prefix))
-    return kernelspec.install(spec, kernelspec.DEFAULT_NAME, folder).name
+    return kernelspec.install_kernel(spec, kernelspec.DEFAULT_NAME, folder).name
 
 
 @pytest.fixture

@@ -63,14 +63,13 @@ def test_an_unreadable_piece_of_base64_costs_itself_only() -> None:
 
 
 @TRACE_2
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_no_rule_raises_on_any_beginning_or_end_of_an_example(template: str) -> None:
+def test_no_rule_raises_on_any_beginning_or_end_of_an_example() -> None:
     FAULTS.found.clear()
-    text = expand(template, random.Random(1))
-    step = 1 + len(text) // 100
-    for cut in range(0, len(text) + 1, step):
-        FAULTS.matcher.find(text[:cut])
-        FAULTS.matcher.find(text[cut:])
+    for template in TEMPLATES:
+        text = expand(template, random.Random(1))
+        for cut in range(0, len(text) + 1, 1 + len(text) // 12):
+            FAULTS.matcher.find(text[:cut])
+            FAULTS.matcher.find(text[cut:])
     assert FAULTS.found == []
 
 
@@ -79,32 +78,26 @@ REST = "\n\nthe rest of the text stays as it is,\nand the last line of it too\n"
 
 @pytest.mark.slow
 @TRACE_2
-@pytest.mark.parametrize("between", ["", "\n"], ids=["cut off", "on two lines"])
-def test_an_example_in_two_pieces_leaves_the_rest_of_the_text(between: str) -> None:
+def test_an_example_in_two_pieces_leaves_the_rest_of_the_text() -> None:
     """Audit R2: a key block that was cut took the words behind it for its lines."""
-    lost: list[str] = []
     for template in TEMPLATES:
         text = expand(template, random.Random(1))
-        for place in {*range(1, len(text), 1 + len(text) // 12), len(text)}:
-            pieces = text[:place] + (between and between + text[place:]) + REST
-            if not FAULTS.matcher.text(pieces, Counter()).endswith(REST):
-                lost.append(pieces)
-    assert lost == []
+        for place in {*range(1, len(text), 1 + len(text) // 8), len(text)}:
+            for pieces in (text[:place] + REST, f"{text[:place]}\n{text[place:]}{REST}"):
+                assert FAULTS.matcher.text(pieces, Counter()).endswith(REST), pieces
 
 
-@pytest.mark.slow
 @TRACE_2
-@pytest.mark.parametrize("between", [" ", "\n", "; "])
-def test_what_is_hidden_in_an_example_is_hidden_next_to_another_too(between: str) -> None:
-    source = random.Random(between)
+def test_what_is_hidden_in_an_example_is_hidden_next_to_another_too() -> None:
+    source = random.Random(5)
     caught = [template for rule in RULES for template in rule.caught]
     source.shuffle(caught)
     FAULTS.found.clear()
     left: list[str] = []
-    for pair in zip(caught, caught[1:] + caught[:1], strict=True):
+    for number, pair in enumerate(zip(caught, caught[1:] + caught[:1], strict=True)):
         texts = [expand(template, source) for template in pair]
         hidden = [text[span.start : span.end] for text in texts for span in FAULTS.matcher.find(text)]
-        cleaned = FAULTS.matcher.text(between.join(texts), Counter())
+        cleaned = FAULTS.matcher.text((" ", "\n", "; ")[number % 3].join(texts), Counter())
         left += [cleaned for secret in hidden if len(secret) >= 12 and secret in cleaned]
     assert left == []
     assert FAULTS.found == []
@@ -296,25 +289,24 @@ def test_a_text_of_nothing_but_keywords_is_tried_at_some_and_hidden_beyond() -> 
 
 
 @TRACE_2
-@pytest.mark.parametrize(
-    ("piece", "most"), [("a", 300), ("A", 300), ("token=", 35_000), ("pw ", 35_000), (" or '", 35_000)]
-)
-def test_ten_kilobytes_of_one_piece_cost_a_bounded_number_of_calls(piece: str, most: int) -> None:
+def test_ten_kilobytes_of_one_piece_cost_a_bounded_number_of_calls() -> None:
     """M6: `"a" * 8000` tried a rule at each letter; the calls of functions are counted, as time is not to be relied on."""
-    text, sanitizer = (piece * 10_000)[:10_000], Sanitizer()
-    sanitizer.text(text)
+    sanitizer = Sanitizer()
     calls = 0
 
     def count(_frame: object, event: str, _arg: object) -> None:
         nonlocal calls
         calls += event in {"call", "c_call"}
 
-    sys.setprofile(count)
-    try:
+    for piece, most in {"a": 300, "A": 300, "token=": 35_000, "pw ": 35_000, " or '": 35_000}.items():
+        text, calls = (piece * 10_000)[:10_000], 0
         sanitizer.text(text)
-    finally:
-        sys.setprofile(None)
-    assert calls <= most
+        sys.setprofile(count)
+        try:
+            sanitizer.text(text)
+        finally:
+            sys.setprofile(None)
+        assert calls <= most, piece
 
 
 @TRACE_2
@@ -374,9 +366,8 @@ def test_beyond_a_bound_costly_matches_are_hidden_unchecked() -> None:
     assert len(found) == 5000 - len(calls)
 
 
-@pytest.mark.parametrize("prefix", ["sk-sk-sk-", "sk-learn-", "xai-and-pa-"])
-def test_a_token_behind_prefixes_without_one_is_still_hidden(prefix: str) -> None:
-    for seed in range(20):
+def test_a_token_behind_prefixes_without_one_is_still_hidden() -> None:
+    for seed, prefix in enumerate(("sk-sk-sk-", "sk-learn-", "xai-and-pa-") * 3):
         token = expand("sk-proj-‹s74›T3BlbkFJ‹s74›", random.Random(seed))
         for before in (prefix, f"{prefix} ", f"{prefix * 9} ", f"{prefix * 3}/"):
             assert token[8:] not in Sanitizer().text(before + token).value, before

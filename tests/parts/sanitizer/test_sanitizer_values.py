@@ -117,15 +117,15 @@ def test_50_megabytes_are_cut_after_redaction() -> None:
 
 
 @TRACE_2
-@pytest.mark.parametrize("shift", range(0, 120, 7))
-def test_a_secret_across_the_cut_is_redacted_before_it_is_cut(shift: int) -> None:
+def test_a_secret_across_the_cut_is_redacted_before_it_is_cut() -> None:
     token = "ghp_" + "a1B2" * 9
-    text = "x " * ((10_240 - shift) // 2) + token + " tail" * 5000
-    cleaned = SANITIZER.clean(text)
-    assert "ghp_" not in cleaned.value
-    assert "a1B2" not in cleaned.value
-    assert "[REDACTED:github-token" not in cleaned.value.replace("[REDACTED:github-token]", "")
-    assert cleaned.truncated_from == len(text)
+    for shift in range(0, 120, 7):
+        text = "x " * ((10_240 - shift) // 2) + token + " tail" * 5000
+        cleaned = SANITIZER.clean(text)
+        assert "ghp_" not in cleaned.value
+        assert "a1B2" not in cleaned.value
+        assert "[REDACTED:github-token" not in cleaned.value.replace("[REDACTED:github-token]", "")
+        assert cleaned.truncated_from == len(text)
 
 
 @TRACE_2
@@ -168,7 +168,7 @@ def test_cleaning_any_value_twice_changes_nothing(value: object) -> None:
 
 
 @TRACE_2
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(WORDS, max_size=25).map("".join))
 def test_texts_made_of_keywords_are_clean_after_one_cleaning(text: str) -> None:
     cleaned = SANITIZER.text(text)
@@ -177,12 +177,12 @@ def test_texts_made_of_keywords_are_clean_after_one_cleaning(text: str) -> None:
 
 
 @TRACE_2
-@pytest.mark.parametrize("numbers", [1, 4, 40])
-def test_secrets_that_uncover_each_other_are_all_hidden(numbers: int) -> None:
-    cleaned = SANITIZER.text(f'"4111111111111111{"+4915112345678" * numbers}", and 7 more')
-    assert "4915112345678" not in cleaned.value
-    assert cleaned.value.endswith('", and 7 more')
-    assert SANITIZER.text(cleaned.value).value == cleaned.value
+def test_secrets_that_uncover_each_other_are_all_hidden() -> None:
+    for numbers in (1, 4, 40):
+        cleaned = SANITIZER.text(f'"4111111111111111{"+4915112345678" * numbers}", and 7 more')
+        assert "4915112345678" not in cleaned.value
+        assert cleaned.value.endswith('", and 7 more')
+        assert SANITIZER.text(cleaned.value).value == cleaned.value
 
 
 @TRACE_2
@@ -204,24 +204,21 @@ def test_one_sanitizer_serves_several_threads() -> None:
 
 @pytest.mark.slow
 @TRACE_2
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "a", "password=", "password ", 'password="', "password=\\", "token: ", "api key ", "@", "a@a.", "://a", "http://a:b",
-        "-----BEGIN RSA PRIVATE KEY-----\n", "eyJ", "eyJaaaaaaaa.", "1", "1-", "1 ", "+1", "4111 ", "DE89", "sk-", "bearer ",
-        "curl -u ", "mysql a ", "login a ", "a_live_", "<password ", "phone ", "ssn ", "Private-Lines: 3\nAAAA ", "cookie: a=bcd; ",
-        "LS0tLS1CRUdJTi", "hooks.slack.com/services/a", "xoxb-", "%40", "01 23 45 67 ", "s.", 'auth=("a", ', "password:\n ",
-    ],
-)  # fmt: skip
-def test_a_hostile_text_costs_no_more_than_its_length(piece: str) -> None:
+def test_a_hostile_text_costs_no_more_than_its_length() -> None:
     """Quadratic rules would take minutes; the bound is three times the slowest time that was measured.
 
     The thread's own time on the processor, which others on a busy machine hardly change.
     """
-    text = piece * (65_000 // len(piece))
-    begun = time.thread_time()
-    SANITIZER.text(text)
-    assert time.thread_time() - begun < 3
+    for piece in (
+        "a", "password=", "password ", 'password="', "password=\\", "token: ", "api key ", "@", "a@a.", "://a", "http://a:b",
+        "-----BEGIN RSA PRIVATE KEY-----\n", "eyJ", "eyJaaaaaaaa.", "1", "1-", "1 ", "+1", "4111 ", "DE89", "sk-", "bearer ",
+        "curl -u ", "mysql a ", "login a ", "a_live_", "<password ", "phone ", "ssn ", "Private-Lines: 3\nAAAA ", "cookie: a=bcd; ",
+        "LS0tLS1CRUdJTi", "hooks.slack.com/services/a", "xoxb-", "%40", "01 23 45 67 ", "s.", 'auth=("a", ', "password:\n ",
+    ):  # fmt: skip
+        text = piece * (65_000 // len(piece))
+        begun = time.thread_time()
+        SANITIZER.text(text)
+        assert time.thread_time() - begun < 3, piece
 
 
 @TRACE_2
@@ -232,7 +229,6 @@ def test_the_standard_librarys_source_is_nearly_unchanged() -> None:
     for name in (
         "tokenize",
         "netrc",
-        "getpass",
         "smtplib",
         "http/cookies",
         "urllib/request",
@@ -278,10 +274,10 @@ def test_it_is_found_as_repr_json_and_a_url_write_it() -> None:
 
 
 @TRACE_2
-@pytest.mark.parametrize("value", ["abc", "secret", "localhost", "12345"])
-def test_a_short_or_common_value_is_hidden_at_its_name_only(value: str) -> None:
-    cleaned = SANITIZER.clean({"password": value, "said": f"the {value} of it"}).value
-    assert cleaned["said"] == f"the {value} of it"
+def test_a_short_or_common_value_is_hidden_at_its_name_only() -> None:
+    for value in ("abc", "secret", "localhost", "12345"):
+        cleaned = SANITIZER.clean({"password": value, "said": f"the {value} of it"}).value
+        assert cleaned["said"] == f"the {value} of it"
 
 
 @TRACE_2

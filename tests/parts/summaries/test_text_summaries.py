@@ -12,6 +12,7 @@ import pytest
 
 from healkit.core.secrets.cleaner import Verbatim
 from healkit.errors import UsageInvalid
+from healkit.parts.decide import summaries
 from healkit.parts.decide.summaries import TEXT_MAX_CHARS, summarize
 from healkit.parts.decide.summary_records import Counted, Found, TextSummary
 from healkit.parts.sanitizer.sanitizer import Sanitizer
@@ -225,3 +226,11 @@ def test_of_a_longer_text_the_beginning_is_read() -> None:
     assert found.characters > TEXT_MAX_CHARS
     assert found.words <= TEXT_MAX_CHARS // 5
     assert "Only the beginning" in str(found)
+
+
+def test_each_kind_finds_its_own_example_whole() -> None:
+    for kind, entry in summaries._DATA["kinds"].items():
+        match = summaries.FOUND.fullmatch(entry["example"])
+        assert match is not None, kind
+        assert match.lastgroup == kind
+        assert len(entry["pattern"]) <= 100, kind

@@ -197,4 +197,4 @@ class AuditPanel(Panel):
 
     def static_card(self) -> CellOutput | None:
         """Draw the same three panes as a card."""
-        return CellOutput.of(audit.card(self._panes))
+        return CellOutput.of(audit.audit_card(self._panes))

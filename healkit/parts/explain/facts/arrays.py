@@ -17,10 +17,10 @@ from healkit.parts.explain.facts.scene import (
     is_array,
     is_frame,
     is_series,
-    listed,
+    labels_text,
     own_dict,
     plain,
-    shown,
+    quoted,
     spoken,
 )
 from healkit.parts.explain.facts.values import is_number
@@ -120,7 +120,7 @@ def text_array(scene: Scene) -> Facts | None:
         value = scene.value(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else UNREAD
         if is_array(value) and value.dtype.kind in "UT" and value.size:
             texts = value.ravel()[:_SCANNED_MAX].tolist()
-            facts = {"owner": scene.text(node), "value": shown(texts[0]), "instead": ""}
+            facts = {"owner": scene.text(node), "value": quoted(texts[0]), "instead": ""}
             if all(map(is_number, texts)):
                 return complete(
                     {
@@ -205,7 +205,7 @@ def float_index(scene: Scene) -> Facts | None:
         "about": "float_index",
         "owner": scene.text(node.value),
         "index": scene.text(node.slice),
-        "value": shown(value),
+        "value": quoted(value),
     }
     return facts if type(value) is float and all(facts.values()) else None
 
@@ -397,9 +397,9 @@ def gaps(scene: Scene) -> Facts | None:
     if is_frame(value):
         counts = value.isna().sum()
         column_gaps = [(name, int(count)) for name, count in counts.items() if count]
-        if not column_gaps or not all(shown(name) for name, _ in column_gaps[:6]):
+        if not column_gaps or not all(quoted(name) for name, _ in column_gaps[:6]):
             return None
-        places = spoken([f"{shown(name)} ({count:,} of {len(value):,})" for name, count in column_gaps[:6]])
+        places = spoken([f"{quoted(name)} ({count:,} of {len(value):,})" for name, count in column_gaps[:6]])
         return {"about": "features_gaps", "owner": named, "places": places, "model": model}
     if getattr(value.dtype, "kind", "") != "f":
         return None
@@ -503,13 +503,13 @@ def text_features(scene: Scene) -> Facts | None:
         return None
     texts = [name for name in value.columns if type(value[name].iloc[0]) is str]
     match = re.search(r"could not convert string to float: '(?P<text>.*)'", str(scene.error))
-    names = listed(texts, len(texts))
-    if match is None or not names or not shown(match["text"]):
+    names = labels_text(texts, len(texts))
+    if match is None or not names or not quoted(match["text"]):
         return None
     return {
         "about": "text_features",
         "columns": names,
-        "value": shown(match["text"]),
+        "value": quoted(match["text"]),
         "owner": _named(scene, value, "the features"),
     }
 
@@ -521,10 +521,10 @@ def unseen_label(scene: Scene) -> Facts | None:
     if match is None or not is_array(classes):
         return None
     new = re.findall(r"'([^']*)'", match["labels"])[:6]
-    labels = listed(classes.tolist(), len(classes))
-    if not new or not labels or not all(map(shown, new)):
+    labels = labels_text(classes.tolist(), len(classes))
+    if not new or not labels or not all(map(quoted, new)):
         return None
-    return {"about": "unseen_label", "wanted": spoken([shown(label) for label in new]), "known": labels}
+    return {"about": "unseen_label", "wanted": spoken([quoted(label) for label in new]), "known": labels}
 
 
 def unknown_category(scene: Scene) -> Facts | None:
@@ -536,13 +536,13 @@ def unknown_category(scene: Scene) -> Facts | None:
         return None
     column_categories = categories[int(match["at"])]
     names = attributes.get("feature_names_in_")
-    column = shown(names[int(match["at"])]) if is_array(names) else f"`{match['at']}`"
+    column = quoted(names[int(match["at"])]) if is_array(names) else f"`{match['at']}`"
     new = re.findall(r"'([^']*)'", match["labels"])[:6]
-    if not new or not column or not all(map(shown, new)) or not is_array(column_categories):
+    if not new or not column or not all(map(quoted, new)) or not is_array(column_categories):
         return None
     return {
-        "about": "unknown_category", "wanted": spoken([shown(label) for label in new]), "column": column,
-        "known": listed(column_categories.tolist(), len(column_categories)),
+        "about": "unknown_category", "wanted": spoken([quoted(label) for label in new]), "column": column,
+        "known": labels_text(column_categories.tolist(), len(column_categories)),
     }  # fmt: skip
 
 
@@ -558,13 +558,13 @@ def feature_names(scene: Scene) -> Facts | None:
         [column for column in now if column not in before],
     )
     named = _named(scene, value, "the table")
-    facts = {"owner": named, "before": listed(before, len(before)), "now": listed(now, len(now))}
+    facts = {"owner": named, "before": labels_text(before, len(before)), "now": labels_text(now, len(now))}
     if not missing and not new:
         fixed = f"`{named.strip('`')}[model.feature_names_in_]`"
         return {**facts, "about": "feature_order", "instead": fixed} if all(facts.values()) else None
     sentences = [
-        f"It lacks {listed(missing, len(missing))}." if missing else "",
-        f"It has {listed(new, len(new))}, which the model has not seen." if new else "",
+        f"It lacks {labels_text(missing, len(missing))}." if missing else "",
+        f"It has {labels_text(new, len(new))}, which the model has not seen." if new else "",
     ]
     return (
         {**facts, "about": "feature_names", "told": " ".join(filter(None, sentences))}
@@ -604,7 +604,7 @@ def continuous(scene: Scene) -> Facts | None:
     return {
         "about": "continuous",
         "target": _named(scene, target, "the target"),
-        "value": shown(value),
+        "value": quoted(value),
         "model": f"`{type(model).__name__}`",
     }
 
@@ -615,12 +615,12 @@ def one_class(scene: Scene) -> Facts | None:
     if not (is_array(target) or is_series(target)) or not target.size or target.size > _VALUES_MAX:
         return None
     values = set(target.tolist())
-    if len(values) != 1 or not shown(next(iter(values))):
+    if len(values) != 1 or not quoted(next(iter(values))):
         return None
     return {
         "about": "one_class",
         "target": _named(scene, target, "the target"),
-        "value": shown(values.pop()),
+        "value": quoted(values.pop()),
         "size": f"{target.size:,}",
     }
 
@@ -674,5 +674,5 @@ def mixed_targets(scene: Scene) -> Facts | None:
     for name, values in (("true_value", true), ("predicted_value", predicted)):
         if not (is_array(values) or is_series(values) or type(values) is list) or not len(values):
             return None
-        facts[name] = shown(next(iter(values[:1])))
+        facts[name] = quoted(next(iter(values[:1])))
     return complete(facts)

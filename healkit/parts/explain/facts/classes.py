@@ -8,8 +8,17 @@ import re
 from types import CodeType, CoroutineType, FrameType, FunctionType
 from typing import Any, cast
 
-from healkit.parts.explain.facts.scene import UNREAD, Facts, Scene, complete, listed, of_package, plain, shown
-from healkit.parts.explain.facts.standard import called
+from healkit.parts.explain.facts.scene import (
+    UNREAD,
+    Facts,
+    Scene,
+    called,
+    complete,
+    labels_text,
+    of_package,
+    plain,
+    quoted,
+)
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CALLS_MAX = 3000
@@ -190,7 +199,7 @@ def slots(scene: Scene) -> Facts | None:
     ]
     facts = {"about": "slots", "kind": f"`{match['kind']}`", "wanted": f"`{match['name']}`"}
     return (
-        complete({**facts, "known": listed(names, len(names)).replace("'", "")})
+        complete({**facts, "known": labels_text(names, len(names)).replace("'", "")})
         if match["name"] not in names
         else None
     )
@@ -214,8 +223,8 @@ def enum_name(scene: Scene) -> Facts | None:
     names = vars(cast("type[Any]", owner)).get("_member_names_") if issubclass(type(owner), type) else None
     if type(names) is not list or not isinstance(node, ast.Subscript):
         return None
-    facts = {"about": "enum_name", "owner": scene.text(node.value), "wanted": shown(scene.error.args[0])}
-    return complete({**facts, "known": listed(names, len(names))})
+    facts = {"about": "enum_name", "owner": scene.text(node.value), "wanted": quoted(scene.error.args[0])}
+    return complete({**facts, "known": labels_text(names, len(names))})
 
 
 # Recursion
@@ -251,7 +260,7 @@ def recursion(scene: Scene) -> Facts | None:
         (parameter for parameter in code.co_varnames[: code.co_argcount] if parameter not in {"self", "cls"}),
         "",
     )
-    values = [shown(plain(call_frame.f_locals.get(name))) for call_frame in reversed(own_frames[-3:])]
+    values = [quoted(plain(call_frame.f_locals.get(name))) for call_frame in reversed(own_frames[-3:])]
     if not name or not all(values):
         return {**facts, "about": "recursion_of"}
     facts |= {"name": f"`{name}`", "values": ", then ".join(values), "start": values[0]}

@@ -21,9 +21,9 @@ from healkit.parts.explain.facts.scene import (
     is_frame,
     is_kind,
     is_series,
-    listed,
+    labels_text,
     own_dict,
-    shown,
+    quoted,
 )
 from healkit.parts.explain.facts.values import cleaning_of, is_number
 from healkit.plain_text import count
@@ -45,7 +45,7 @@ def missing_to_int(scene: Scene) -> Facts | None:
         return _gaps(scene, owner)
     if is_frame(owner):
         columns = [name for name in owner.columns if _is_float(owner[name]) and owner[name].isna().any()]
-        if columns and owner.columns.is_unique and (names := listed(columns, len(columns))):
+        if columns and owner.columns.is_unique and (names := labels_text(columns, len(columns))):
             return {
                 "about": "gaps_in_columns",
                 "owner": scene.name_of(owner) or "the table",
@@ -67,16 +67,16 @@ def _gaps(scene: Scene, owner: pd.Series[Any]) -> Facts | None:
             "owner": named,
             "count": f"{len(gaps):,}",
             "rows": f"{len(owner):,}",
-            "row": shown(gaps.index[0]),
+            "row": quoted(gaps.index[0]),
         }
         return facts if facts["row"] else None
     infinite = owner[owner.abs() == math.inf]
-    if not len(infinite) or not shown(infinite.index[0]):
+    if not len(infinite) or not quoted(infinite.index[0]):
         return None
     return {
         "about": "infinite",
         "owner": named,
-        "row": shown(infinite.index[0]),
+        "row": quoted(infinite.index[0]),
         "value": f"`{float(infinite.iloc[0])}`",
     }
 
@@ -110,7 +110,7 @@ def number_text(scene: Scene) -> Facts | None:
         facts = {
             "about": "text_not_number",
             "owner": scene.text(argument),
-            "value": shown(text),
+            "value": quoted(text),
             "kind": f"`{node.func.id}`",
         }
         facts |= _why_no_number(text, node.func.id)
@@ -130,8 +130,8 @@ def number_text(scene: Scene) -> Facts | None:
 def _in_columns(scene: Scene, owner: pd.DataFrame, text: str) -> Facts | None:
     for name in owner.columns if owner.columns.is_unique else ():
         if facts := _row_of(scene, owner[name], text, "row_not_number", _why_no_number(text, "float")):
-            column = f"{scene.name_of(owner) or 'the table'}, column {shown(name)}"
-            return {**facts, "owner": column} if shown(name) else None
+            column = f"{scene.name_of(owner) or 'the table'}, column {quoted(name)}"
+            return {**facts, "owner": column} if quoted(name) else None
     return None
 
 
@@ -147,7 +147,7 @@ def _in_list(scene: Scene, text: str) -> Facts | None:
             and any(type(v) is str and v == text for v in values)
         ):
             at = next(at for at, value in enumerate(values) if type(value) is str and value == text)
-            facts = {"about": "item_not_number", "owner": f"`{node.id}[{at}]`", "value": shown(text)}
+            facts = {"about": "item_not_number", "owner": f"`{node.id}[{at}]`", "value": quoted(text)}
             return {**facts, **_why_no_number(text, "float")} if facts["value"] else None
     return None
 
@@ -178,15 +178,15 @@ def _row_of(scene: Scene, owner: pd.Series[Any], text: str, about: str, more: Fa
     if len(owner) > _SCANNED_MAX:
         return None
     places = [at for at, value in enumerate(owner.tolist()) if type(value) is str and value == text]
-    if not places or not shown(text):
+    if not places or not quoted(text):
         return None
-    row = shown(owner.index[places[0]])
+    row = quoted(owner.index[places[0]])
     count = "" if len(places) == 1 else f" ({len(places):,} rows hold it)"
     facts = {
         "about": about,
         "owner": scene.name_of(owner) or "the column",
         "row": row,
-        "value": shown(text),
+        "value": quoted(text),
         "count": count,
     }
     beside = _cleaning(text, owner.tolist()) if about == "row_not_number" else {}
@@ -241,7 +241,7 @@ def to_datetime(scene: Scene) -> Facts | None:
         return None
     day = re.search(r"is out of range for month|month must be in 1\.\.12", message)
     about = "no_such_day" if day else "row_other_form" if format_argument is None else "row_not_of_form"
-    return _row_of(scene, owner, text, about, {"form": f"`{form}`", "first": shown(texts[0])})
+    return _row_of(scene, owner, text, about, {"form": f"`{form}`", "first": quoted(texts[0])})
 
 
 def _fits(text: str, form: str) -> bool:
@@ -329,7 +329,7 @@ def accessor(scene: Scene) -> Facts | None:
     facts = {
         "owner": named or "the column",
         "dtype": f"`{owner.dtype}`",
-        "value": shown(first),
+        "value": quoted(first),
         "accessor": f"`.{match[1]}`",
     }
     if not facts["value"]:
@@ -400,7 +400,7 @@ def not_numeric(scene: Scene) -> Facts | None:
                 "about": "calculated_text" if bad_text is None else "calculated_mixed",
                 "owner": scene.name_of(owner),
                 "dtype": f"`{owner.dtype}`",
-                "value": shown(owner.iloc[0] if bad_text is None else bad_text),
+                "value": quoted(owner.iloc[0] if bad_text is None else bad_text),
             }
             if not facts["owner"] and bad_text is None and (table := _table_of(scene, owner)):
                 column = f"{table.strip('`')}[{owner.name!r}]"
@@ -435,19 +435,19 @@ def not_numeric(scene: Scene) -> Facts | None:
                 facts = {
                     "about": "text_table",
                     "owner": named,
-                    "value": shown(texts_of[0]),
+                    "value": quoted(texts_of[0]),
                     "instead": instead,
                 }
                 return complete(facts)
-            if texts and (names := listed(texts, len(texts))):
-                value = shown(owner[texts[0]].iloc[0])
+            if texts and (names := labels_text(texts, len(texts))):
+                value = quoted(owner[texts[0]].iloc[0])
                 facts = {
                     "about": "calculated_columns",
                     "owner": scene.name_of(owner) or "the table",
                     "columns": names,
                     "value": value,
                 }
-                return {**facts, "first": shown(texts[0])} if value else None
+                return {**facts, "first": quoted(texts[0])} if value else None
     return None
 
 
@@ -483,7 +483,7 @@ def operand_of_text(scene: Scene) -> Facts | None:
                 "about": "operand_column",
                 "owner": scene.text(side),
                 "dtype": f"`{value.dtype}`",
-                "value": shown(value.iloc[0]),
+                "value": quoted(value.iloc[0]),
             }
             times = _has_times(scene, opposite) and re.match(
                 r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}", value.iloc[0]
@@ -499,7 +499,7 @@ def operand_of_text(scene: Scene) -> Facts | None:
                 more = {} if times else {"columns": _number_columns(scene)}
                 return complete({**facts, **more, "about": "operand_dates"} if times else {**facts, **more})
             del facts["instead"]
-            facts |= {"about": "operand_mixed", "value": shown(bad)}
+            facts |= {"about": "operand_mixed", "value": quoted(bad)}
             return complete({**facts, **_cleaning(bad, texts)})
     return None
 
@@ -523,7 +523,7 @@ def calculated(scene: Scene) -> Facts | None:
         if columns and scene.text(node).strip("`") == columns.split("\n")[0]:
             column = scene.value(node)
             facts = {"about": "calculated_text", "owner": scene.text(node), "dtype": f"`{column.dtype}`"}
-            return complete({**facts, "value": shown(column.iloc[0]), "columns": columns})
+            return complete({**facts, "value": quoted(column.iloc[0]), "columns": columns})
     return None
 
 
@@ -546,7 +546,7 @@ def polars_text(scene: Scene) -> Facts | None:
             )
             owner, kind = scene.text(node), "Int64" if whole else "Float64"
             instead = f"`{owner.strip('`')}.cast({module}.{kind})`" if module and owner else ""
-            facts = {"about": "polars_text", "owner": owner, "value": shown(texts[0]), "instead": instead}
+            facts = {"about": "polars_text", "owner": owner, "value": quoted(texts[0]), "instead": instead}
             return complete(facts)
     return None
 
@@ -590,13 +590,13 @@ def new_category(scene: Scene) -> Facts | None:
         or not isinstance(statement.targets[0], ast.Subscript)
     ):
         return None
-    owner, value = scene.value(statement.targets[0].value), shown(scene.value(statement.value))
+    owner, value = scene.value(statement.targets[0].value), quoted(scene.value(statement.value))
     if not is_series(owner) or str(owner.dtype) != "category" or not value:
         return None
     categories = owner.cat.categories
     named = scene.text(statement.targets[0].value)
     return {
-        "about": "new_category", "owner": named, "value": value, "known": listed(categories, len(categories)),
+        "about": "new_category", "owner": named, "value": value, "known": labels_text(categories, len(categories)),
         "instead": f"`{named.strip('`')}.cat.add_categories({value.strip('`')})`",
     }  # fmt: skip
 

@@ -7,7 +7,7 @@ import datetime
 import json
 import re
 
-from healkit.parts.explain.facts.scene import UNREAD, Facts, Scene, complete, is_text, own_dict, shown
+from healkit.parts.explain.facts.scene import UNREAD, Facts, Scene, complete, is_text, own_dict, quoted
 
 _EXCERPT_MAX = 24
 _DOCUMENT_MAX = 200_000
@@ -35,7 +35,7 @@ def json_text(scene: Scene) -> Facts | None:
         "column": str(attributes.get("colno", "")),
         "given": _given(scene),
         "marked": _marked(text, place),
-        "found": shown(text[place : place + 1]),
+        "found": quoted(text[place : place + 1]),
     }
     return {**facts, **_what_is_wrong(text, place, message, facts["given"])}
 
@@ -49,7 +49,7 @@ def _given(scene: Scene) -> str:
 def _marked(text: str, place: int) -> str:
     """Show the text around a place, with a mark there; empty where it is long or may be private."""
     before, after = text[max(0, place - _EXCERPT_MAX) : place], text[place : place + _EXCERPT_MAX]
-    if not shown(before) or not shown(after) or "`" in before + after:
+    if not quoted(before) or not quoted(after) or "`" in before + after:
         return ""
     return f"`{_one_line(before)}‸{_one_line(after)}`"
 
@@ -100,7 +100,7 @@ def _what_is_wrong(text: str, place: int, message: str, given: str) -> Facts:
     if message.startswith("Expecting ',' delimiter"):
         return {"about": "json_comma"}
     if message.startswith("Expecting property name") and (name := re.match(r"\w+", rest)):
-        return {"about": "json_bare_name", "word": shown(name[0])}
+        return {"about": "json_bare_name", "word": quoted(name[0])}
     if place == 0:
         return {"about": "json_no_beginning"}
     return {"about": "json_place", "message": message}
@@ -195,7 +195,7 @@ def _around(data: bytes, place: int, codec: str) -> str:
     except UnicodeDecodeError:
         return ""
     text = re.split(r"[\r\n]", text)[0 if b"\n" not in data[max(0, place - 8) : place] else -1]
-    return f"`{text.strip()}`" if text.strip() and text.isprintable() and shown(text) else ""
+    return f"`{text.strip()}`" if text.strip() and text.isprintable() and quoted(text) else ""
 
 
 def unencoded(scene: Scene) -> Facts | None:
@@ -233,7 +233,7 @@ def time_format(scene: Scene) -> Facts | None:
     parts = re.findall(r"%.|[^%]+", form)
     if (
         not text.strip()
-        or not shown(text)
+        or not quoted(text)
         or "`" in form
         or not all(p in _DIRECTIVES for p in parts if p.startswith("%"))
     ):
@@ -286,21 +286,13 @@ def _swapped(scene: Scene, parts: list[str], text: str, form: str) -> Facts | No
                 (argument for argument in _arguments(scene) if scene.value(argument) == form), None
             )
             if _rest(new, text) == "" and written is not None:
-                facts = {
-                    "text": f"`{text}`",
-                    "form": f"`{form}`",
-                    "sign": f"`{alternative}`",
-                }
+                facts = {"text": f"`{text}`", "form": f"`{form}`", "sign": f"`{alternative}`"}
                 facts |= {
                     "needs": _DIRECTIVES.get(alternative, "what the text has between its parts"),
                     "new": f"`{new!r}`",
                 }
                 is_known = isinstance(written, ast.Constant)
-                return {
-                    **facts,
-                    "about": "time_format_swap",
-                    "part": scene.text(written) if is_known else "",
-                }
+                return {**facts, "about": "time_format_swap", "part": scene.text(written) if is_known else ""}
     return None
 
 
@@ -309,7 +301,7 @@ def time_rest(scene: Scene) -> Facts | None:
     rest = str(scene.error).partition("unconverted data remains:")[2].removeprefix(" ")
     for frame_locals in scene.library_locals("_strptime"):
         text, form = frame_locals.get("data_string"), frame_locals.get("format")
-        if is_text(text) and is_text(form) and text.endswith(rest) and "`" not in form and shown(text):
+        if is_text(text) and is_text(form) and text.endswith(rest) and "`" not in form and quoted(text):
             facts = {"text": f"`{text}`", "form": f"`{form}`", "rest": f"`{rest}`"}
             last = re.search(r"%.\Z", form)
             number = re.search(r"\d+\Z", text[: len(text) - len(rest)])

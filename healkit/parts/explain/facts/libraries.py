@@ -26,14 +26,14 @@ from healkit.parts.explain.facts.scene import (
     complete,
     is_column_or_frame,
     is_frame,
-    listed,
+    labels_text,
     nearest,
     own_dict,
-    shown,
+    quoted,
     similar,
     spoken,
 )
-from healkit.parts.explain.facts.standard import KEYWORD, called_by_name, parameters
+from healkit.parts.explain.facts.scopes import KEYWORD, called_by_name, parameters
 from healkit.parts.explain.facts.tables import GONE
 
 
@@ -176,7 +176,7 @@ _NEW_NAME = re.compile(r"renamed\W+(?:from\W+\w+\W+)?(?:to\W+)?(\w+)\W*(?:in (?:
 
 
 def said_gone(scene: Scene) -> Facts | None:
-    """Quote what a warning that was shown, or the documentation, says of a name that is gone; runs no foreign code."""
+    """Quote what a warning that was quoted, or the documentation, says of a name that is gone; runs no foreign code."""
     error, node = scene.error, scene.node
     match = KEYWORD.search(str(error)) if type(error) is TypeError else None
     if isinstance(error, AttributeError) and isinstance(node, ast.Attribute):
@@ -336,7 +336,7 @@ def own_advice(scene: Scene) -> Facts | None:
     for wanted, text in candidates:
         is_told = wanted != match[1] and _is_word_of(wanted, message) and similar(wanted, match[1], 0.6)
         if is_told and (changed := _exchanged(text, wanted, match[1])):
-            facts = {"about": "name_advised", "wanted": shown(wanted), "found": shown(match[1])}
+            facts = {"about": "name_advised", "wanted": quoted(wanted), "found": quoted(match[1])}
             return complete({**facts, "part": text, "right": changed})
     return None
 
@@ -353,7 +353,7 @@ def other_name(scene: Scene) -> Facts | None:
         if len(names) > 1 or "andidate" in message
     ]
     for wanted, text, node in _asked(scene, message):
-        if not shown(wanted) or any(wanted in names for names in listed_names):
+        if not quoted(wanted) or any(wanted in names for names in listed_names):
             continue
         holders = (
             list(_holders(scene, node)) if isinstance(node, ast.Attribute) or _PARTS.search(message) else []
@@ -365,10 +365,10 @@ def other_name(scene: Scene) -> Facts | None:
         ):
             if wanted in names:
                 break
-            facts = {"wanted": shown(wanted), "known": listed(names, len(names)), "owner": owner}
+            facts = {"wanted": quoted(wanted), "known": labels_text(names, len(names)), "owner": owner}
             near = nearest(wanted, names)
             if near is not None and (changed := _exchanged(text, wanted, near[0])):
-                facts |= {"found": shown(near[0]), "part": text, "right": changed}
+                facts |= {"found": quoted(near[0]), "part": text, "right": changed}
                 return complete({**facts, "about": "name_similar"})
             if names not in values:  # what a message lists, it says itself
                 return complete({**facts, "about": "name_known"})

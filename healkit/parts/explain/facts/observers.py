@@ -33,6 +33,7 @@ from healkit.parts.explain.facts import (
     documents,
     libraries,
     plots,
+    scopes,
     standard,
     tables,
     values,
@@ -59,11 +60,11 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("AttributeError", "", (classes.slots, classes.super_attribute)),
     ("AttributeError", "", (columns.missing_attribute, tables.column_attribute, arrays.class_for_model)),
     ("AttributeError TypeError", r"NoneType", (standard.nothing,)),
-    ("AttributeError", "", (libraries.other_name, standard.attribute)),
+    ("AttributeError", "", (libraries.other_name, scopes.attribute)),
     ("ImportError", r"cannot import name", (standard.moved,)),
-    ("NameError", "", (standard.class_name, standard.inner_name)),
+    ("NameError", "", (scopes.class_name, scopes.inner_name)),
     ("TypeError", r"unsupported operand.* for \+: '(?:int|float)' and 'str'", (standard.summed,)),
-    ("UnboundLocalError", "", (standard.unbound,)),
+    ("UnboundLocalError", "", (scopes.unbound,)),
     ("error PatternError", "", (standard.pattern,)),
     ("JSONDecodeError", "", (documents.json_text,)),
     ("UnicodeDecodeError", "", (documents.undecoded,)),
@@ -168,7 +169,7 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
     ("TypeError", r"cannot unpack|context manager|item assignment|argument of type", (classes.own_lacks,)),
     ("TypeError", r"positional arguments? .*given|too many positional|multiple values for", (libraries.by_position,)),
     ("TypeError", r"positional arguments? but", (classes.method_arguments,)),
-    ("TypeError", r"unexpected keyword argument", (standard.keyword_known,)),
+    ("TypeError", r"unexpected keyword argument", (scopes.keyword_known,)),
     ("TypeError", r"has no len|is not (?:iterable|subscriptable|callable)",
      (classes.own_lacks, classes.inside_library)),
     ("TypeError", r"cannot unpack|unhashable|unsupported operand|not supported between", (classes.inside_library,)),
@@ -272,7 +273,7 @@ def suggestions(
         listed = wanted and isinstance(error, KeyError)  # elsewhere there are hundreds
         near = near_misses(wanted, names, NEAR_MAX) if wanted else []
         if isinstance(error, TypeError):
-            return standard.like_parameter(wanted, names)[:NEAR_MAX], names[:KNOWN_MAX] if wanted else []
+            return scopes.like_parameter(wanted, names)[:NEAR_MAX], names[:KNOWN_MAX] if wanted else []
         near = [name for name in near if name != wanted and (not strict or similar(wanted, name))]
         near = _closest(wanted, near) if strict else near
         return near, names[:KNOWN_MAX] if listed else []
@@ -284,7 +285,7 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
     """Return the missing name, and the existing names."""
     if isinstance(error, AttributeError):
         wanted = str(error.name or "")
-        if (match := standard.KEYWORD.search(str(error))) and match[1]:
+        if (match := scopes.KEYWORD.search(str(error))) and match[1]:
             return match[3], () if innermost is None else plots.argument_names(Scene(error, innermost))
         columns = _told(error.obj.columns[:_CANDIDATES_MAX].tolist()) if is_frame(error.obj) else []
         return wanted, columns if near_misses(wanted, columns) else _attributes(error.obj)
@@ -299,9 +300,9 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
         ]
     if isinstance(error, ImportError) and (match := _NOT_IN_MODULE.search(str(error))):
         return match[1], _attributes(sys.modules.get(match[2]))
-    match = standard.KEYWORD.search(str(error)) or standard.BUILTIN_KEYWORD.search(str(error))
+    match = scopes.KEYWORD.search(str(error)) or scopes.BUILTIN_KEYWORD.search(str(error))
     if type(error) is TypeError and match is not None and innermost is not None:
-        return match["name"], standard.parameters(match[2], Scene(error, innermost))
+        return match["name"], scopes.parameters(match[2], Scene(error, innermost))
     return "", ()
 
 

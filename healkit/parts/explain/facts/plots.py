@@ -17,7 +17,7 @@ from healkit.parts.explain.facts.scene import (
     has_shape,
     is_text,
     of_package,
-    shown,
+    quoted,
     similar,
 )
 
@@ -120,8 +120,8 @@ def word_near(scene: Scene) -> Facts | None:
     if not ranked or not (similar(wrong, ranked[0]) or wrong.casefold() == ranked[0].casefold()):
         return None
     node = next((n for n in scene.expressions() if isinstance(n, ast.Constant) and n.value == wrong), None)
-    written = scene.text(node) if node is not None else shown(wrong)
-    return complete({"about": "word_near", "wrong": written, "what": what, "found": shown(ranked[0])})
+    written = scene.text(node) if node is not None else quoted(wrong)
+    return complete({"about": "word_near", "wrong": written, "what": what, "found": quoted(ranked[0])})
 
 
 def _known(message: str, what: str) -> Iterable[str]:

@@ -117,6 +117,12 @@ class Scene:
         """Yield every node of that kind in the code of the failing frame."""
         yield from (node for node in ast.walk(self._tree or ast.Module([], [])) if isinstance(node, kind))
 
+    def assigned(self, name: str) -> Iterator[ast.Assign]:
+        """Yield the plain assignments to that name."""
+        for assignment in self.all(ast.Assign):
+            if any(isinstance(target, ast.Name) and target.id == name for target in assignment.targets):
+                yield assignment
+
     def around(self, inner: ast.AST | None) -> Iterator[ast.AST]:
         """Yield the nodes around a node of the code, the innermost first."""
         parents = {
@@ -185,6 +191,11 @@ class Scene:
                 if candidate is value and name.isidentifier() and not name.startswith("_"):
                     return f"`{name}`"
         return ""
+
+
+def called(node: ast.Call) -> str:
+    """Return the name of what is called, without what stands before its dot."""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
 def complete(facts: Facts) -> Facts | None:
@@ -278,13 +289,7 @@ def _item(owner: Any, key: object) -> Any:
 def _attribute(owner: object, name: str) -> Any:
     if is_frame(owner) and name in owner.columns and owner.columns.is_unique:
         return owner[name]
-    if has_shape(owner) and name in {
-        "T",
-        "shape",
-        "index",
-        "columns",
-        "values",
-    }:
+    if has_shape(owner) and name in {"T", "shape", "index", "columns", "values"}:
         return getattr(owner, name, UNREAD)
     return own_dict(owner).get(name, UNREAD) if owner is not UNREAD else UNREAD
 
@@ -317,13 +322,13 @@ def plain(value: object) -> Any:
     return value
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """Return a label or a value in backquotes; empty where it is long, private or of a foreign type."""
     value = plain(value)
     if type(value).__name__ == "Timestamp" and type(value).__module__.startswith("pandas"):
         return f"`{value}`"
-    if type(value) is tuple and value and all(shown(member) for member in value[:6]) and len(value) <= 6:
-        inner = ", ".join(shown(part).strip("`") for part in value)
+    if type(value) is tuple and value and all(quoted(member) for member in value[:6]) and len(value) <= 6:
+        inner = ", ".join(quoted(part).strip("`") for part in value)
         return f"`({inner},)`" if len(value) == 1 else f"`({inner})`"
     if type(value) not in _PLAIN:
         return ""
@@ -333,9 +338,9 @@ def shown(value: object) -> str:
     return f"`{text}`"
 
 
-def listed(values: Iterable[Any], count: int) -> str:
+def labels_text(values: Iterable[Any], count: int) -> str:
     """List the first of `count` labels: `'a'`, `'b'` and 3 more; empty where none can be shown."""
-    texts = [text for text in map(shown, itertools.islice(values, LISTED_MAX)) if text]
+    texts = [text for text in map(quoted, itertools.islice(values, LISTED_MAX)) if text]
     more = count - len(texts)
     if not texts:
         return ""
@@ -347,7 +352,7 @@ def spoken(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def difference(wanted: object, found: object) -> str:
+def label_difference(wanted: object, found: object) -> str:
     """Say how a label that looks the same differs from the one asked for; empty where it is another name."""
     wanted, found = plain(wanted), plain(found)
     if type(wanted) is not type(found):
@@ -357,7 +362,7 @@ def difference(wanted: object, found: object) -> str:
             and str(wanted) == str(found)
         ):
             kinds: dict[type, str] = {str: "text", int: "a number", float: "a number"}
-            return f"which is {kinds[type(found)]}; {shown(wanted)} is {kinds[type(wanted)]}"
+            return f"which is {kinds[type(found)]}; {quoted(wanted)} is {kinds[type(wanted)]}"
         return ""
     if not (is_text(wanted) and is_text(found)) or wanted == found:
         return ""
@@ -389,7 +394,7 @@ _OTHER_MARKS = "with other marks between its letters"
 
 def near_label(near: tuple[Any, str]) -> Facts:
     """Return what `nearest` found, as facts of a sentence: `found` and `how` it differs, or `meant` alone."""
-    label, alone = shown(near[0]), near[1] == _OTHER_MARKS
+    label, alone = quoted(near[0]), near[1] == _OTHER_MARKS
     return {"found": label, "how": "" if alone else near[1], "meant": label if alone else ""}
 
 
@@ -397,11 +402,11 @@ def nearest(wanted: object, known: Iterable[Any]) -> tuple[Any, str] | None:
     """Return the label that was most likely meant, and how it differs; None where none is similar."""
     wanted, candidates = plain(wanted), list(itertools.islice(known, _CANDIDATES_MAX))
     for candidate in candidates:
-        if shown(candidate) and (reason := difference(wanted, candidate)):
+        if quoted(candidate) and (reason := label_difference(wanted, candidate)):
             return plain(candidate), reason
     if not is_text(wanted):
         return None
-    texts = [text for text in candidates if type(text) is str and shown(text)]
+    texts = [text for text in candidates if type(text) is str and quoted(text)]
     near = near_misses(wanted, texts, 1)
     if near and similar(wanted, near[0]):
         return near[0], "another spelling"

@@ -13,19 +13,19 @@ from healkit.parts.explain.facts.scene import (
     Scene,
     closeness,
     complete,
-    difference,
     is_array,
     is_column_or_frame,
     is_frame,
     is_index,
     is_series,
     is_text,
-    listed,
+    label_difference,
+    labels_text,
     near_label,
     nearest,
     of_package,
     plain,
-    shown,
+    quoted,
     spoken,
 )
 
@@ -61,8 +61,8 @@ def missing_label(scene: Scene) -> Facts | None:
     named = scene.name_of(owner)
     facts = {
         "owner": named or ("the series" if is_series(owner) else "the table"),
-        "wanted": spoken([shown(label) for label in wanted]),
-        "known": listed(axis, len(axis)),
+        "wanted": spoken([quoted(label) for label in wanted]),
+        "known": labels_text(axis, len(axis)),
         "count": f"{len(axis):,}",
     }
     if is_series(owner) and type(wanted[0]) is str and owner.index.name == wanted[0]:
@@ -131,14 +131,14 @@ def column_attribute(scene: Scene) -> Facts | None:
         kind = "dt" if str(owner.dtype).startswith("datetime64") else "str" if is_text(owner.iloc[0]) else ""
         named, members = scene.name_of(owner), dir(getattr(owner, kind)) if kind else []
         facts = {"about": "column_accessor", "owner": named, "wanted": f"`{name}`", "accessor": f"`.{kind}`"}
-        facts |= {"instead": f"`{named.strip('`')}.{kind}.{name}`", "value": shown(owner.iloc[0])}
+        facts |= {"instead": f"`{named.strip('`')}.{kind}.{name}`", "value": quoted(owner.iloc[0])}
         if name in members:
             return complete(facts)
         if (method := nearest(name, (member for member in dir(type(owner)) if member[0] != "_"))) is not None:
             right = f"`{method[0]}`"
             facts = {"about": "name_similar", "owner": named or "the column", "wanted": f"`{name}`"}
             return {**facts, "found": right, "right": right, "part": f"`{name}`", "known": ""}
-        labels = listed(owner.index, len(owner.index))
+        labels = labels_text(owner.index, len(owner.index))
         return complete(
             {
                 "about": "series_attribute",
@@ -247,7 +247,7 @@ def other_column(scene: Scene) -> Facts | None:
     match = next(
         (candidate for pattern in _OTHER_COLUMNS if (candidate := re.search(pattern, message))), None
     )
-    if match is None or not shown(match["name"]):
+    if match is None or not quoted(match["name"]):
         return None
     for node in scene.expressions():
         value = scene.value(node)
@@ -262,8 +262,8 @@ def other_column(scene: Scene) -> Facts | None:
             columns = list(value.columns if of_package(value, "polars") else value.column_names)
         facts = {
             "owner": scene.text(node),
-            "wanted": shown(match["name"]),
-            "known": listed(columns, len(columns)),
+            "wanted": quoted(match["name"]),
+            "known": labels_text(columns, len(columns)),
         }
         if match["name"] in columns or not all(facts.values()):
             continue
@@ -274,7 +274,7 @@ def other_column(scene: Scene) -> Facts | None:
             return {**facts, **separator_facts}
         unnamed = [f"column_{place}" for place in range(len(columns))]
         first_row = (
-            [shown(cells[0]) for cells in value.head(1).to_dict(as_series=False).values()]
+            [quoted(cells[0]) for cells in value.head(1).to_dict(as_series=False).values()]
             if (
                 of_package(value, "polars")
                 and kind == "DataFrame"
@@ -282,16 +282,12 @@ def other_column(scene: Scene) -> Facts | None:
             )
             else []
         )
-        if shown(match["name"]) in first_row:
+        if quoted(match["name"]) in first_row:
             return {**facts, "about": "header_in_row", "header": "`has_header=True`", "row": "1"}
         near = nearest(match["name"], columns)
         if near is None:
             return {**facts, "about": "column_missing"}
-        return {
-            **facts,
-            "about": _about("column", match["name"], near[0]),
-            **near_label(near),
-        }
+        return {**facts, "about": _about("column", match["name"], near[0]), **near_label(near)}
     return None
 
 
@@ -300,7 +296,7 @@ def one_name(wanted: object, names: Sequence[Any], argument: str) -> Facts | Non
     if len(names) == 1 and type(names[0]) is str:
         for separator, written in _SEPARATORS.items():
             if wanted in [part.strip() for part in names[0].split(separator)]:
-                facts = {"separator": f"`{argument}={written}`", "column": shown(names[0])}
+                facts = {"separator": f"`{argument}={written}`", "column": quoted(names[0])}
                 return complete({"about": "one_column", **facts})
     return None
 
@@ -354,7 +350,7 @@ def text_position(scene: Scene) -> Facts | None:
     owner, label = scene.value(node.value.value), scene.value(node.slice)
     if node.value.attr != "iloc" or not is_frame(owner) or type(label) is not str:
         return None
-    facts = {"owner": scene.text(node.value.value), "wanted": shown(label)}
+    facts = {"owner": scene.text(node.value.value), "wanted": quoted(label)}
     if not all(facts.values()):
         return None
     if label in owner.columns:
@@ -376,7 +372,7 @@ def _wanted(error: BaseException, axis: pd.Index[Any]) -> list[Any]:
     """Return the missing labels from the exception's arguments, or from the message of pandas."""
     key = error.args[0] if len(error.args) == 1 else None
     if type(key) is list or is_index(key):
-        missing = [label for label in list(key)[:6] if shown(label) and label not in axis]
+        missing = [label for label in list(key)[:6] if quoted(label) and label not in axis]
         return [plain(label) for label in missing]
     if type(key) is str and key not in axis:
         for pattern in _LISTS:
@@ -387,7 +383,7 @@ def _wanted(error: BaseException, axis: pd.Index[Any]) -> list[Any]:
                     if groups.get("one")
                     else _read(groups.get("list") or f"[{groups.get('several')}]")
                 )
-    return [key] if shown(key) else []
+    return [key] if quoted(key) else []
 
 
 def _read(text: str) -> list[Any]:
@@ -395,7 +391,7 @@ def _read(text: str) -> list[Any]:
         labels = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return []
-    return labels[:6] if isinstance(labels, list) and all(shown(label) for label in labels[:6]) else []
+    return labels[:6] if isinstance(labels, list) and all(quoted(label) for label in labels[:6]) else []
 
 
 def _owner(scene: Scene) -> tuple[Any, Any]:
@@ -430,11 +426,11 @@ def _holders(found: dict[str, Any], value: object) -> Iterator[Any]:
 def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> Facts:
     first = wanted[0]
     if type(first) is tuple and all(label in columns for label in first):
-        names = ", ".join(shown(label).strip("`") for label in first)
+        names = ", ".join(quoted(label).strip("`") for label in first)
         return {
             "about": "columns_as_tuple",
             "instead": f"`[[{names}]]`",
-            "columns": spoken([shown(label) for label in first]),
+            "columns": spoken([quoted(label) for label in first]),
         }
     if (separator_facts := one_name(first, list(columns), "sep")) is not None:
         return separator_facts
@@ -444,11 +440,7 @@ def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> F
     if type(first) is str and first in [name for name in owner.index.names if type(name) is str]:
         return {"about": "column_is_index"}
     if (near := nearest(first, columns)) is not None:
-        return {
-            "about": _about("column", first, near[0]),
-            "wanted": shown(first),
-            **near_label(near),
-        }
+        return {"about": _about("column", first, near[0]), "wanted": quoted(first), **near_label(near)}
     if len(columns) == 0:
         return {"about": "no_columns"}
     return {"about": "column_missing"}
@@ -486,16 +478,12 @@ def _is_number(value: object) -> bool:
 def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: object, scene: Scene) -> Facts:
     if is_frame(owner) and type(wanted) is str and wanted in owner.columns:
         drops = any(isinstance(node, ast.Attribute) and node.attr == "drop" for node in scene.expressions())
-        return {"about": "dropped_column" if drops else "row_is_column", "wanted": shown(wanted)}
+        return {"about": "dropped_column" if drops else "row_is_column", "wanted": quoted(wanted)}
     wanted = plain(wanted)
     if len(labels) == 0:
         return {"about": "no_rows"}
     if (near := nearest(wanted, labels)) is not None:
-        return {
-            "about": _about("row", wanted, near[0]),
-            "wanted": shown(wanted),
-            **near_label(near),
-        }
+        return {"about": _about("row", wanted, near[0]), "wanted": quoted(wanted), **near_label(near)}
     within = type(wanted) is int and -len(labels) <= wanted < len(labels)
     if within and isinstance(scene.node, ast.Subscript) and (instead := _by_position(scene, scene.node)):
         # Where no label is a number, a number can only be a position.
@@ -516,7 +504,7 @@ def _by_position(scene: Scene, node: ast.Subscript) -> str:
 
 
 def _about(axis: str, wanted: object, found: object) -> str:
-    return f"{axis}_differs" if difference(wanted, found) else f"{axis}_near"
+    return f"{axis}_differs" if label_difference(wanted, found) else f"{axis}_near"
 
 
 # Joins, reshapes and assignments
@@ -534,7 +522,7 @@ def merge_key(scene: Scene) -> Facts | None:
     """Say which of the two tables of a merge lacks the key."""
     left_table, right = _merged(scene)
     key = scene.error.args[0] if scene.error.args else None
-    if not (is_frame(left_table) and is_frame(right)) or type(key) is not str or not shown(key):
+    if not (is_frame(left_table) and is_frame(right)) or type(key) is not str or not quoted(key):
         return None
     lacking = [
         table for table in (left_table, right) if key not in table.columns and key not in table.index.names
@@ -543,8 +531,8 @@ def merge_key(scene: Scene) -> Facts | None:
         return None
     table = lacking[0]
     which = {id(left_table): "the left table", id(right): "the right table"}[id(table)]
-    facts = {"about": "merge_key", "wanted": shown(key), "owner": scene.name_of(table) or which}
-    facts["known"] = listed(table.columns, len(table.columns))
+    facts = {"about": "merge_key", "wanted": quoted(key), "owner": scene.name_of(table) or which}
+    facts["known"] = labels_text(table.columns, len(table.columns))
     return facts if len(lacking) == 1 and facts["known"] else None
 
 
@@ -557,8 +545,8 @@ def merge_nothing_common(scene: Scene) -> Facts | None:
         "about": "merge_nothing_common",
         "left": scene.name_of(left_table) or "the left table",
         "right": scene.name_of(right) or "the right table",
-        "left_columns": listed(left_table.columns, len(left_table.columns)),
-        "right_columns": listed(right.columns, len(right.columns)),
+        "left_columns": labels_text(left_table.columns, len(left_table.columns)),
+        "right_columns": labels_text(right.columns, len(right.columns)),
     }
     return complete(facts)
 
@@ -574,13 +562,13 @@ def merge_types(scene: Scene) -> Facts | None:
         return None
     facts = {
         "about": "merge_key_types",
-        "wanted": shown(key),
+        "wanted": quoted(key),
         "left": scene.name_of(left_table) or "the left table",
         "right": scene.name_of(right) or "the right table",
         "left_type": f"`{left_table[key].dtype}`",
         "right_type": f"`{right[key].dtype}`",
-        "left_value": shown(left_table[key].iloc[0]),
-        "right_value": shown(right[key].iloc[0]),
+        "left_value": quoted(left_table[key].iloc[0]),
+        "right_value": quoted(right[key].iloc[0]),
     }
     return complete(facts)
 
@@ -592,7 +580,7 @@ def overlap(scene: Scene) -> Facts | None:
     if match is None:
         return None
     try:
-        names = [shown(name) for name in ast.literal_eval(match["list"])]
+        names = [quoted(name) for name in ast.literal_eval(match["list"])]
     except (ValueError, SyntaxError):
         return None
     facts = {"about": "join_overlap", "columns": spoken(names[:6])}
@@ -646,8 +634,8 @@ def pivot_duplicates(scene: Scene) -> Facts | None:
     facts = {
         "about": "pivot_duplicates",
         "owner": scene.name_of(table) or "the table",
-        "index": shown(index), "columns": shown(columns),
-        "row": shown(first[index]), "column": shown(first[columns]), "times": f"{times:,}",
+        "index": quoted(index), "columns": quoted(columns),
+        "row": quoted(first[index]), "column": quoted(first[columns]), "times": f"{times:,}",
     }  # fmt: skip
     return complete(facts)
 
@@ -664,7 +652,7 @@ def duplicate_index(scene: Scene) -> Facts | None:
     for name, axis in axes:
         if is_index(axis) and not axis.is_unique and len(axis) <= _ROWS_MAX:
             twice = axis[axis.duplicated()].unique()
-            labels = listed(twice, len(twice))
+            labels = labels_text(twice, len(twice))
             if labels:
                 owner_name = scene.name_of(owner) or "the table"
                 return {"about": "labels_twice", "owner": owner_name, "axis": name, "labels": labels}
@@ -704,11 +692,11 @@ def column_lengths(scene: Scene) -> Facts | None:
     sizes = {
         key: len(value) for key, value in data.items() if type(value) in {list, tuple} or is_array(value)
     }
-    if len(sizes) != len(data) or len(set(sizes.values())) < 2 or not all(shown(key) for key in sizes):
+    if len(sizes) != len(data) or len(set(sizes.values())) < 2 or not all(quoted(key) for key in sizes):
         return None
     return {
         "about": "column_lengths",
-        "sizes": spoken([f"{shown(key)} has {size:,}" for key, size in sizes.items()]),
+        "sizes": spoken([f"{quoted(key)} has {size:,}" for key, size in sizes.items()]),
     }
 
 
@@ -727,7 +715,7 @@ def too_few_names(scene: Scene) -> Facts | None:
     if target.attr not in {"columns", "index"} or not is_column_or_frame(owner):
         return None
     axis = getattr(owner, target.attr)
-    if len(axis) != int(match[1]) or not listed(axis, len(axis)):
+    if len(axis) != int(match[1]) or not labels_text(axis, len(axis)):
         return None
     return {
         "about": "too_few_names",
@@ -735,14 +723,14 @@ def too_few_names(scene: Scene) -> Facts | None:
         "what": target.attr if target.attr == "columns" else "rows",
         "has": match[1],
         "given": match[2],
-        "known": listed(axis, len(axis)),
+        "known": labels_text(axis, len(axis)),
     }
 
 
 def only_scalars(scene: Scene) -> Facts | None:
     """Show the single values that the code makes a table of."""
     data = scene.local("pandas", "data", accept=lambda value: type(value) is dict)
-    if type(data) is not dict or not data or any(not shown(key) for key in data):
+    if type(data) is not dict or not data or any(not quoted(key) for key in data):
         return None
     node = next((node for node in scene.expressions() if scene.value(node) is data), None)
     text = scene.text(node) if node is not None else ""
@@ -751,7 +739,7 @@ def only_scalars(scene: Scene) -> Facts | None:
     return {
         "about": "only_scalars",
         "given": text,
-        "keys": listed(data, len(data)),
+        "keys": labels_text(data, len(data)),
         "instead": f"`[{text.strip('`')}]`",
     }
 
@@ -791,8 +779,8 @@ def filter_index(scene: Scene) -> Facts | None:
         "about": "filter_index",
         "owner": scene.text(node.value),
         "filter": scene.text(node.slice),
-        "labels": listed(owner.index, len(owner)),
-        "given": listed(mask.index, len(mask)),
+        "labels": labels_text(owner.index, len(owner)),
+        "given": labels_text(mask.index, len(mask)),
     }
     return complete(facts)
 
@@ -801,6 +789,10 @@ def usecols(scene: Scene) -> Facts | None:
     """Say which columns the file has where `usecols` names another."""
     match = re.search(r"columns expected but not found: (?P<list>\[.+\])", str(scene.error))
     names = scene.local("pandas", "orig_names", "names", accept=lambda value: type(value) is list)
-    if match is None or type(names) is not list or not listed(names, len(names)):
+    if match is None or type(names) is not list or not labels_text(names, len(names)):
         return None
-    return {"about": "usecols_missing", "wanted": f"`{match['list']}`", "known": listed(names, len(names))}
+    return {
+        "about": "usecols_missing",
+        "wanted": f"`{match['list']}`",
+        "known": labels_text(names, len(names)),
+    }

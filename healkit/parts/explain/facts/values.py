@@ -16,15 +16,15 @@ from healkit.parts.explain.facts.scene import (
     UNREAD,
     Facts,
     Scene,
-    difference,
     is_array,
     is_frame,
     is_series,
-    listed,
+    label_difference,
+    labels_text,
     near_label,
     nearest,
     own_dict,
-    shown,
+    quoted,
     similar,
 )
 
@@ -74,10 +74,10 @@ def key(scene: Scene) -> Facts | None:
     """Say which key the code looked up, and which keys the dict has."""
     owner, node = mapping(scene)
     wanted = scene.error.args[0] if len(scene.error.args) == 1 else UNREAD
-    if owner is None or node is None or not shown(wanted) or dict.__len__(owner) > 100_000:
+    if owner is None or node is None or not quoted(wanted) or dict.__len__(owner) > 100_000:
         return None
     keys = list(dict.keys(owner))
-    facts = {"owner": scene.text(node), "wanted": shown(wanted)}
+    facts = {"owner": scene.text(node), "wanted": quoted(wanted)}
     if not facts["owner"]:
         return None
     if not keys:
@@ -85,11 +85,11 @@ def key(scene: Scene) -> Facts | None:
     parts = re.split(r"([;,\t|])", keys[0]) if len(keys) == 1 and type(keys[0]) is str else []
     if wanted in parts[::2] and len(parts) > 1:  # a row of `csv.DictReader`
         written = repr(parts[1])
-        return {**facts, "about": "one_key", "known": shown(keys[0]), "separator": f"`delimiter={written}`"}
+        return {**facts, "about": "one_key", "known": quoted(keys[0]), "separator": f"`delimiter={written}`"}
     if (near := nearest(wanted, keys[:_KEYS_MAX])) is not None:
-        about = "key_differs" if difference(wanted, near[0]) else "key_similar"
+        about = "key_differs" if label_difference(wanted, near[0]) else "key_similar"
         return {**facts, "about": about, **near_label(near)}
-    listing = listed(keys, len(keys))
+    listing = labels_text(keys, len(keys))
     return {**facts, "about": "key_missing", "known": listing} if listing else None
 
 
@@ -183,7 +183,7 @@ def operands(scene: Scene) -> Facts | None:
 
 def _with_value(text: str, value: object, node: ast.expr) -> str:
     """Return an expression with its value in parentheses, unless it is a literal."""
-    return text if isinstance(node, ast.Constant) or not shown(value) else f"{text} ({shown(value)})"
+    return text if isinstance(node, ast.Constant) or not quoted(value) else f"{text} ({quoted(value)})"
 
 
 def _is_number(text: str) -> bool:
@@ -238,7 +238,7 @@ def shadowed(scene: Scene) -> Facts | None:
     value = scene.value(node.func)
     if value is UNREAD or not hasattr(builtins, name) or value is getattr(builtins, name):
         return None
-    text = shown(value) or f"a value of type `{type(value).__name__}`"
+    text = quoted(value) or f"a value of type `{type(value).__name__}`"
     return {"about": "shadowed", "owner": f"`{name}`", "value": text, "instead": f"`del {name}`"}
 
 

@@ -19,7 +19,7 @@ from healkit.core.contracts.patches import apply_edits
 from healkit.core.pysource.nodes import Function, Jump, bound_names, own_nodes, unknown_names
 from healkit.errors import near_misses
 from healkit.parts.explain.catalogue import spared
-from healkit.parts.explain.imports import import_for
+from healkit.parts.explain.known_names import import_for
 from healkit.parts.explain.source import Source
 from healkit.parts.explain.syntax_repair import changes, delimiters, readings
 from healkit.parts.explain.syntax_repair.draft import (
@@ -77,16 +77,14 @@ class _Open(NamedTuple):
 
 def nearest(code: str, limit: int = 10) -> list[Readable]:
     """Return texts near a draft that compile, likeliest first; empty if none was found in time."""
-    readables = list(_found(code))
-    judged = sorted(((item.cost + oddness(item.text, code)[0], i, item) for i, item in enumerate(readables)))
-    distinct: list[Readable] = []
-    trees: set[str] = set()
-    for cost, _, item in judged:
-        tree = ast.dump(oddness(item.text)[1])
-        if tree not in trees:
-            trees.add(tree)
-            distinct.append(item._replace(cost=cost))
-    return distinct[:limit]
+    judged: list[tuple[float, int, Readable, str]] = []
+    for number, item in enumerate(_found(code)):
+        odd, tree = oddness(item.text, code)
+        judged.append((item.cost + odd, number, item, ast.dump(tree)))
+    distinct: dict[str, Readable] = {}
+    for cost, _, item, dump in sorted(judged):
+        distinct.setdefault(dump, item._replace(cost=cost))
+    return list(distinct.values())[:limit]
 
 
 def _found(code: str) -> Iterator[Readable]:

@@ -16,6 +16,7 @@ from healkit.core.pysource.nodes import Function
 from healkit.core.pysource.shapes import read_shape
 from healkit.core.store.sql_tools import MISSING_NAME
 from healkit.errors import ToolShapeError, near_misses
+from healkit.parts.explain.explanation import MatchedFailure
 from healkit.parts.explain.fixes import proposals
 from healkit.parts.explain.site import Site
 from healkit.parts.explain.source import Source
@@ -112,7 +113,8 @@ def site_of(case: Case) -> Site:
     """Return the place of a case's failure; raises `SyntaxError` or `ValueError` if its code does not parse."""
     entry = case.entry
     evidence = case.checks, entry.grants.read, case.given, case.answers
-    return Site(Source(entry.code), entry.tool_name, case.failure, *evidence)
+    matched = None if case.failure is None else MatchedFailure(case.failure)
+    return Site(Source(entry.code), entry.tool_name, matched, *evidence)
 
 
 def _known_to_database(code: str, said: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:
