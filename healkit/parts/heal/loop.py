@@ -21,7 +21,7 @@ import msgspec
 from healkit.core.contracts.cassette import Tape
 from healkit.core.contracts.patches import Check, CheckResult
 from healkit.core.contracts.tools import Withheld
-from healkit.core.pysource.effects import declares_effects
+from healkit.core.pysource.nodes import declares_effects
 from healkit.core.rendering import cleaning, plain
 from healkit.core.runtime import background
 from healkit.core.runtime.calls import allows, unaccepted

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlalchemy import select
 
-from healkit.core.pysource.effects import called_by
+from healkit.core.pysource.nodes import called_by
 from healkit.core.store.database import Database
 from healkit.core.store.vault_rows import active_rows
 from healkit.errors import UsageInvalid, did_you_mean

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, get_args
 import msgspec
 
 from healkit.core.contracts.execution import escaped, utc_now
+from healkit.core.runtime.contents import MentionedView
 from healkit.core.secrets.cleaner import Cleaner, Verbatim, clean_bounded
 from healkit.core.store.database import Database, mapped
 from healkit.core.store.log_writer import LogWriter
@@ -40,7 +41,6 @@ from healkit.parts.runs.audit_records import (
     FaultKind,
     Mentioned,
 )
-from healkit.parts.views.view_records import MentionedView
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

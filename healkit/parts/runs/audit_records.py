@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from healkit.parts.views.view_records import MentionedView
+from healkit.core.runtime.contents import MentionedView
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import msgspec
 
 from healkit.core import plain_files
+from healkit.core.runtime.contents import MentionedView
 from healkit.errors import EvidenceChanged, HealkitError
 from healkit.parts.runs.audit_records import (
     AuditFault,
@@ -34,7 +35,6 @@ from healkit.parts.runs.audit_records import (
     Mentioned,
 )
 from healkit.parts.runs.contract import TRACE, Run, RunManifest, TraceEvent
-from healkit.parts.views.view_records import MentionedView
 from healkit.plain_text import count
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from sqlmodel import col
 from healkit.core import plain_files
 from healkit.core.contracts.execution import TRIED_ORIGINS, utc_now
 from healkit.core.crossing.values import BadValue, CannotCross
-from healkit.core.runtime.contents import Side
+from healkit.core.runtime.contents import MentionedView, Side
 from healkit.core.store.database import Database
 from healkit.core.store.locations import views_folder
 from healkit.core.store.models import ExecutionLog, ToolRegistry, table_of
@@ -48,7 +48,7 @@ from healkit.errors import (
 )
 from healkit.parts.views import view_files
 from healkit.parts.views.tables import USES, VIEWS
-from healkit.parts.views.view_records import DataView, MentionedView, ViewColumn
+from healkit.parts.views.view_records import DataView, ViewColumn
 
 #: Characters of the digest in the name that a view has by itself.
 _NAME_DIGITS = 12

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from healkit.core.crossing.values import SecretColumns
     from healkit.core.rendering.document import Card
+    from healkit.core.runtime.contents import MentionedView
     from healkit.parts.views.data_views import DataViews
-    from healkit.parts.views.view_records import MentionedView
 
 
 #: Limit of the bytes that wait to be kept; an execution that brings more waits until there is room.
