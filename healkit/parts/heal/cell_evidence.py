@@ -137,9 +137,7 @@ def measured(
     evidence = [Evidence() for _ in codes]
     if not trials:
         return evidence
-    run = Trials(recorder, given.config).run(
-        [trial for *_, trial in trials], None, None, read=given.fixture.read
-    )
+    run = Trials(recorder, given.config).run([trial for *_, trial in trials], read=given.fixture.read)
     results = background.loop.wait_for(run)
     for (number, read, _), result in zip(trials, results, strict=True):
         if result.failure is None:

@@ -77,8 +77,7 @@ from healkit.parts.heal.loop import Healing
 from healkit.parts.heal.options import CellCase, HealOptions
 from healkit.parts.heal.records import Attempt, Patch
 from healkit.parts.heal.report import CellReport, HealReport
-from healkit.parts.trials.shares import TrialResult
-from healkit.parts.trials.trials import Fixture, Held, Searches, Trial, Trials
+from healkit.parts.trials.trials import Fixture, Held, Trial, TrialResult, Trials
 from healkit.parts.trials.trialserver import TrialServers
 
 if TYPE_CHECKING:
@@ -369,7 +368,7 @@ class CellHealing:
         (check,) = given.case.checks
         options: dict[str, Any] = {"name": self._cell.label, "timeout_s": _BASE_S, "setup": check.setup}
         trials = [Trial(code, call=call or check.call, **options) for code in codes]
-        run = Trials(self._hk.recorder, given.config).run(trials, None, None, read=given.fixture.read)
+        run = Trials(self._hk.recorder, given.config).run(trials, read=given.fixture.read)
         return background.loop.wait_for(run)
 
     def _asked(self) -> Sequence[str | Advisor]:
@@ -453,8 +452,8 @@ class CellHealing:
         limit_s = min(_BASE_S, self._budget_s)
         case = given.case
         subject = Held(case.entry.ref, case.entry.code, case.checks, [limit_s], given.fixture)
-        searches = Searches(self._hk.recorder, given.config)
-        return background.loop.wait_for(searches.observe(subject, watch=False))[0]
+        trials = Trials(self._hk.recorder, given.config)
+        return background.loop.wait_for(trials.observe(subject, watch=False))[0]
 
     def _failure_in(self, program: CellProgram) -> Failure:
         """Return the failure with the places that it has in the program."""
