@@ -12,7 +12,7 @@ import re
 import socket
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar, TypeVarTuple
 
 import msgspec
@@ -58,6 +58,10 @@ class TrialServer:
         self.process = process
         self._sock = sock
         self._frames = framing.FrameBuffer()
+        #: What is to be sent, and the first of it as a frame; of what was sent, the size and how many results it lacks.
+        self._waiting: deque[Share] = deque()
+        self._frame = b""
+        self._sent: deque[tuple[int, int]] = deque()
         self._silent = False
         self._files = _inodes(sandbox.grants.read)
         #: Stands for what is under way, while there is something; the scratch folder is looked at then.
@@ -118,47 +122,58 @@ class TrialServer:
         self._over, self._silent = self._work, True
         self.process.kill()
 
-    async def results(self, share: Share, patience_s: Sequence[float]) -> AsyncGenerator[Results, None]:
-        """Send a share and yield what comes of it, until there are as many results as `patience_s` has items.
+    def put(self, share: Share) -> None:
+        """Take a share after those that it has; `results` sends it, as soon as the socket holds it.
 
-        Each trial is a message of its own, so that no child can see the next one; they are sent ahead as far as the
-        socket holds them. patience_s: how long each result may take.
-        Raises `WorkerError` when one takes longer, or the trial server ends or says what cannot be; it is of no use
-        then.
+        Each trial is a message of its own, so that no child can see the next one.
         """
-        loop, sent_bytes, count, frame = asyncio.get_running_loop(), deque[int](), 0, b""
-        left = deque([Share([init]) for init in share.trials] or [share])
+        self._waiting += [Share([init]) for init in share.trials] or [share]
+
+    async def results(self, patience_s: float) -> Results:
+        """Return what comes next of its shares.
+
+        Raises `WorkerError` when that takes longer than `patience_s`, or the trial server ends or says what cannot be;
+        it is of no use then.
+        """
+        work = self._work = object()
         try:
-            while count < len(patience_s):
-                work = self._work = object()
-                async with asyncio.timeout(patience_s[count]):
-                    while left or frame:
-                        frame = frame or framing.encode_frame(left.popleft())
-                        if sent_bytes and sum(sent_bytes) + len(frame) > _AHEAD_BYTES:
-                            break
-                        await loop.sock_sendall(self._sock, frame)
-                        sent_bytes.append(len(frame))
-                        frame = b""
-                    results = await self._receive()
-                new = len(results.trials) + len(results.letters) if isinstance(results, Results) else 0
-                if not isinstance(results, Results) or not 0 < new <= len(patience_s) - count:
-                    raise WorkerError("the server answered something else")
-                count += new
-                for _ in results.trials[: len(sent_bytes)]:
-                    sent_bytes.popleft()
-                yield results
-                if results.last:
-                    return
+            async with asyncio.timeout(patience_s):
+                await self._send()
+                results = await self._receive()
+            if not isinstance(results, Results) or not self._took(len(results.trials) + len(results.letters)):
+                raise WorkerError("the server answered something else")
         except (TimeoutError, OSError, framing.FrameTooLarge, WorkerError) as error:
             self._silent = True
             self.process.kill()
             if isinstance(error, WorkerNotRestricted):
                 raise
             self.scratch_is_full = self._over is work
-            why = f"it said nothing for {patience_s[count]:g} s" if isinstance(error, TimeoutError) else error
+            why = f"it said nothing for {patience_s:g} s" if isinstance(error, TimeoutError) else error
             raise WorkerError(f"its server did not answer: {why}") from error
         finally:
             self._work = None
+        return results
+
+    async def _send(self) -> None:
+        while self._waiting:
+            share = self._waiting[0]
+            self._frame = self._frame or framing.encode_frame(share)
+            size_bytes = len(self._frame)
+            if self._sent and sum(size for size, _ in self._sent) + size_bytes > _AHEAD_BYTES:
+                return
+            await asyncio.get_running_loop().sock_sendall(self._sock, self._frame)
+            self._sent.append((size_bytes, len(share.candidates) or 1))
+            self._waiting.popleft()
+            self._frame = b""
+
+    def _took(self, count: int) -> bool:
+        """Count results of what was sent; return whether there can be so many."""
+        if not self._sent or not 0 < count <= self._sent[0][1]:
+            return False
+        size_bytes, left = self._sent.popleft()
+        if left > count:
+            self._sent.appendleft((size_bytes, left - count))
+        return True
 
     @property
     def alive(self) -> bool:

@@ -9,8 +9,8 @@ server that dies loses only the item it was at; the rest of its share goes to an
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
+import math
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -44,13 +44,16 @@ R = TypeVar("R")
 class Job(Protocol[I, R]):
     """List of items to be tried; each has a position, and gets one result."""
 
-    #: Sizes of a trial server's shares, the first and the largest; whether the next is drawn while one runs.
+    #: Sizes of a trial server's shares, the first and the largest; whether drawing takes time, so that it begins early.
     first: int
     most: int
     draws_ahead: bool
 
-    async def draw(self, count: int, lanes: int) -> Sequence[tuple[int, I]]:
-        """Return at most so many items, a fair part for one of so many lanes; none when there are no more."""
+    async def draw(self, count: int, lanes: int, *, ahead: bool = False) -> Sequence[tuple[int, I]]:
+        """Return at most so many items, a fair part for one of so many lanes; none when there are no more.
+
+        ahead: only if there are enough for all lanes.
+        """
 
     def back(self, items: Sequence[tuple[int, I]]) -> None:
         """Take back items that were not begun."""
@@ -77,14 +80,14 @@ class Job(Protocol[I, R]):
 class TrialJob:
     """Trials, each of which runs in a child of its own. more: asked before each; if not, the rest is not run."""
 
-    first, most, draws_ahead = 1, 4, False
+    first, most, draws_ahead = 1, 1, False
 
     def __init__(self, inits: Sequence[rpc.Init], more: Callable[[], bool] = lambda: True) -> None:
         self._waiting, self._count, self._more = deque(enumerate(inits)), len(inits), more
 
-    async def draw(self, count: int, lanes: int) -> Sequence[tuple[int, rpc.Init]]:
+    async def draw(self, count: int, lanes: int, *, ahead: bool = False) -> Sequence[tuple[int, rpc.Init]]:
         """Return the next trials."""
-        fair = min(count, -(-len(self._waiting) // lanes))
+        fair = 0 if ahead and len(self._waiting) < lanes else min(count, -(-len(self._waiting) // lanes))
         return [self._waiting.popleft() for _ in range(fair) if self._more()]
 
     def back(self, items: Sequence[tuple[int, rpc.Init]]) -> None:
@@ -146,7 +149,7 @@ class BatchJob:
         self._drawn, self._ended = 0, False
         self.most = min(SHARE_MAX, SHARE_OUTCOMES_MAX // max(self._checks, 1))
 
-    async def draw(self, count: int, lanes: int) -> Sequence[tuple[int, Candidate]]:
+    async def draw(self, count: int, lanes: int, *, ahead: bool = False) -> Sequence[tuple[int, Candidate]]:
         """Return the next candidates, first those that are to be tried again."""
         async with self._lock:
             if self._again:
@@ -259,6 +262,8 @@ async def tried(lanes: Sequence[Lane[I, R]]) -> AsyncGenerator[list[tuple[int, R
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+#: The next trial is drawn and sent ahead behind trials faster than this only: it stays with that trial server.
+_QUICK_S = 0.05
 #: Time of one share on a trial server; longer where a child needs long to get ready.
 _SHARE_S, _SETUP_TIMES = 0.08, 8
 #: Time beyond a trial's own deadline for its trial server to answer.
@@ -292,66 +297,78 @@ class ServerLane(Lane[I, R]):
     begun: bool = False
 
     def __post_init__(self) -> None:
-        self._size = self.job.first
+        self._size, self._took_s = self.job.first, math.inf
 
     async def run(self) -> None:
         """Run shares; leave the trial server to the next who asks, unless it is in the middle of something."""
-        following: asyncio.Task[Sequence[tuple[int, I]]] | None = None
         try:
-            await self._ready()
-            items = await self.job.draw(self._size, self.lanes)
-            while items:
-                if self.job.draws_ahead:  # so that the trial server never waits for candidates
-                    following = asyncio.create_task(self.job.draw(self._size, self.lanes))
-                await self._share(items)
-                if (
-                    following is None
-                ):  # draw only once ready, so that no trial waits for another server's start
-                    await self._ready()
-                items = await (following or self.job.draw(self._size, self.lanes))
+            await self._ready()  # draw only then, so that no item waits for another server's start
+            while items := await self.job.draw(self._size, self.lanes):
+                while items:
+                    items = await self._serve(await self._ready(), items)
+                await self._ready()
         finally:
-            if following is not None:
-                following.cancel()
             if self.server is not None and self.busy:
                 await self.server.close()
             elif self.server is not None:
                 self.here.servers.give_back(self.server)
 
-    async def _share(self, items: Sequence[tuple[int, I]]) -> None:
-        """Run a share to its end, on another trial server if one dies."""
-        while items:
-            server, job, done = await self._ready(), self.job, 0
-            began, before, setup_s, last = time.perf_counter(), time.perf_counter(), 0.0, False
-            share = job.share([item for _, item in items], begun=self.begun)
-            self.busy = self.begun = True
-            coming = server.results(share, [job.patience_s(item) for _, item in items])
-            try:
-                async with contextlib.aclosing(coming):
-                    async for results in coming:
-                        now = time.perf_counter()
-                        outcomes = [timed(outcome, (now - before) * 1000) for outcome in job.read(results)]
-                        self.results.put_nowait(
-                            [
-                                (position, outcome)
-                                for (position, _), outcome in zip(items[done:], outcomes, strict=False)
-                            ]
-                        )
-                        done, setup_s, last, before = done + len(outcomes), results.setup_s, results.last, now
-                self.busy = False
-            except WorkerNotRestricted:
-                raise
-            except (WorkerError, BadClaim) as error:
-                took_ms = (time.perf_counter() - before) * 1000
-                full = server.scratch_is_full
-                await self._end()
-                lost = timed(job.lost(str(error), full=full), took_ms)
-                self.results.put_nowait([(position, lost) for position, _ in items[done : done + 1]])
-                done += 1
-            else:
-                self._learn(len(items), time.perf_counter() - began, setup_s)
-                if last:
+    async def _serve(self, server: TrialServer, items: Sequence[tuple[int, I]]) -> Sequence[tuple[int, I]]:
+        """Run items, and those that are drawn meanwhile; return what is left where the trial server ends before."""
+        job, pending, shares = self.job, deque[tuple[int, I]](), deque[list[int]]()
+        following: asyncio.Task[Sequence[tuple[int, I]]] | None = None
+
+        def put(more: Sequence[tuple[int, I]]) -> None:
+            if more:
+                server.put(job.share([item for _, item in more], begun=self.begun))
+                self.begun = True
+                pending.extend(more)
+                shares.append([len(more), len(more)])
+
+        self.busy = True
+        put(items)
+        began = before = time.perf_counter()
+        try:
+            while pending:
+                if (
+                    following is None and len(shares) == 1
+                ):  # then the trial server need not wait for this loop
+                    if job.draws_ahead:
+                        following = asyncio.create_task(job.draw(self._size, self.lanes))
+                    elif self._took_s < _QUICK_S:
+                        put(await job.draw(self._size, self.lanes, ahead=True))
+                results = await server.results(job.patience_s(pending[0][1]))
+                outcomes, now = job.read(results), time.perf_counter()
+                took_ms = (now - before) * 1000
+                self.results.put_nowait(
+                    [(pending.popleft()[0], timed(outcome, took_ms)) for outcome in outcomes]
+                )
+                self._took_s, before = now - before, now
+                shares[0][0] -= len(outcomes)
+                if not shares[0][0]:
+                    self._learn(shares.popleft()[1], now - began, results.setup_s)
+                    began = now
+                if results.last:
                     await self._end()
-            items = items[done:]
+                    break
+                if following is not None and (following.done() or not pending):
+                    put(await following)
+                    following = None
+            else:
+                self.busy = False
+        except WorkerNotRestricted:
+            raise
+        except (WorkerError, BadClaim) as error:
+            took_ms, full = (time.perf_counter() - before) * 1000, server.scratch_is_full
+            await self._end()
+            position, _ = pending.popleft()
+            self.results.put_nowait([(position, timed(job.lost(str(error), full=full), took_ms))])
+            if following is not None:
+                pending.extend(await following)
+        finally:
+            if following is not None:
+                following.cancel()
+        return pending
 
     def _learn(self, count: int, took_s: float, setup_s: float) -> None:
         """Take the size of the next share from a share of so many."""
