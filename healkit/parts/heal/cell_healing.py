@@ -49,8 +49,8 @@ from healkit.parts.cells.cell_program import (
     why_refused,
 )
 from healkit.parts.cells.dataflow import dataflow_of, read_cell
-from healkit.parts.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.parts.cells.notebook_file import CellRun
+from healkit.parts.cells.own_cells import FailingCell, notebook_cells, prompt_of
 from healkit.parts.explain.edit_kinds import (
     has_same_words,
     kind_of,
@@ -109,8 +109,8 @@ _FORMS = (
     "[" + _GAVE + ", *map(" + _GAVE.replace("described(_)", "form_of") + ", map(globals().get, {names!r}))]"
 )
 _LOAD = (
-    "globals().update(__import__('healkit.parts.cells.snapshot_file', fromlist=['load'])"
-    ".load({folder!r}, {files!r}))"
+    "globals().update(__import__('healkit.parts.cells.snapshot_file', fromlist=['load_snapshot'])"
+    ".load_snapshot({folder!r}, {files!r}))"
 )
 _SEARCH_TOO = "`%heal --with rules,search` also tries random small edits; check those carefully."
 _FILE_FRAME = re.compile(r'File "<In \[(\d+)\]>", line (\d+)')
@@ -425,7 +425,7 @@ class CellHealing:
             if program.why_not:
                 return f"{_sentence(program.why_not)} So the failing statement was not run."
             try:
-                return program, snapshot_file.write(self._folder, program.needed)
+                return program, snapshot_file.write_snapshot(self._folder, program.needed)
             except CannotCross as error:
                 name = _name_in(error.path, program.needed)
                 if name is None or name in refused:

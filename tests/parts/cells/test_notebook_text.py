@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.parts.cells.notebook_file import NotebookCell
-from healkit.parts.cells.notebook_text import NotebookText
-from healkit.parts.cells.order import order_remarks
+from healkit.parts.cells.notebook_file import NotebookCell, NotebookText
+from healkit.parts.cells.notebook_state import order_remarks
 
 ROOT = Path(__file__).parents[3]
 #: Ways in which programs write the same notebook.
