@@ -47,8 +47,12 @@ def written(folder: Path, sources: list[Any], form: str = "Jupyter") -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", FORMS)
-@given(texts=st.lists(TEXTS, min_size=1, max_size=3), new=TEXTS, as_list=st.booleans())
+@given(
+    texts=st.lists(TEXTS, min_size=1, max_size=3),
+    new=TEXTS,
+    as_list=st.booleans(),
+    form=st.sampled_from(list(FORMS)),
+)
 def test_an_edit_changes_the_text_of_one_cell_only(
     tmp_path_factory: pytest.TempPathFactory, form: str, texts: list[str], new: str, as_list: bool
 ) -> None:

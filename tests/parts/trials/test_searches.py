@@ -23,7 +23,7 @@ from healkit.parts.trials.messages import Candidate
 from healkit.parts.trials.trials import Held, Score, Trials
 from healkit.parts.trials.variants import Scores
 
-TIERS = ["namespaces", "landlock", "process"]
+TIERS = ["namespaces", *(pytest.param(tier, marks=pytest.mark.slow) for tier in ("landlock", "process"))]
 ENTRY = EntryRef("f", "default", 0, "")
 
 
