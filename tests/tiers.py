@@ -52,7 +52,7 @@ MARKERS = {
         "parts/runs/test_run_limits.py",
         "parts/runs/test_run_retries.py",
         "parts/runs/test_run_docs.py",
-        "core/workers/test_trial_servers.py",
+        "parts/trials/test_trial_servers.py",
         "faces/server/test_collector_alone.py",
         "faces/server/test_collector_jupyter.py",
         "faces/server/test_server_pages.py",
@@ -62,6 +62,7 @@ MARKERS = {
     # What another Python changes: its parser, messages, tracebacks, types and system calls; and some forty tests that it works.
     "version": (
         "parts/cells/*",
+        "parts/trials/test_table_changes.py",
         "parts/explain/*",
         "core/pysource/*",
         "core/crossing/*",
@@ -79,8 +80,8 @@ MARKERS = {
         "faces/notebook/test_notebook_story.py",
         "core/runtime/test_calls.py",
         "core/runtime/test_outcomes.py",
-        "core/runtime/test_searches.py",
-        "core/runtime/test_trials.py",
+        "parts/trials/test_searches.py",
+        "parts/trials/test_trials.py",
         "faces/server/test_collector_http.py",
     ),
     # What other SQL could change: the modules that write SQL of their own, on PostgreSQL.

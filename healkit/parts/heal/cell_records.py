@@ -8,7 +8,7 @@ from typing import Literal
 
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import EditKind
-from healkit.parts.cells.order import OrderRemark
+from healkit.parts.cells.notebook_state import OrderRemark
 from healkit.parts.heal.records import VERDICTS, HealReportData, Verdict
 
 #: `proposed`: there is a fix. `question`: there are edits that read the cell in different ways. `rerun`: other cells

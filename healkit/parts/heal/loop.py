@@ -78,7 +78,7 @@ from healkit.parts.runs.run_policy import HEAL_CAPS, RunPolicy
 from healkit.parts.runs.runs import OpenRun
 from healkit.parts.trials.cassette import LiveCalls, cassette_of
 from healkit.parts.trials.shares import slots_of
-from healkit.parts.trials.trials import Fixture, Searches
+from healkit.parts.trials.trials import Fixture, Trials
 from healkit.parts.views import views
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Healing:
         self._whole = whole = Fixture(tape.cassette, () if as_called else read)
         self._accepted = {} if self._is_cell or entry.draft else {entry.code: whole}
         self._bench = Bench(
-            Searches(hk.recorder, hk.config if cell is None else cell.config),
+            Trials(hk.recorder, hk.config if cell is None else cell.config),
             entry.ref,
             options.budget_s,
             options.stop,

@@ -22,8 +22,9 @@ from healkit.core.contracts.tools import EntryRef
 from healkit.core.runtime import background
 from healkit.errors import BudgetSpent
 from healkit.parts.heal.checks import SLOW_TIMES, CheckLimits
-from healkit.parts.trials.trials import Fixture, Held, Searches
-from healkit.parts.trials.trialserver import Candidate, Draw, Scores
+from healkit.parts.trials.messages import Candidate
+from healkit.parts.trials.trials import Fixture, Held, Trials
+from healkit.parts.trials.variants import Draw, Scores
 
 T = TypeVar("T")
 #: Runs the code with each check, with a limit for each.
@@ -50,7 +51,7 @@ class _ThinkTime:
 class Bench:
     """Bench on which code is tried, a `healing.advisor.Workbench`; for one advisor's thread at a time.
 
-    searches: on whose record. entry: the code's name in tracebacks and on record. budget_s: seconds
+    trials: on whose record. entry: the code's name in tracebacks and on record. budget_s: seconds
     from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
     candidates tried so far. executor: its workers score candidates, instead of this machine's processors. off_record:
     arguments and results go on no record (the rows of scores and observations never hold any). fixture: what the code
@@ -60,7 +61,7 @@ class Bench:
 
     def __init__(
         self,
-        searches: Searches,
+        trials: Trials,
         entry: EntryRef,
         budget_s: float,
         stop: threading.Event | None = None,
@@ -75,7 +76,7 @@ class Bench:
         self._off_record = off_record
         self._fixture = fixture
         self._accepted = {} if accepted is None else accepted
-        self._searches, self._entry = searches, entry
+        self._trials, self._entry = trials, entry
         self._deadline = time.monotonic() + budget_s - reserve_s
         self._budget_s = budget_s
         self._stop = stop or threading.Event()
@@ -106,7 +107,7 @@ class Bench:
         Time off the clock of one of them is off the clock of both.
         """
         bench = Bench(
-            self._searches,
+            self._trials,
             self._entry,
             self._budget_s + more_s,
             self._stop,
@@ -163,7 +164,7 @@ class Bench:
         passed = "." * len(checks)
         work = LoopTask(
             background.loop.submit,
-            self._searches.score(
+            self._trials.score(
                 Held(self._entry, code, checks, limits_s, self._fixture), candidate_source(events.put), events.put,
                 every=every, as_code=as_code, executor=self._executor,
             ),
@@ -192,7 +193,7 @@ class Bench:
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
         request = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
-        return self._wait(self._searches.observe(request))
+        return self._wait(self._trials.observe(request))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
         """Do as `Workbench.values`."""
@@ -221,7 +222,7 @@ class Bench:
         if limit_s is None:
             limits_s = self._limits.lengthened(checks, limits_s)
         return self._wait(
-            self._searches.run(
+            self._trials.check(
                 self._entry, codes, checks, limits_s, off_record=self._off_record, fixture=fixture
             )
         )
@@ -246,12 +247,12 @@ class Bench:
 
     async def _time(self, code: str, checks: Sequence[Check], limits_s: Sequence[float]) -> list[CheckResult]:
         request = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
-        return [observed.result for observed in await self._searches.observe(request, watch=False)]
+        return [observed.result for observed in await self._trials.observe(request, watch=False)]
 
     async def _run_code(
         self, code: str, checks: Sequence[Check], limits_s: Sequence[float]
     ) -> list[CheckResult]:
-        run = self._searches.run(
+        run = self._trials.check(
             self._entry, [code], checks, limits_s, off_record=self._off_record,
             fixture=self._fixture_of([code], checks),
         )  # fmt: skip

@@ -22,7 +22,7 @@ from healkit.core.contracts.failure import Failure
 from healkit.errors import HealError, UsageInvalid
 from healkit.faces.defaults import default_healkit
 from healkit.faces.notebook.widgets.cell_order import CellFix as CellFixPanel
-from healkit.parts.cells.failing import notebook_cells
+from healkit.parts.cells.own_cells import notebook_cells
 from healkit.parts.explain.explanation import MatchedFailure
 from healkit.parts.explain.fixes import change_of
 from healkit.parts.heal.advisors.model import _without_values
