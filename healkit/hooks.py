@@ -79,6 +79,15 @@ class Specs(Protocol):
         They run when a database is opened, after healkit's. The table `healkit_NAME_version` has the last one's number.
         """
 
+    # What a face has.
+
+    @_spec
+    def commands(self) -> Mapping[str, Callable[[], Any]]:
+        """Return commands of the terminal: name → what makes its row when it is asked for.
+
+        A row is a `commands.table.Command` or `Group`. A name of two words is a command of the group of the first.
+        """
+
     # An execution.
 
     @_spec(firstresult=True)
@@ -116,6 +125,10 @@ class Specs(Protocol):
     @_spec(firstresult=True)
     def audit_steps(self, manifest: Any) -> Any:
         """Return what tells the facts of each event of a run for the audit; None for one that others may audit."""
+
+    @_spec(firstresult=True)
+    def story(self, run: Any) -> Any:
+        """Tell a `parts.runs.contract.Run` step by step: what makes its card, and its data."""
 
     # A failure.
 
@@ -181,6 +194,15 @@ def every(hook: str, **given: Any) -> list[Any]:
 def first(hook: str, **given: Any) -> Any:
     """Call that function of one plug-in after the other, until one returns something; None where none does."""
     return next(_results(hook, given), None)
+
+
+def rows_of(module: str, *names: str) -> dict[str, Callable[[], Any]]:
+    """Return what makes those rows of a module's `COMMANDS`; it is imported when the first is asked for."""
+
+    def row(name: str) -> Any:
+        return importlib.import_module(module).COMMANDS[name]
+
+    return {name: functools.partial(row, name) for name in names}
 
 
 def _results(hook: str, given: Mapping[str, Any]) -> Iterator[Any]:

@@ -34,7 +34,7 @@ _FORKING.set_forkserver_preload(
         "httpx",
         "mcp.server.mcpserver",
         "uvicorn",
-        "healkit.faces.cli.collect",
+        "healkit.parts.collect.commands",
         "healkit.app",
         "healkit.core.runtime.recording",
         "healkit.parts.collect.service",

@@ -11,7 +11,6 @@ import asyncio
 import base64
 import contextlib
 import dataclasses
-import importlib
 import inspect
 import json
 import os
@@ -34,12 +33,11 @@ from nbclient import NotebookClient
 
 import healkit
 from healkit import Healkit
+from healkit.commands.options import Option
+from healkit.commands.table import Command, row_of
 from healkit.core.runtime.execution import Execution
 from healkit.errors import HealkitError, ToolExecutionError
-from healkit.faces import cli as command_line
-from healkit.faces.cli.command import GROUPS
-from healkit.faces.commands.options import Option
-from healkit.faces.commands.table import Command, row_of
+from healkit.faces.commands import rows
 from healkit.faces.notebook.magic_parsers import PARSERS
 from healkit.faces.pages.side_panel import SidePanelPages
 
@@ -281,15 +279,15 @@ NOT_WALKED = {
 
 
 def commands() -> Iterator[tuple[str, Command]]:
-    for name, place in command_line._HOMES.items():
-        module = importlib.import_module(f"healkit.{place}")
-        if name not in GROUPS:
-            yield name, module.COMMANDS[name]
+    for name in rows.names():
+        row = rows.find(name)
+        if isinstance(row, Command):
+            yield name, row
             continue
-        group = module.GROUP
-        if isinstance(group.alone, Command):
-            yield name, group.alone
-        yield from ((f"{name} {word}", command) for word, command in group.commands.items())
+        assert row is not None
+        if isinstance(row.alone, Command):
+            yield name, row.alone
+        yield from ((f"{name} {word}", command) for word, command in row.commands.items())
 
 
 def forms(name: str, command: Command) -> Iterator[list[str]]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import typer
 
+from healkit.commands import options
+from healkit.commands.options import Option
 from healkit.faces.cli import command_line
-from healkit.faces.commands import options
-from healkit.faces.commands.options import Option
 from healkit.faces.notebook.magic_parsers import PARSERS
 
 ROWS = {

@@ -29,6 +29,8 @@ with Healkit(sys.argv[1]) as hk:
     assert [row.status for row in hk.executions()] == ["SUCCESS", "FAILURE"]
     assert hk.last_error().log_id == failed.log_id
     print(*sorted({*sys.argv[2:]} & {*dir(hk)}))
+from healkit.faces.commands import rows
+print(*[name for name in rows.names() if rows.find(name)])
 """
 #: Attributes of a Healkit → the part that adds them.
 ADDED = {
@@ -44,11 +46,25 @@ ADDED = {
     "trials": "trials",
     "views": "views",
 }
+#: Commands → the part that adds them.
+COMMANDS = {
+    **dict.fromkeys(("heal", "check", "requests"), "heal"),
+    **dict.fromkeys(("decide", "summarize", "audit"), "decide"),
+    **dict.fromkeys(("graph", "suggest", "learn"), "learn"),
+    "collect": "collect",
+    "kernelspec": "kernels",
+    "seed": "teach",
+    "trace": "runs",
+    "views": "views",
+}
 
 
-def without(parts: list[str], folder: Path) -> list[str]:
-    """Run the way of the core in a copy of the package that lacks these parts; return the attributes that are left."""
-    left_out = shutil.ignore_patterns("labextension", "__pycache__")
+def without(parts: list[str], folder: Path) -> tuple[list[str], set[str]]:
+    """Run the way of the core in a copy of the package that lacks these parts; return the attributes that are left.
+
+    And the commands.
+    """
+    left_out = shutil.ignore_patterns("labextension")
     shutil.copytree(FOLDER, folder / "site" / "healkit", ignore=left_out)
     for part in parts:
         shutil.rmtree(folder / "site" / "healkit" / "parts" / part)
@@ -61,19 +77,38 @@ def without(parts: list[str], folder: Path) -> list[str]:
         timeout=100,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    attributes, commands = done.stdout.split("\n")[:2]
+    return attributes.split(), {*commands.split()}
 
 
 @pytest.mark.requirement("ARCH-1")
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_without_a_part_the_rest_starts_and_a_tool_is_run_and_patched(part: str, tmp_path: Path) -> None:
-    needed = {"runs": {"heal", "decide"}}.get(part, set())
-    assert without([part], tmp_path) == [
-        name for name, of in ADDED.items() if of != part and of not in needed
-    ]
+    needed = {part, *{"runs": ("heal", "decide")}.get(part, ())}
+    attributes, commands = without([part], tmp_path)
+    assert attributes == [name for name, of in ADDED.items() if of not in needed]
+    shown_by = {"audit", "trace"} if part == "views" else set()
+    assert (
+        commands & COMMANDS.keys() == {name for name, of in COMMANDS.items() if of not in needed} - shown_by
+    )
 
 
 @pytest.mark.requirement("ARCH-1")
 def test_the_core_alone_runs_shows_and_patches_a_tool(tmp_path: Path) -> None:
-    assert without(PARTS, tmp_path) == []
+    attributes, commands = without(PARTS, tmp_path)
+    assert attributes == []
+    assert commands == {
+        "run",
+        "demo",
+        "lab",
+        "page",
+        "setup",
+        "errors",
+        "doctor",
+        "mcp",
+        "status",
+        "trust",
+        "log",
+        "vault",
+    }

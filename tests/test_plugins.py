@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from healkit import Healkit, hooks
+from healkit.commands.table import Answer, Command
+from healkit.faces.commands import rows
 
 PAGE = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text()
 TOOL = '''class UnitError(ValueError):
@@ -72,6 +74,14 @@ def test_the_plug_in_of_the_page_explains_and_heals(tmp_path: Path) -> None:
     assert "acme has no unit `metre`." in explained
     assert "Write `m`." in explained
     assert (outcome, value) == ("kept", "9 m")
+    for words, said in (
+        (["units"], "m, km"),
+        (["units", "--help"], "List the units of acme."),
+        (["--help"], "units"),
+    ):
+        command = [sys.executable, "-m", "healkit", *words]
+        shown = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        assert (shown.returncode, said in shown.stdout) == (0, True), (words, shown)
 
 
 @pytest.mark.requirement("ARCH-2")
@@ -102,6 +112,31 @@ def test_an_attribute_of_a_plug_in_is_made_once_and_ours_comes_first(tmp_path: P
         hooks.plugins().unregister(name="acme")
     with Healkit(tmp_path / "healkit.db") as hk, pytest.raises(AttributeError, match="acme"):
         _ = hk.acme
+
+
+@pytest.mark.requirement("ARCH-2")
+def test_a_command_of_a_plug_in_that_cannot_be_loaded_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> object:
+        raise ImportError("a fault of its own")
+
+    class Plugin:
+        @staticmethod
+        @hooks.hookimpl
+        def commands() -> dict[str, object]:
+            own = Command(lambda services: Answer(said=str(services)))
+            return {"acme": fail, "units": lambda: own, "log units": lambda: own, "status": fail}
+
+    hooks.plugins().register(Plugin, name="acme")
+    try:
+        assert rows.names()[-2:] == ["acme", "units"]
+        assert rows.find("acme") is None
+        assert "The command healkit acme is left out: ImportError: a fault of its own" in caplog.text
+        assert isinstance(rows.find("units"), Command)
+        assert isinstance(rows.find("status"), Command)
+        assert list(rows.group("log").commands)[-1] == "units"
+    finally:
+        hooks.plugins().unregister(name="acme")
+    assert "units" not in rows.names()
 
 
 @pytest.mark.requirement("ARCH-2")

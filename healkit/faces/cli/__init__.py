@@ -6,7 +6,6 @@ commands of both. Results go to stdout and everything about them to stderr, so t
 
 from __future__ import annotations
 
-import importlib
 import shlex
 import sys
 from collections.abc import Callable
@@ -14,45 +13,21 @@ from typing import Annotated, Any
 
 import typer
 
+from healkit.commands.table import INTERRUPTED, OK, Command, Group
 from healkit.errors import HealkitError, UsageInvalid
 from healkit.faces.cli.command import (
-    GROUPS,
     HELP_OPTIONS,
-    INTERRUPTED,
     error_json,
     group_of,
     refuse,
     register,
     say,
 )
-from healkit.faces.commands.table import OK, Command
+from healkit.faces.commands import rows
 from healkit.package import VERSION
 
 #: What typer raises for a line that it cannot read, of the copy of click that it carries; it exports a subclass only.
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-#: Command or group → the module that has it, in the order of `healkit --help`.
-_HOMES = {
-    "run": "faces.cli.run",
-    "demo": "faces.cli.run",
-    "lab": "faces.cli.lab",
-    "page": "faces.cli.lab",
-    "setup": "faces.cli.setup",
-    "seed": "faces.commands.reports",
-    "heal": "faces.cli.heal",
-    "check": "faces.cli.check",
-    "decide": "faces.cli.decide",
-    "errors": "faces.commands.log",
-    "doctor": "faces.commands.reports",
-    "collect": "faces.cli.collect",
-    "mcp": "faces.cli.mcp",
-    "status": "faces.commands.reports",
-    "trust": "faces.commands.trust",
-    "summarize": "faces.commands.reports",
-    "graph": "faces.commands.graph",
-    "suggest": "faces.commands.graph",
-    **{name: f"faces.commands.{name}" for name in GROUPS},
-    "kernelspec": "faces.cli.kernelspec",
-}
 #: Group → whether that word after it is one to show: `healkit log 3`, `healkit trace last`.
 _SHOWN_ALONE: dict[str, Callable[[str], bool]] = {"log": str.isdecimal, "trace": "last".__eq__}
 #: What a word of a usage line stands for → the command that lists what there is. In a group, its own list does.
@@ -80,12 +55,12 @@ def command_line(wanted: str = "") -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
-    for name in [wanted] if wanted in _HOMES else _HOMES:
-        module = importlib.import_module(f"healkit.{_HOMES[name]}")
-        if name in GROUPS:
-            app.add_typer(group_of(module.GROUP), name=name)
-        else:
-            register(app, name, module.COMMANDS[name])
+    for name in [wanted] if wanted and rows.find(wanted) else rows.names():
+        row = rows.find(name)
+        if isinstance(row, Group):
+            app.add_typer(group_of(row), name=name)
+        elif row is not None:
+            register(app, name, row)
     return app
 
 
@@ -132,9 +107,8 @@ def _run(words: list[str]) -> int:
         on_error: Callable[[HealkitError], object] | None = None
         if "--json" in words:
             on_error = error_json
-            if wanted in _HOMES and wanted not in GROUPS:
-                command: Command = importlib.import_module(f"healkit.{_HOMES[wanted]}").COMMANDS[wanted]
-                on_error = command.refusal or error_json
+            if isinstance(command := rows.find(wanted), Command) and command.refusal is not None:
+                on_error = command.refusal
         return refuse(_told(error), on_error)
 
 

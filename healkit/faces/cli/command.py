@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import itertools
@@ -11,19 +12,23 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, TextIO, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, get_args
 
 import typer
 
+from healkit.commands.options import Option, OptionGroup
+from healkit.commands.table import DB, INTERRUPTED, Answer, Command, Group, row_of
+from healkit.config import Config
 from healkit.core.crossing.values import readable
 from healkit.errors import HealkitError, UsageInvalid
-from healkit.faces.commands.options import Option, OptionGroup
-from healkit.faces.commands.table import DB, Answer, Command, Group, open_healkit, row_of
+from healkit.faces.commands import rows
 from healkit.plain_text import seen_json, visible
 
-WRONG_CALL, INTERRUPTED = 2, 130
-#: Commands that have subcommands.
-GROUPS = ("log", "vault", "requests", "views", "audit", "kernelspec", "trace", "learn")
+if TYPE_CHECKING:
+    from healkit.app import Healkit
+
+WRONG_CALL = 2
+_FIRST_START_S = 60.0
 #: A line or cell that begins with a sign → its colour; the lines of a diff, likewise.
 _SIGNS = {"32": re.compile(r"(?m)^✓ .*$|(?<=  )✓ \S+"), "31": re.compile(r"(?m)^✗ .*$|(?<=  )✗ \S+")}
 _SIDES = {"32": re.compile(r"(?m)^\+.*$"), "31": re.compile(r"(?m)^-.*$"), "36": re.compile(r"(?m)^@@.*$")}
@@ -78,10 +83,11 @@ def for_terminal(command: Command) -> Callable[..., None]:
     def run(**given: Any) -> None:
         as_json, db = given.pop("as_json", False), given.get("db")
         try:
-            wanted = {**command.read(given), **command.of_face("healkit ", as_json=as_json)}
+            of_face = {"as_json": as_json, "open_healkit": open_healkit, "terminal": _OnTerminal()}
+            wanted = {**command.read(given), **command.of_face("healkit ", **of_face)}
             if command.takes_healkit:
                 with open_healkit(db, create=command.creates) as healkit:
-                    answer = command.function(healkit, **wanted)
+                    answer = command.call(healkit, wanted)
                     show(answer, as_json)
             else:
                 answer = command.function(**wanted)
@@ -114,6 +120,23 @@ def for_terminal(command: Command) -> Callable[..., None]:
     run.__doc__ = command.function.__doc__
     run.__name__ = command.function.__name__
     return run
+
+
+def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:
+    """Open the Healkit of `--db`; a command that only reads passes create=False and never makes a database.
+
+    many_runs: it executes several times, so that workers are worth keeping warm, and it may be the very first start on
+    a slow machine, which reads everything from disk.
+    """
+    from healkit.app import Healkit  # here, not above: `--help` needs no database
+
+    config = dataclasses.replace(Config.from_environment(), post_mortem_kept=0)
+    if many_runs:
+        config = dataclasses.replace(config, start_timeout_s=max(config.start_timeout_s, _FIRST_START_S))
+    else:
+        # One tool is run and the process ends: what would be kept warm for the next one is of no use to it.
+        config = dataclasses.replace(config, fork_server=False, spares=0)
+    return Healkit(db, config=config, create=create)
 
 
 def _parameter(name: str, kind: object, about: object, default: object) -> inspect.Parameter:
@@ -203,7 +226,7 @@ def refuse(error: HealkitError, as_json: Callable[[HealkitError], object] | None
 def _command_typed() -> list[str]:
     """Return the command on this process's line: a word, or a group and its subcommand."""
     words = [*itertools.takewhile(str.isalpha, sys.argv[1:3])]
-    return words if words[:1] and words[0] in GROUPS else words[:1]
+    return words if words and isinstance(rows.find(words[0]), Group) else words[:1]
 
 
 def say(text: str) -> None:
@@ -220,6 +243,29 @@ def put(text: str, *, exact: bool = False) -> None:
         typer.echo(text)
     else:
         typer.echo(_coloured(visible(text if exact else _cleaned(text)), sys.stdout))
+
+
+class _OnTerminal:
+    """This process's terminal, as `commands.table.Terminal` says."""
+
+    say, put = staticmethod(say), staticmethod(put)
+
+    def print_json(self, value: object, *, exact: tuple[str, ...] = ()) -> None:
+        print_json(value, exact=exact)
+
+    def ask(self, question: str, default: str, *, shown: bool = True) -> str:
+        answer: str = typer.prompt(question, default=default, show_default=shown, err=True)
+        return answer
+
+    def confirm(self, question: str) -> bool:
+        return typer.confirm(question, default=True, err=True)
+
+    def read(self, prompt: str) -> str:
+        typer.echo(prompt, nl=False, err=True)
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        return line
 
 
 def _cleaned(text: str) -> str:

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
+from healkit.commands.options import Option, word
+from healkit.commands.table import DB, Answer, Command, wrong
 from healkit.errors import near_misses
-from healkit.faces.cli.command import say
-from healkit.faces.commands.options import Option, word
-from healkit.faces.commands.table import DB, Answer, Command, open_healkit, wrong
+from healkit.faces.cli.command import open_healkit, say
 from healkit.package import FOLDER
 from healkit.plain_text import count
 

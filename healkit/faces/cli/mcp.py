@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from healkit.commands import options
+from healkit.commands.options import Option
+from healkit.commands.table import DB, Answer, Command, wrong
 from healkit.config import Config
 from healkit.errors import ConfigError, DatabaseMissing
-from healkit.faces.cli.command import say
-from healkit.faces.commands import options
-from healkit.faces.commands.options import Option
-from healkit.faces.commands.table import DB, Answer, Command, open_healkit, wrong
+from healkit.faces.cli.command import open_healkit, say
 
 if TYPE_CHECKING:
     from healkit.app import Healkit

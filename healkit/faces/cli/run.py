@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from healkit.core.plain_files import temporary_folder
-from healkit.errors import ArgumentsInvalid, HealkitError
-from healkit.faces.cli.command import INTERRUPTED, print_json, say
-from healkit.faces.commands import options
-from healkit.faces.commands.log import failure_json
-from healkit.faces.commands.options import Option, word
-from healkit.faces.commands.parsing import (
+from healkit.commands import options
+from healkit.commands.options import Option, word
+from healkit.commands.parsing import (
     given_arguments,
     sample_call,
     split_assignments,
     split_label,
     value_of,
 )
-from healkit.faces.commands.table import DB, FAILED, OK, Answer, Command, Json, open_healkit, wrong
+from healkit.commands.table import DB, FAILED, INTERRUPTED, OK, Answer, Command, Json, wrong
+from healkit.core.plain_files import temporary_folder
+from healkit.errors import ArgumentsInvalid, HealkitError
+from healkit.faces.cli.command import open_healkit, print_json, say
+from healkit.faces.commands.log import failure_json
 from healkit.plain_text import drawn
 
 if TYPE_CHECKING:

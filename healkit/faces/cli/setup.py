@@ -21,9 +21,9 @@ import warnings
 from pathlib import Path
 from typing import Annotated
 
+from healkit.commands.options import Option
+from healkit.commands.table import Answer, Command, wrong
 from healkit.errors import UsageInvalid
-from healkit.faces.commands.options import Option
-from healkit.faces.commands.table import Answer, Command, wrong
 from healkit.package import FOLDER
 
 #: IPython runs what is in the folder in the order of the names.

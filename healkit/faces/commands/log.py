@@ -10,6 +10,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
+from healkit.commands import options
+from healkit.commands.options import Option, word
+from healkit.commands.parsing import check_tallied, read_filters
+from healkit.commands.table import FAILED, OK, Answer, Command, FilterOptions, Group, Json, wrong
 from healkit.core.contracts.execution import Filters
 from healkit.core.crossing.values import readable
 from healkit.core.rendering import execution_card as rendered
@@ -17,10 +21,7 @@ from healkit.core.rendering import listings
 from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime.background import no_output
 from healkit.core.times import parse_age
-from healkit.faces.commands import cards, options
-from healkit.faces.commands.options import Option, word
-from healkit.faces.commands.parsing import check_tallied, read_filters
-from healkit.faces.commands.table import FAILED, OK, Answer, Command, FilterOptions, Group, Json, wrong
+from healkit.faces.commands import cards
 from healkit.plain_text import count
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ GROUP = Group(
     },
     alone=Command(listing),
 )
-COMMANDS = {"errors": Command(errors)}
+COMMANDS = {"errors": Command(errors), "log": GROUP}
 
 
 def execution_json(execution: Execution) -> Json:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from healkit.commands.options import Option, word
+from healkit.commands.table import Answer, Command, wrong
 from healkit.core.store import trust as trusted
 from healkit.core.store.database import Database, resolve_url
-from healkit.faces.commands.options import Option, word
-from healkit.faces.commands.table import Answer, Command, wrong
 from healkit.parts.doctor import cards as doctor_cards
 from healkit.parts.doctor.doctor import trust_report
 
 if TYPE_CHECKING:
-    from healkit.faces.commands.table import Json
+    from healkit.commands.table import Json
     from healkit.parts.doctor.records import TrustReport
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
+from healkit.commands import options
+from healkit.commands.options import Option, word
+from healkit.commands.parsing import parse_arguments, parse_revision, read_code, split_label
+from healkit.commands.table import CODE, Answer, Command, GrantOptions, Group, Json, wrong
 from healkit.core.contracts.vault import CodeChange
 from healkit.core.crossing import values
-from healkit.errors import UsageInvalid
-from healkit.faces.commands import cards, options, vault_edits
-from healkit.faces.commands.options import Option, word
-from healkit.faces.commands.parsing import parse_arguments, parse_revision, split_label
-from healkit.faces.commands.table import CODE, Answer, Command, GrantOptions, Group, Json, wrong
+from healkit.faces.commands import cards, vault_edits
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -29,17 +27,6 @@ class Source(NamedTuple):
 
     file: str
     code: str
-
-
-def read_code(source: str) -> str:
-    """Read the text of a file, or of stdin for `-`; raise `UsageInvalid` where that fails."""
-    try:
-        return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageInvalid(
-            f"Cannot read {source!r}: {reason}.", hint="Name a file, or - for stdin."
-        ) from None
 
 
 def _examples(flag: str) -> Callable[[list[str]], list[Json]]:
@@ -314,6 +301,7 @@ GROUP = Group(
         "examples": Command(examples),
     },
 )
+COMMANDS = {"vault": GROUP}
 
 
 def entry_json(entry: VaultEntry, *, with_code: bool = True) -> Json:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython import get_ipython
 
-from healkit.core.rendering.document import Diff
-from healkit.errors import HealError, UsageInvalid
-from healkit.faces.commands.parsing import (
+from healkit.commands.parsing import (
     ANSWER_PROMPT,
     DECISION_PROMPT,
     chooser_of,
@@ -21,6 +19,8 @@ from healkit.faces.commands.parsing import (
     read_steps,
     split_commas,
 )
+from healkit.core.rendering.document import Diff
+from healkit.errors import HealError, UsageInvalid
 from healkit.faces.notebook import cards
 from healkit.faces.notebook.cell_output import (
     CellOutput,

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from healkit.app import Healkit
+    from healkit.commands.table import Answer
     from healkit.core.runtime.execution import Executions
-    from healkit.faces.commands.table import Answer
 
 
 class LivePanel(Protocol):

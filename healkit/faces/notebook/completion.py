@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import SimpleCompletion, context_matcher
 
-from healkit.faces.commands.parsing import split_words
+from healkit.commands.parsing import split_words
 from healkit.faces.notebook import magic_parsers
 
 if TYPE_CHECKING:

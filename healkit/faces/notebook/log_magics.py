@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from healkit.commands.parsing import check_tallied, read_filters
 from healkit.config import ExplainLevel
 from healkit.core.contracts.execution import Filters
 from healkit.core.rendering import execution_card as rendered
@@ -16,7 +17,6 @@ from healkit.core.rendering.to_html import html_of
 from healkit.core.runtime.execution import Execution
 from healkit.errors import PostMortemError, UsageInvalid
 from healkit.faces.commands import log as commands
-from healkit.faces.commands.parsing import check_tallied, read_filters
 from healkit.faces.notebook import cards
 from healkit.faces.notebook.cell_output import CellOutput, listed, panel_of
 from healkit.faces.notebook.magic_words import refuse

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
+from healkit.commands import options as o
+from healkit.commands.parsing import unknown, unquote
 from healkit.errors import UsageInvalid
-from healkit.faces.commands import options as o
-from healkit.faces.commands.parsing import unknown, unquote
 
 #: Subcommand → how many words it takes after it (least, most), and what it does.
 VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {

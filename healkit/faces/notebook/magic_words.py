@@ -11,8 +11,8 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from healkit.commands.parsing import ASSIGNMENT, split_assignments, split_words
 from healkit.errors import UsageInvalid, did_you_mean
-from healkit.faces.commands.parsing import ASSIGNMENT, split_assignments, split_words
 
 _BRACES = re.compile(r"\{([A-Za-z_][\w.]*)\}")
 #: Names that IPython puts into every notebook.

@@ -20,9 +20,9 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum
 
+from healkit.commands.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
 from healkit.config import Config, ExplainLevel
 from healkit.errors import ArgumentsInvalid, HealkitError, ToolExecutionError, UsageInvalid
-from healkit.faces.commands.parsing import given_arguments, parse_arguments, sample_call, split_words, unknown
 from healkit.faces.notebook import magic_parsers
 from healkit.faces.notebook.magic_parsers import HelpWanted
 from healkit.faces.notebook.magic_words import evaluate, take_assignments, words_of
@@ -301,11 +301,11 @@ class HealkitMagics(Magics):
     @_magic(line_magic)
     def views(self, options: Namespace) -> None:
         """List the data that tools were given or returned, or show one piece of it."""
-        from healkit.faces.commands.views import GROUP
+        from healkit.faces.commands import rows
         from healkit.faces.notebook.cell_output import CellOutput
 
         command, words = ("show", [options.name]) if options.name else ("list", [])
-        answer = GROUP[command].answer_magic(self.healkit, words, vars(options))
+        answer = rows.group("views")[command].answer_magic(self.healkit, words, vars(options))
         CellOutput.answered(answer, self.healkit).show()
 
     @_magic(line_magic)

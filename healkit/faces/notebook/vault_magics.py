@@ -6,14 +6,13 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from healkit.commands.parsing import parse_arguments, read_grants, split_label, unknown
 from healkit.core.contracts.vault import CodeChange
 from healkit.core.rendering.document import Code, Line, Section, Span
 from healkit.errors import FixUndone, UsageInvalid
-from healkit.faces.commands import requests as requests_commands
+from healkit.faces.commands import rows, vault_edits
 from healkit.faces.commands import trust as trust_command
 from healkit.faces.commands import vault as vault_commands
-from healkit.faces.commands import vault_edits
-from healkit.faces.commands.parsing import parse_arguments, read_grants, split_label, unknown
 from healkit.faces.notebook.cell_output import CellOutput, replace_cell
 from healkit.faces.notebook.magic_parsers import REQUEST_COMMANDS, VAULT_COMMANDS
 from healkit.parts.doctor import cards as doctor_cards
@@ -208,7 +207,7 @@ def requests(healkit: Healkit, options: Namespace) -> CellOutput:
     else:
         words = [_number(word, options.number)]
     return CellOutput.answered(
-        requests_commands.GROUP[word].answer_magic(healkit, words, {"reason": options.reason, "limit": 100}),
+        rows.group("requests")[word].answer_magic(healkit, words, {"reason": options.reason, "limit": 100}),
         healkit,
     )
 

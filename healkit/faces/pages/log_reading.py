@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from healkit.commands.parsing import read_filters
 from healkit.core.contracts.execution import GROUP_FILTERS, TRIED_COUNTED_MAX
 from healkit.core.runtime.execution import Execution, execution_of
 from healkit.errors import UsageInvalid, VaultError
-from healkit.faces.commands.parsing import read_filters
 from healkit.faces.pages.operations import Operations
 
 PAGE_ROWS = 25

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from healkit.hooks import hookimpl
+from healkit.hooks import hookimpl, rows_of
 from healkit.parts.decide.service import DecideService
 
 if TYPE_CHECKING:
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from healkit.parts.runs.contract import RunManifest
     from healkit.parts.runs.run_audit import Tell
     from healkit.services import Services
+
+
+@hookimpl
+def commands() -> Mapping[str, Callable[[], Any]]:
+    """`healkit decide`, `summarize` and `audit`."""
+    return {
+        **rows_of("healkit.parts.decide.commands", "decide", "summarize"),
+        **rows_of("healkit.parts.decide.audit_commands", "audit"),
+    }
 
 
 @hookimpl

@@ -9,16 +9,23 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from healkit.hooks import hookimpl
+from healkit.hooks import hookimpl, rows_of
 from healkit.parts.heal.service import HealService
 
 if TYPE_CHECKING:
     from healkit.config import Config
+    from healkit.core.rendering.document import Card
     from healkit.parts.heal.advisor import Advisor
     from healkit.parts.heal.requests import Requests
-    from healkit.parts.runs.contract import RunManifest
+    from healkit.parts.runs.contract import Run, RunManifest
     from healkit.parts.runs.run_audit import Tell
     from healkit.services import Services
+
+
+@hookimpl
+def commands() -> Mapping[str, Callable[[], Any]]:
+    """`healkit heal`, `check` and `requests`."""
+    return rows_of("healkit.parts.heal.commands", "heal", "check", "requests")
 
 
 @hookimpl
@@ -44,6 +51,15 @@ def advisors() -> Mapping[str, Callable[[Config], Advisor]]:
 def status(services: Services) -> Mapping[str, Any]:
     """Count the patches that wait for consent."""
     return {"requests": services.requests.waiting()}
+
+
+@hookimpl
+def story(run: Run) -> tuple[Callable[[], Card], dict[str, Any]]:
+    """Tell a run of any kind."""
+    from healkit.parts.heal import timeline
+
+    run_story = timeline.story_of(run)
+    return lambda: timeline.card(run_story), run_story
 
 
 @hookimpl

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from healkit.hooks import hookimpl
+from healkit.hooks import hookimpl, rows_of
 from healkit.parts.learn.thread import ConsumerThread
 
 if TYPE_CHECKING:
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from healkit.parts.learn.suggest import Suggester
     from healkit.parts.learn.tool_graph import ToolGraph
     from healkit.services import Services
+
+
+@hookimpl
+def commands() -> Mapping[str, Callable[[], Any]]:
+    """`healkit graph`, `suggest` and `learn`."""
+    return rows_of("healkit.parts.learn.commands", "graph", "suggest", "learn")
 
 
 @hookimpl

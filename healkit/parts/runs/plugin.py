@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit import hooks
 from healkit.errors import HealkitError
-from healkit.hooks import hookimpl
+from healkit.hooks import hookimpl, rows_of
 from healkit.parts.runs import run_audit
 from healkit.parts.runs.run_folders import runs_folder
 from healkit.parts.runs.runs import Runs
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from healkit.parts.runs.audit import Audit
     from healkit.parts.runs.contract import RunManifest
     from healkit.services import Services
+
+
+@hookimpl
+def commands() -> Mapping[str, Callable[[], Any]]:
+    """`healkit trace`."""
+    return rows_of("healkit.parts.runs.commands", "trace")
 
 
 @hookimpl

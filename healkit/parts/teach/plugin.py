@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from healkit.hooks import hookimpl
+from healkit.hooks import hookimpl, rows_of
 
 if TYPE_CHECKING:
     from healkit.parts.teach.seeding import SeedReport
     from healkit.services import Services
+
+
+@hookimpl
+def commands() -> Mapping[str, Callable[[], Any]]:
+    """`healkit seed`."""
+    return rows_of("healkit.parts.teach.commands", "seed")
 
 
 @hookimpl

@@ -8,12 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from healkit.hooks import hookimpl
+from healkit.hooks import hookimpl, rows_of
 from healkit.parts.traces.traces import Traces
 
 if TYPE_CHECKING:
     from healkit.parts.traces.trace_collector import Tracer
     from healkit.services import Services
+
+
+@hookimpl
+def commands() -> Mapping[str, Callable[[], Any]]:
+    """`healkit trace sync`."""
+    return rows_of("healkit.parts.traces.commands", "trace sync")
 
 
 @hookimpl

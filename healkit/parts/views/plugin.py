@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Any
 from healkit.core.runtime.contents import Contents
 from healkit.core.store.database import Database
 from healkit.core.store.locations import views_folder
-from healkit.hooks import hookimpl
+from healkit.hooks import hookimpl, rows_of
 from healkit.parts.views.views import ViewKeeper, Views
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from healkit.services import Services
+
+
+@hookimpl
+def commands() -> Mapping[str, Callable[[], Any]]:
+    """`healkit views`."""
+    return rows_of("healkit.parts.views.commands", "views")
 
 
 @hookimpl

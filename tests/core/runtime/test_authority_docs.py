@@ -14,9 +14,9 @@ import pytest
 from trusted import trusted_copy
 
 from healkit import Config, Healkit
+from healkit.commands.options import GRANTS
+from healkit.commands.parsing import read_grants, split_words, unquote
 from healkit.core.contracts.execution import Grants
-from healkit.faces.commands.options import GRANTS
-from healkit.faces.commands.parsing import read_grants, split_words, unquote
 from healkit.faces.notebook.magic_parsers import MagicParser
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("SAFE-1")]

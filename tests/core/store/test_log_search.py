@@ -15,6 +15,7 @@ from sqlalchemy import text
 from store_samples import asked_of, failed, moment, recorded, started, succeeded
 
 from healkit import Healkit
+from healkit.commands.parsing import read_filters
 from healkit.core.contracts.execution import FILTER_NAMES, Filters, Finished, utc_now
 from healkit.core.contracts.failure import Failure
 from healkit.core.runtime.execution import NewestRows
@@ -23,7 +24,6 @@ from healkit.core.store.log_reader import Log
 from healkit.core.store.log_writer import LogWriter
 from healkit.core.store.vault import Vault
 from healkit.errors import UsageInvalid
-from healkit.faces.commands.parsing import read_filters
 
 LOG_10 = pytest.mark.requirement("LOG-10")
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from healkit.commands.parsing import parse_arguments, split_label, split_words, unquote
 from healkit.core.times import parse_since
 from healkit.errors import ArgumentsInvalid, HealkitError, UsageInvalid
-from healkit.faces.commands.parsing import parse_arguments, split_label, split_words, unquote
 
 NOW = dt.datetime(2025, 3, 1, 12, tzinfo=dt.UTC)
 

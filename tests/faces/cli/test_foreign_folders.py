@@ -21,7 +21,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 from mcp import Client, StdioServerParameters
 
-from healkit.faces.cli import _HOMES
+from healkit.faces.commands import rows
 from healkit.faces.notebook.cell_output import text_hash
 
 WITHIN_S = 240
@@ -252,7 +252,7 @@ def collect(*words: str) -> None:
 
 
 def test_each_command_that_is_run_there_is_clean(folder: Folder) -> None:
-    assert set(COMMANDS) == set(_HOMES)
+    assert set(COMMANDS) == set(rows.names())
     assert healkit("vault", "add", "broken", "broken.py").returncode == 0
     assert healkit("run", "broken", "n=3").returncode == 1
     assert folder.ran() == set()

@@ -10,9 +10,9 @@ import pytest
 from healing_samples import FIXED, STEP, STEP_EXAMPLES, Idea
 
 from healkit import Healkit
-from healkit.faces.cli.heal import report_json
 from healkit.parts.heal.advisor import Case, Workbench
 from healkit.parts.heal.advisors.simple import PersonAdvisor
+from healkit.parts.heal.commands import report_json
 from healkit.parts.heal.questions import Answer, Question
 from healkit.parts.heal.records import Attempt, Patch
 from healkit.parts.heal.render import report_facts

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit.app import Healkit
+from healkit.commands.parsing import read_filters
 from healkit.core.contracts.execution import FILTER_NAMES
 from healkit.core.contracts.failure import Local
 from healkit.core.contracts.tools import place_label
@@ -14,7 +15,6 @@ from healkit.core.rendering import execution_card as rendered
 from healkit.core.rendering.cleaning import HIDDEN_MARK
 from healkit.core.runtime.execution import Execution
 from healkit.errors import PostMortemError, UsageInvalid
-from healkit.faces.commands.parsing import read_filters
 from healkit.faces.notebook.cell_output import CellOutput, listed
 from healkit.faces.notebook.widgets.heal_panel import Healings, Send
 from healkit.faces.notebook.widgets.panel import Panel

@@ -10,6 +10,7 @@ from collections import deque
 from typing import Any
 
 from healkit.app import Healkit
+from healkit.commands.parsing import parse_arguments
 from healkit.core.contracts.execution import ExecutionData
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
@@ -20,7 +21,6 @@ from healkit.core.runtime.execution import Execution, arguments_of, logged
 from healkit.core.wire.encoding import to_jsonable
 from healkit.errors import ArgumentsInvalid, RevisionConflict
 from healkit.faces.commands import cards
-from healkit.faces.commands.parsing import parse_arguments
 from healkit.faces.commands.vault_edits import motivating_row
 from healkit.faces.notebook.cell_output import CellOutput
 from healkit.faces.notebook.widgets.panel import Panel

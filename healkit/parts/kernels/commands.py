@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from healkit.faces.commands.options import Option
-from healkit.faces.commands.table import Answer, Command, Group, wrong
+from healkit.commands.options import Option
+from healkit.commands.table import Answer, Command, Group, wrong
 
 #: The same as in `workers.kernelspec`; named here so that `--help` need not import Jupyter.
 _NAME, _DISPLAY_NAME = "healkit-restricted", "Python 3 (restricted)"
@@ -120,3 +120,4 @@ GROUP = Group(
     'The kernel "Python 3 (restricted)", for whole notebooks; without a command, the list.',
     {"list": Command(list_kernels), "install": Command(install), "remove": Command(remove)},
 )
+COMMANDS = {"kernelspec": GROUP}

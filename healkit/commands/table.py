@@ -6,28 +6,25 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, get_args, get_origin
 
-from healkit.config import Config
+from healkit.commands import options
+from healkit.commands.options import Option, OptionGroup
+from healkit.commands.parsing import read_filters, read_grants
 from healkit.errors import HealkitError, UsageInvalid
-from healkit.faces.commands import options
-from healkit.faces.commands.options import Option, OptionGroup
-from healkit.faces.commands.parsing import read_filters, read_grants
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit
     from healkit.core.contracts.execution import Filters
     from healkit.core.rendering.document import Document
 
-#: Exit codes: it did what it is for; it ran, and what it ran or looked at is not in order.
-OK, FAILED = 0, 1
+#: Exit codes: it did what it is for; it ran, and what it ran or looked at is not in order; Ctrl-C.
+OK, FAILED, INTERRUPTED = 0, 1, 130
 #: Keys of what the vault holds, which programs read back.
 CODE = ("code", "diff")
-_FIRST_START_S = 60.0
 
 DB = Option("db", "the database: a path or a URL", metavar="URL", default_help="HEALKIT_DB, then healkit.db")
-#: Parameters that are not typed: what the face has.
-_FROM_THE_FACE = {"healkit", "program", "as_json"}
+#: Parameters that are not typed: what the face has. `open_healkit(db, create=…)` opens another database.
+_FROM_THE_FACE = {"healkit", "services", "program", "as_json", "open_healkit", "terminal"}
 
 Json = dict[str, Any]
 GrantOptions = Annotated[dict[str, Any], OptionGroup(options.GRANTS, read_grants)]
@@ -57,13 +54,38 @@ class Answer:
     exit_code: int = OK
 
 
+class Terminal(Protocol):
+    """What a command that only a terminal has speaks with."""
+
+    def say(self, text: str) -> None:
+        """Print a line for the person, on stderr."""
+
+    def put(self, text: str, *, exact: bool = False) -> None:
+        """Print an answer on stdout; exact: as it is, where it goes to a file or another program."""
+
+    def print_json(self, value: object, *, exact: tuple[str, ...] = ()) -> None:
+        """Print a value as JSON; the values of the keys `exact` stay as they are."""
+
+    def ask(self, question: str, default: str, *, shown: bool = True) -> str:
+        """Ask on stderr; the default stands for an empty line, and is shown."""
+        ...
+
+    def confirm(self, question: str) -> bool:
+        """Ask for yes or no; yes is the default."""
+        ...
+
+    def read(self, prompt: str) -> str:
+        """Read a line of stdin; raise `EOFError` at its end."""
+        ...
+
+
 @dataclass(frozen=True)
 class Command:
     """Command of a terminal and, where a magic names it, of a notebook.
 
-    function: gets the `healkit`, if it has such a parameter, and what was typed. creates: makes the database where
-    there is none. json: False where `--json` says nothing. refusal: makes the
-    JSON of a wrong call, where it is another than elsewhere. passes_on: options that it has not are another program's.
+    function: gets the `healkit`, or its `services`, if its first parameter is one, and what was typed. creates: makes
+    the database where there is none. json: False where `--json` says nothing. refusal: makes the JSON of a wrong call,
+    where it is another than elsewhere. passes_on: options that it has not are another program's.
     """
 
     function: Callable[..., Answer]
@@ -75,14 +97,19 @@ class Command:
     @property
     def takes_healkit(self) -> bool:
         """True where it works on a database that the face opens."""
-        return "healkit" in inspect.signature(self.function).parameters
+        return not {"healkit", "services"}.isdisjoint(inspect.signature(self.function).parameters)
+
+    def call(self, healkit: Any, given: Mapping[str, Any]) -> Answer:
+        """Call the function with a `Healkit`, or its services, and what it gets by name."""
+        by_services = "services" in inspect.signature(self.function).parameters
+        return self.function(healkit.services if by_services else healkit, **given)
 
     def parameters(self) -> dict[str, tuple[inspect.Parameter, object]]:
         """Return what may be typed: each parameter with its type, which has the row of its option."""
         names = dict(self.function.__globals__)
         parameters = inspect.signature(self.function).parameters.values()
         return {
-            parameter.name: (parameter, eval(parameter.annotation, names))  # noqa: S307 - an annotation of ours, as typing evaluates it
+            parameter.name: (parameter, _evaluated(parameter.annotation, names))
             for parameter in parameters
             if parameter.name not in _FROM_THE_FACE
         }
@@ -99,14 +126,14 @@ class Command:
                 wanted[name] = value if row is None or row.read is None or value is None else row.read(value)
         return wanted
 
-    def answer_magic(self, healkit: Healkit, words: Sequence[object], flags: Mapping[str, Any]) -> Answer:
+    def answer_magic(self, healkit: Any, words: Sequence[object], flags: Mapping[str, Any]) -> Answer:
         """Answer a magic: words stand for what has no flag; a flag that was not given is None there."""
         rows = {name: row_of(kind) for name, (_, kind) in self.parameters().items()}
         named = dict(zip([name for name, row in rows.items() if _is_word(row)], words, strict=False))
         flag_values = {
             name: value for name, value in flags.items() if value is not None and not _is_word(rows.get(name))
         }
-        return self.function(healkit, **self.read({**flag_values, **named}), **self.of_face("%"))
+        return self.call(healkit, {**self.read({**flag_values, **named}), **self.of_face("%")})
 
     def of_face(self, program: str, **more: object) -> dict[str, Any]:
         """Return what the function gets of the face, as far as it asks for it: `program` is its first word."""
@@ -125,6 +152,10 @@ class Group:
     def __getitem__(self, name: str) -> Command:
         return self.commands[name]
 
+    def plus(self, commands: Mapping[str, Command]) -> Group:
+        """Return the group with more commands; those that it has stay."""
+        return dataclasses.replace(self, commands={**self.commands, **commands, **self.commands})
+
 
 def row_of(kind: object) -> Option | OptionGroup | None:
     """Return the row that a parameter's type has, if any."""
@@ -140,21 +171,8 @@ def _is_word(row: Option | OptionGroup | None) -> bool:
     return isinstance(row, Option) and row.positional
 
 
-def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:
-    """Open the Healkit of `--db`; a command that only reads passes create=False and never makes a database.
-
-    many_runs: it executes several times, so that workers are worth keeping warm, and it may be the very first start on
-    a slow machine, which reads everything from disk.
-    """
-    from healkit.app import Healkit  # here, not above: `--help` needs no database
-
-    config = dataclasses.replace(Config.from_environment(), post_mortem_kept=0)
-    if many_runs:
-        config = dataclasses.replace(config, start_timeout_s=max(config.start_timeout_s, _FIRST_START_S))
-    else:
-        # One tool is run and the process ends: what would be kept warm for the next one is of no use to it.
-        config = dataclasses.replace(config, fork_server=False, spares=0)
-    return Healkit(db, config=config, create=create)
+def _evaluated(annotation: object, names: dict[str, Any]) -> object:
+    return eval(annotation, names) if isinstance(annotation, str) else annotation  # noqa: S307 - an annotation in code, as typing evaluates it
 
 
 def wrong(message: str, hint: str = "") -> NoReturn:

@@ -7,10 +7,9 @@ import os
 from pathlib import Path
 from typing import Annotated
 
+from healkit.commands.options import Option
+from healkit.commands.table import DB, Answer, Command, Terminal
 from healkit.config import Config
-from healkit.faces.cli.command import say
-from healkit.faces.commands.options import Option
-from healkit.faces.commands.table import DB, Answer, Command
 
 _HOST = Option("host", "the address to listen on", default="127.0.0.1")
 _PORT = Option("port", "the port; 0 takes any that is free", int, default=8008, least=0, most=65535)
@@ -28,6 +27,8 @@ def collect(
     db: Annotated[str | None, DB] = None,
     token_file: Annotated[Path | None, _TOKEN_FILE] = None,
     verbose: Annotated[bool, Option("verbose", "log each request on stderr")] = False,
+    *,
+    terminal: Terminal,
 ) -> Answer:
     """Collect the traces that other healkits send, until stopped.
 
@@ -39,9 +40,9 @@ def collect(
     logging.getLogger("healkit").setLevel(logging.INFO if verbose else logging.WARNING)
 
     def announce(where: str, made_up: str | None) -> None:
-        say(f"Collecting traces at {where}/api/traces; stop with Ctrl-C.")
+        terminal.say(f"Collecting traces at {where}/api/traces; stop with Ctrl-C.")
         if made_up is not None:
-            say(f"The token, made up for this run and not shown again: {made_up}")
+            terminal.say(f"The token, made up for this run and not shown again: {made_up}")
 
     serve(Config.from_environment(), db, Address(host, port), given_token(token_file, os.environ), announce)
     return Answer()

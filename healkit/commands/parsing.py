@@ -8,16 +8,18 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from healkit.commands.options import GRANTS, Option
 from healkit.core.contracts.execution import FILTER_NAMES, GROUP_FILTERS, STATUSES, SUMMARY_FILTERS, Filters
 from healkit.core.crossing import values
 from healkit.core.times import parse_since
 from healkit.core.wire.encoding import read_int
 from healkit.errors import ArgumentsInvalid, UsageInvalid, did_you_mean
-from healkit.faces.commands.options import GRANTS, Option
 
 if TYPE_CHECKING:
     from healkit.core.contracts.vault import VaultEntry
@@ -175,6 +177,17 @@ def read_aliases(words: Sequence[str] | None) -> dict[str, list[str]]:
             raise UsageInvalid(f"Not an alias: {word!r}.", hint="Write NAME=A,B, such as META=FB,Facebook.")
         aliases.setdefault(name.strip(), []).extend(listed)
     return aliases
+
+
+def read_code(source: str) -> str:
+    """Read the text of a file, or of stdin for `-`; raise `UsageInvalid` where that fails."""
+    try:
+        return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageInvalid(
+            f"Cannot read {source!r}: {reason}.", hint="Name a file, or - for stdin."
+        ) from None
 
 
 def split_commas(text: str) -> list[str]:

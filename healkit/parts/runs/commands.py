@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from healkit import hooks
+from healkit.commands import options
+from healkit.commands.options import Option, word
+from healkit.commands.table import DB, FAILED, OK, Answer, Command, Group, Json, wrong
 from healkit.config import Config
 from healkit.core.store.database import Database
 from healkit.core.store.locations import resolve_url, sqlite_path, views_folder
 from healkit.errors import DatabaseError
-from healkit.faces.commands import options
-from healkit.faces.commands.options import Option, word
-from healkit.faces.commands.table import DB, FAILED, OK, Answer, Command, Group, Json
-from healkit.parts.heal import timeline
 from healkit.parts.runs import render_runs as runs
 from healkit.parts.runs.reader import diff_runs, in_order, read_run, validate_run
 from healkit.parts.runs.run_folders import LAST, find_run, run_folders, runs_folder
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit
     from healkit.parts.runs.contract import Problem, Run
 
 RunName = Annotated[str, word("an id, its beginning, a folder's path, or `last`", "RUN")]
@@ -46,7 +45,7 @@ def list_runs(limit: Limit = 20, db: Db = None) -> Answer:
     )
 
 
-def show(
+def show_run(
     run: RunName = "last",
     story: Annotated[bool, Option("story", "step by step, in plain words")] = False,
     db: Db = None,
@@ -55,11 +54,13 @@ def show(
     read = _validated(run, db)
     if not story:
         return Answer(lambda: runs.run_card(read), lambda: _run_json(read), table=True)
-    run_story = timeline.story_of(read)
-    return Answer(lambda: timeline.card(run_story), lambda: run_story, clipped=True)
+    if (told := hooks.first("story", run=read)) is None:
+        wrong("No part of healkit that is installed here tells a run as a story.", "Leave --story out.")
+    card, data = told
+    return Answer(card, lambda: data, clipped=True)
 
 
-def validate(run: RunName = "last", db: Db = None) -> Answer:
+def check_run(run: RunName = "last", db: Db = None) -> Answer:
     """Check that a run's record is complete and true. Exit 0: it is; 1: it is damaged, with file, line and fault."""
     read = _validated(run, db)
     ok = in_order(read)
@@ -70,7 +71,7 @@ def validate(run: RunName = "last", db: Db = None) -> Answer:
     )
 
 
-def diff(
+def compare_runs(
     left: Annotated[str, word("an id, its beginning, a path, or `last`", "RUN")],
     right: Annotated[str, word("the run to hold against it", "RUN")] = "last",
     db: Db = None,
@@ -82,39 +83,6 @@ def diff(
         lambda: {"same": comparison.same, "differences": msgspec.to_builtins(comparison.differences)},
         exit_code=FAILED if comparison.differences else OK,
     )
-
-
-def sync(
-    healkit: Healkit,
-    retry_parked: Annotated[
-        bool, Option("retry_parked", "with the traces that the collector refused before")
-    ] = False,
-    local: Annotated[bool, Option("local", "with those recorded while nothing was sent anywhere")] = False,
-    timeout: Annotated[
-        float, Option("timeout", "how long to try, in seconds", float, default=30.0, least=0.1)
-    ] = 30.0,
-) -> Answer:
-    """Send the traces that wait, now. Exit 0: the collector has them all; 1: some wait, or are parked."""
-    state = healkit.traces.sync(retry_parked=retry_parked, local=local, timeout_s=timeout)
-    parked = [f"Parked, {number:,} for: {reason}" for reason, number in state.parked_for.items()]
-    return Answer(
-        said=f"{state.sent:,} sent, {state.pending:,} waiting, {state.parked:,} parked",
-        data=lambda: msgspec.structs.asdict(state),
-        hints=[*parked, *([f"Waiting: {state.problem}"] if state.problem else ())],
-        exit_code=FAILED if state.pending or state.parked else OK,
-    )
-
-
-GROUP = Group(
-    "Look at recorded runs and at what is sent of them; without a command, the list.",
-    {
-        "list": Command(list_runs),
-        "show": Command(show),
-        "validate": Command(validate),
-        "diff": Command(diff),
-        "sync": Command(sync),
-    },
-)
 
 
 def _runs_dir(db: str | None) -> Path:
@@ -153,3 +121,15 @@ def _run_json(run: Run) -> Json:
 
 def _problems_json(problems: list[Problem]) -> list[Json]:
     return [dataclasses.asdict(problem) for problem in problems]
+
+
+GROUP = Group(
+    "Look at recorded runs and at what is sent of them; without a command, the list.",
+    {
+        "list": Command(list_runs),
+        "show": Command(show_run),
+        "validate": Command(check_run),
+        "diff": Command(compare_runs),
+    },
+)
+COMMANDS = {"trace": GROUP}

@@ -1,21 +1,25 @@
-"""Command that answers a question about data: decide."""
+"""Commands on data: decide, summarize."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-import typer
+import msgspec
 
-from healkit.faces.cli.command import INTERRUPTED, say
-from healkit.faces.commands import options
-from healkit.faces.commands.options import Option, word
-from healkit.faces.commands.parsing import chooser_of, read_aliases, read_steps, split_commas
-from healkit.faces.commands.reports import KINDS, read_source
-from healkit.faces.commands.table import DB, FAILED, OK, Answer, Command, open_healkit, wrong
-from healkit.faces.commands.vault import read_code
+from healkit.commands import options
+from healkit.commands.options import Option, word
+from healkit.commands.parsing import chooser_of, read_aliases, read_code, read_steps, split_commas
+from healkit.commands.table import DB, FAILED, INTERRUPTED, OK, Answer, Command, Terminal, wrong
 
+Kind = Literal["text", "csv", "tsv", "parquet"]
+KINDS: dict[str, Kind] = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+#: Bytes of a text that are read: what is summarised of it, with four bytes a character.
+_TEXT_MAX_BYTES = 64_000_004
 #: Endings of files of text.
 _TEXTS = (".txt", ".md")
 _DATA_HELP = "a file (.csv, .tsv, .parquet, .txt, .md) or a data view, and its name in the decision"
@@ -39,6 +43,8 @@ def decide(
     db: Annotated[str | None, DB] = None,
     *,
     as_json: bool,
+    open_healkit: Callable[..., Any],
+    terminal: Terminal,
 ) -> Answer:
     """Answer a question about data by tools, chosen by metadata alone. Exit 0: it ended in a view; 1: it did not."""
     from healkit.parts.decide.choosers import Person, ask_person
@@ -55,11 +61,11 @@ def decide(
             question,
             _data([*(named or ()), *(data or ())], resume),
             resume=resume,
-            chooser=Person(_read, say) if person else chosen,
+            chooser=Person(terminal.read, terminal.say) if person else chosen,
             tools=None if tools is None else split_commas(tools),
             persona=persona,
             share=share or (),
-            ask=(lambda asked: ask_person(asked, _read, say)) if asks else None,
+            ask=(lambda asked: ask_person(asked, terminal.read, terminal.say)) if asks else None,
             aliases=read_aliases(alias),
             heal=heal,
             analyst="model" if analysis else None,
@@ -74,9 +80,6 @@ def decide(
         hints=[f"Next: {view}healkit audit show {decision.run.run_id}"],
         exit_code=INTERRUPTED if decision.interrupted else code,
     )
-
-
-COMMANDS = {"decide": Command(decide)}
 
 
 def _data(given: list[str], resume: str | None) -> dict[str, Any] | None:
@@ -103,10 +106,49 @@ def _source(text: str) -> tuple[str, Any]:
     return name, table.to_pandas() if kind == "parquet" else table
 
 
-def _read(prompt: str) -> str:
-    """Read a line of stdin; the prompt goes to stderr, so that stdout holds the answer alone."""
-    typer.echo(prompt, nl=False, err=True)
-    line = sys.stdin.readline()
-    if not line:
-        raise EOFError
-    return line
+def summarize(
+    file: Annotated[str, word("text, CSV, TSV or Parquet; - for stdin")],
+    kind: Annotated[
+        Kind | None,
+        Option("kind", "what the file is", flag="--as", default_help="by its ending, else text"),
+    ] = None,
+    top: Annotated[int, options.TOP] = options.TOP.default,
+) -> Answer:
+    """Summarise a text or a table without a model: counts, n-grams, entities; types, nulls, ranges."""
+    from healkit.config import Config
+    from healkit.parts.decide import render_summaries as summaries
+    from healkit.parts.decide.summaries import summarize as summary_of
+    from healkit.parts.sanitizer.sanitizer import Sanitizer
+
+    value = read_source(file, kind or KINDS.get(Path(file).suffix.lower(), "text"))
+    summary = summary_of(value, Sanitizer.from_config(Config.from_environment()), top=top)
+    return Answer(
+        lambda: summaries.summary_card(summary),
+        lambda: msgspec.json.decode(msgspec.json.encode(summary)),
+        table=True,
+    )
+
+
+def read_source(file: str, kind: Kind, hint: str = "--as says what it is.") -> Any:
+    """Return the text, or the table as a frame or an Arrow table; raise `UsageInvalid` where it cannot be read."""
+    try:
+        if kind == "text":
+            with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:
+                return stream.read(_TEXT_MAX_BYTES).decode(errors="replace")
+        source: io.BytesIO | str = io.BytesIO(sys.stdin.buffer.read()) if file == "-" else file
+        if kind == "parquet":
+            import pyarrow.parquet as pq
+
+            return pq.read_table(source)
+        import pandas as pd
+
+        return pd.read_csv(
+            source, sep="\t" if kind == "tsv" else ",", encoding_errors="replace", low_memory=False
+        )
+    except OSError as error:
+        wrong(f"Cannot read {file!r}: {error.strerror or error}.", "Name a file, or - for stdin.")
+    except (ValueError, ImportError) as error:  # those of pandas' and Arrow's readers are such
+        wrong(f"{file!r} cannot be read as {kind}: {error}", hint)
+
+
+COMMANDS = {"decide": Command(decide), "summarize": Command(summarize)}

@@ -5,39 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from healkit.faces.commands import options
-from healkit.faces.commands.options import word
-from healkit.faces.commands.table import Answer, Command, Group, Json
+from healkit.commands import options
+from healkit.commands.options import word
+from healkit.commands.table import Answer, Command, Group, Json
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit
     from healkit.parts.views.view_records import DataView
+    from healkit.services import Services
 
 Name = Annotated[str, word("the view's name", "NAME")]
 
 
-def list_views(healkit: Healkit, limit: Annotated[int, options.LIMIT] = 50) -> Answer:
+def list_views(services: Services, limit: Annotated[int, options.LIMIT] = 50) -> Answer:
     """List the views, newest first."""
-    views = healkit.views.list(limit)
+    views = services.views.list(limit)
     return Answer(views.card, lambda: [*map(_json, views)], table=True)
 
 
-def show(healkit: Healkit, name: Name) -> Answer:
+def show_view(services: Services, name: Name) -> Answer:
     """Show what a view holds: its columns and its first rows."""
-    return Answer(lambda: healkit.views.card(name), lambda: _json(healkit.views.get(name)), table=True)
+    return Answer(lambda: services.views.card(name), lambda: _json(services.views.get(name)), table=True)
 
 
-def export(
-    healkit: Healkit, name: Name, file: Annotated[Path, word("a new file: .parquet or .csv", "FILE")]
+def export_view(
+    services: Services, name: Name, file: Annotated[Path, word("a new file: .parquet or .csv", "FILE")]
 ) -> Answer:
     """Write a view's data to a file."""
-    written = healkit.views.export(name, file)
+    written = services.views.export(name, file)
     return Answer(said=f"{written} written", data=lambda: {"file": written, "view": name})
 
 
-def remove(healkit: Healkit, name: Name) -> Answer:
+def remove_view(services: Services, name: Name) -> Answer:
     """Remove a view; executions that refer to it cannot be run again."""
-    healkit.views.remove(name)
+    services.views.remove(name)
     return Answer(said=f"view {name} removed", data=lambda: {"removed": name})
 
 
@@ -54,8 +54,9 @@ GROUP = Group(
     "Frames and arrays that tools were given or returned; without a command, the list.",
     {
         "list": Command(list_views),
-        "show": Command(show),
-        "export": Command(export),
-        "remove": Command(remove),
+        "show": Command(show_view),
+        "export": Command(export_view),
+        "remove": Command(remove_view),
     },
 )
+COMMANDS = {"views": GROUP}

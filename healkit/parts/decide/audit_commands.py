@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from healkit.commands.options import Option, word
+from healkit.commands.table import FAILED, OK, Answer, Command, Group, wrong
 from healkit.errors import AuditNotFound
-from healkit.faces.commands.options import Option, word
-from healkit.faces.commands.table import FAILED, OK, Answer, Command, Group, wrong
 from healkit.parts.decide import render_audit as audit
 from healkit.parts.runs.audit_records import AuditHead
 
 if TYPE_CHECKING:
-    from healkit.app import Healkit
+    from healkit.services import Services
 
 _EXECUTION = word("the execution's id: a healing's is its run's id", "EXECUTION")
 
@@ -35,9 +35,9 @@ _HEAD = Option(
 )
 
 
-def verify(healkit: Healkit, head: Annotated[AuditHead | None, _HEAD] = None) -> Answer:
+def verify_audit(services: Services, head: Annotated[AuditHead | None, _HEAD] = None) -> Answer:
     """Check entries, and the files that they name. Exit 0: all are as they were; 1: the first that is not is named."""
-    verification = healkit.audit.verify(head)
+    verification = services.audit.verify(head)
     return Answer(
         lambda: audit.verification(verification),
         lambda: {"ok": verification.ok, **msgspec.to_builtins(verification)},
@@ -45,33 +45,33 @@ def verify(healkit: Healkit, head: Annotated[AuditHead | None, _HEAD] = None) ->
     )
 
 
-def head(healkit: Healkit) -> Answer:
+def print_head(services: Services) -> Answer:
     """Print the end of the chain, to be kept elsewhere: `healkit audit verify --head WORD` checks it later."""
-    chain_head = healkit.audit.head()
+    chain_head = services.audit.head()
     return Answer(
         said=f"{chain_head.chain}:{chain_head.entries}:{chain_head.hash}",
         data=lambda: msgspec.to_builtins(chain_head),
     )
 
 
-def show(healkit: Healkit, execution: Annotated[str, _EXECUTION]) -> Answer:
+def show_entries(services: Services, execution: Annotated[str, _EXECUTION]) -> Answer:
     """Show the entries of one execution."""
-    entries = healkit.audit.get(execution)
+    entries = services.audit.get(execution)
     if not entries:
         raise _unknown(execution)
     return Answer(lambda: audit.entry_list(entries), lambda: msgspec.to_builtins(entries), table=True)
 
 
-def summary(healkit: Healkit, execution: Annotated[str | None, _EXECUTION] = None) -> Answer:
+def sum_up(services: Services, execution: Annotated[str | None, _EXECUTION] = None) -> Answer:
     """Sum up one execution, or the whole audit: choices, corrections, failures, duration, tools."""
-    sums = healkit.audit.summary(execution)
+    sums = services.audit.summary(execution)
     if execution is not None and not sums.entries:
         raise _unknown(execution)
     return Answer(lambda: audit.audit_sums(sums), lambda: msgspec.to_builtins(sums))
 
 
-def _all(healkit: Healkit) -> Answer:
-    return summary(healkit)
+def _all(services: Services) -> Answer:
+    return sum_up(services)
 
 
 def _unknown(execution: str) -> AuditNotFound:
@@ -83,6 +83,12 @@ def _unknown(execution: str) -> AuditNotFound:
 
 GROUP = Group(
     "What was decided, in a chain that shows every later change; without a command, the sums.",
-    {"verify": Command(verify), "head": Command(head), "show": Command(show), "summary": Command(summary)},
+    {
+        "verify": Command(verify_audit),
+        "head": Command(print_head),
+        "show": Command(show_entries),
+        "summary": Command(sum_up),
+    },
     alone=Command(_all),
 )
+COMMANDS = {"audit": GROUP}

@@ -1,0 +1,95 @@
+"""Rows of all commands: the core's, the face's, the parts'.
+
+A module is imported when its row is first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Callable, Mapping
+
+from healkit import hooks
+from healkit.commands.table import Command, Group
+from healkit.errors import UsageInvalid
+
+#: Commands and groups that have no part → the module below `faces` that has them.
+_HOMES = {
+    "run": "cli.run",
+    "demo": "cli.run",
+    "lab": "cli.lab",
+    "page": "cli.lab",
+    "setup": "cli.setup",
+    "errors": "commands.log",
+    "doctor": "commands.reports",
+    "mcp": "cli.mcp",
+    "status": "commands.reports",
+    "trust": "commands.trust",
+    "log": "commands.log",
+    "vault": "commands.vault",
+}
+#: Order of `healkit --help`; those that are not named follow.
+_ORDER = (
+    *("run", "demo", "lab", "page", "setup", "seed", "heal", "check", "decide", "errors", "doctor", "collect", "mcp"),
+    *("status", "trust", "summarize", "graph", "suggest", "log", "vault", "requests", "views", "audit"),
+    *("kernelspec", "trace", "learn"),
+)  # fmt: skip
+_log = logging.getLogger(__name__)
+
+
+def names() -> list[str]:
+    """Return the words after `healkit`, in the order of its help."""
+    first_words = dict.fromkeys(words.split()[0] for words in (*_HOMES, *_of_parts()))
+    return sorted(first_words, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+
+
+def find(name: str) -> Command | Group | None:
+    """Return the command or group of that name; None where there is none.
+
+    A command of another package that cannot be loaded is left out, with a warning in the log; one of healkit's own only
+    where a part that it needs was taken away.
+    """
+    if name in _HOMES:
+        module = importlib.import_module(f"healkit.faces.{_HOMES[name]}")
+        row: Command | Group | None = module.COMMANDS[name]
+    else:
+        row = _made(name)
+    if isinstance(row, Group):
+        below = {words: words.partition(" ")[2] for words in _of_parts() if words.startswith(f"{name} ")}
+        more = {
+            word: command for words, word in below.items() if isinstance(command := _made(words), Command)
+        }
+        row = row.plus(more)
+    return row
+
+
+def group(name: str) -> Group:
+    """Return the group of that name; raise `UsageInvalid` where its part is not installed."""
+    row = find(name)
+    if not isinstance(row, Group):
+        raise UsageInvalid(
+            f"There are no commands for {name} here.", hint="The part that has them is not installed."
+        )
+    return row
+
+
+def _of_parts() -> Mapping[str, Callable[[], Command | Group]]:
+    makers: dict[str, Callable[[], Command | Group]] = {}
+    for rows in hooks.every("commands"):  # the last registered first: of two with one name, healkit's own
+        makers |= rows
+    return makers
+
+
+def _made(words: str) -> Command | Group | None:
+    if (maker := _of_parts().get(words)) is None:
+        return None
+    try:
+        return maker()
+    except Exception as error:
+        lacks_part = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(
+            "healkit.parts."
+        )
+        if words.split()[0] in _ORDER and not lacks_part:
+            raise
+        _log.warning("The command healkit %s is left out: %s: %s", words, type(error).__name__, error)
+        return None

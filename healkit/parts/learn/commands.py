@@ -1,0 +1,100 @@
+"""Commands: graph, suggest, and what was learned."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from healkit.commands import options
+from healkit.commands.options import word
+from healkit.commands.table import Answer, Command, Group
+from healkit.parts.learn import render
+
+if TYPE_CHECKING:
+    from healkit.services import Services
+
+
+def graph(
+    services: Services, tool: Annotated[str | None, word("a tool: only what it goes with", "TOOL")] = None
+) -> Answer:
+    """Show which tools go together: which calls which, which comes after which, whose result goes into which."""
+    edges = services.graph.drawn(tool)
+    return Answer(lambda: repr(edges), lambda: [edge.to_json() for edge in edges], clipped=True)
+
+
+def suggest(
+    services: Services,
+    intent: Annotated[str | None, word("what is wanted, in words and in quotes", "INTENT")] = None,
+    after: Annotated[list[str] | None, options.AFTER] = None,
+    limit: Annotated[int, options.SUGGESTED] = options.SUGGESTED.default,
+) -> Answer:
+    """Suggest tools to call, for an intent or after other calls, and say why."""
+    suggestions = services.suggest(intent, after=after or (), k=limit)
+    rows: list[dict[str, Any]] = [
+        {"tool": suggestion.tool, "share": suggestion.share, "why": suggestion.why}
+        for suggestion in suggestions
+    ]
+    return Answer(lambda: repr(suggestions), lambda: rows, clipped=True)
+
+
+def show_learned(services: Services) -> Answer:
+    """Show what was learned: the runs that surprised most, and the fixes that are remembered."""
+    count, surprising = services.learning.count(), services.learning.surprising()
+    fixes = services.learning.memory.show()
+
+    def data() -> dict[str, Any]:
+        return {
+            "executions": count,
+            "surprising": [dataclasses.asdict(row) for row in surprising],
+            "fixes": fixes,
+        }
+
+    return Answer(lambda: render.learned(count, surprising, fixes), data, table=True)
+
+
+def show_report(services: Services) -> Answer:
+    """Show for each tool whether its failures can be foreseen, measured on its own record."""
+    measurements = services.learning.report()
+    return Answer(measurements.card, lambda: [dataclasses.asdict(row) for row in measurements], table=True)
+
+
+def learn_again(services: Services) -> Answer:
+    """Forget what was learned from traces, and learn it again from the log; the same log gives the same numbers."""
+    many = services.learning.rebuild()
+    return Answer(said=f"learned again from {many:,} executions", data=lambda: {"executions": many})
+
+
+def forget_fixes(services: Services) -> Answer:
+    """Forget every fix so far, those of the vault and imported ones; the vault's history stays."""
+    services.learning.memory.reset()
+    return Answer(said="all fixes so far are forgotten", data=lambda: {"reset": True})
+
+
+def export_fixes(services: Services, file: Annotated[Path, word("a new file", "FILE")]) -> Answer:
+    """Write the remembered fixes to a file, as templates without your names and values."""
+    many = services.learning.memory.export(file)
+    return Answer(said=f"{file} written: {many:,} fixes", data=lambda: {"file": str(file), "fixes": many})
+
+
+def import_fixes(
+    services: Services, file: Annotated[Path, word("a file that `export` wrote", "FILE")]
+) -> Answer:
+    """Read fixes that another vault has exported; each is tried like any other before it is kept."""
+    many = services.learning.memory.import_(file)
+    return Answer(said=f"{many:,} fixes imported", data=lambda: {"file": str(file), "fixes": many})
+
+
+GROUP = Group(
+    "What was learned from the traces; without a command, the most surprising runs and the remembered fixes.",
+    {
+        "show": Command(show_learned),
+        "report": Command(show_report),
+        "rebuild": Command(learn_again),
+        "reset": Command(forget_fixes),
+        "export": Command(export_fixes),
+        "import": Command(import_fixes),
+    },
+    alone="show",
+)
+COMMANDS = {"graph": Command(graph), "suggest": Command(suggest), "learn": GROUP}
