@@ -9,7 +9,6 @@ import importlib
 import logging
 from collections.abc import Callable, Mapping
 
-from healkit import hooks
 from healkit.commands.table import Command, Group
 from healkit.errors import UsageInvalid
 
@@ -74,6 +73,8 @@ def group(name: str) -> Group:
 
 
 def _of_parts() -> Mapping[str, Callable[[], Command | Group]]:
+    from healkit import hooks  # here, not above: a command of the core's own needs no plug-in to be found
+
     makers: dict[str, Callable[[], Command | Group]] = {}
     for rows in hooks.every("commands"):  # the last registered first: of two with one name, healkit's own
         makers |= rows

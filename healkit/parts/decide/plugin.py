@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from healkit.hooks import hookimpl, rows_of
-from healkit.parts.decide.service import DecideService
 
 if TYPE_CHECKING:
     from healkit.parts.decide.render_summaries import ShownFrameSummary, ShownTextSummary
+    from healkit.parts.decide.service import DecideService
     from healkit.parts.runs.contract import RunManifest
     from healkit.parts.runs.run_audit import Tell
     from healkit.services import Services
@@ -31,7 +31,7 @@ def commands() -> Mapping[str, Callable[[], Any]]:
 def attributes() -> Mapping[str, Callable[[Services], Any]]:
     """`decisions` with its methods, and `summarize(…)`."""
     return {
-        "decisions": DecideService,
+        "decisions": _decisions,
         "decide": lambda services: services.decisions.decide,
         "adecide": lambda services: services.decisions.adecide,
         "summarize": _summarize,
@@ -46,6 +46,12 @@ def audit_steps(manifest: RunManifest) -> Tell | None:
     from healkit.parts.decide.record import decide_steps
 
     return decide_steps
+
+
+def _decisions(services: Services) -> DecideService:
+    from healkit.parts.decide.service import DecideService
+
+    return DecideService(services)
 
 
 def _summarize(services: Services) -> Callable[..., ShownTextSummary | ShownFrameSummary]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from healkit.core.runtime import background
 from healkit.hooks import hookimpl
-from healkit.parts.mcp_client import mcp_servers
 
 if TYPE_CHECKING:
+    from healkit.parts.mcp_client.mcp_servers import MCPServers
     from healkit.services import Services
 
 
@@ -17,12 +17,19 @@ if TYPE_CHECKING:
 def attributes() -> Mapping[str, Callable[[Services], Any]]:
     """`mcp` with its methods."""
     return {
-        "mcp": lambda services: mcp_servers.MCPServers(services.executor.providers, background.loop.submit),
+        "mcp": _mcp,
         "connect": lambda services: services.mcp.connect,
         "connect_all": lambda services: services.mcp.connect_all,
         "disconnect": lambda services: services.mcp.disconnect,
         "servers": lambda services: services.mcp.servers,
     }
+
+
+def _mcp(services: Services) -> MCPServers:
+    from healkit.core.runtime import background
+    from healkit.parts.mcp_client.mcp_servers import MCPServers
+
+    return MCPServers(services.executor.providers, background.loop.submit)
 
 
 @hookimpl
@@ -35,4 +42,5 @@ def closing(services: Services) -> None:
 @hookimpl
 def resting() -> None:
     """End every server of this process; the next request starts it again."""
-    mcp_servers.rest()
+    if (mcp_servers := sys.modules.get("healkit.parts.mcp_client.mcp_servers")) is not None:
+        mcp_servers.rest()

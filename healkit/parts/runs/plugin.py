@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from healkit import hooks
 from healkit.errors import HealkitError
 from healkit.hooks import hookimpl, rows_of
-from healkit.parts.runs import run_audit
-from healkit.parts.runs.run_folders import runs_folder
-from healkit.parts.runs.runs import Runs
 
 if TYPE_CHECKING:
     from healkit.parts.runs.audit import Audit
     from healkit.parts.runs.contract import RunManifest
+    from healkit.parts.runs.run_audit import Tell
+    from healkit.parts.runs.runs import Runs
     from healkit.services import Services
 
 
@@ -56,6 +55,8 @@ def record_folders(services: Services) -> tuple[Path]:
 @hookimpl
 def opened(services: Services) -> None:
     """Append the audit's entries that killed processes left in run folders; `audit.verify` names what cannot be."""
+    from healkit.parts.runs import run_audit
+
     with contextlib.suppress(HealkitError):
         if not services.database.read_only:
             run_audit.recover(services.runs.runs_dir, lambda: services.audit, audit_steps)
@@ -70,6 +71,9 @@ def closing(services: Services) -> None:
 
 
 def _runs(services: Services) -> Runs:
+    from healkit.parts.runs.run_folders import runs_folder
+    from healkit.parts.runs.runs import Runs
+
     folder = runs_folder(services.config, services.database.path)
     return Runs(
         services.config, folder, lambda: services.cleaner.cleaner, lambda: services.audit, audit_steps
@@ -78,6 +82,7 @@ def _runs(services: Services) -> Runs:
 
 def _audit(services: Services) -> Audit:
     from healkit.parts.runs.audit import Audit
+    from healkit.parts.runs.run_audit import kept_faults
     from healkit.parts.runs.run_folders import anchored_heads
 
     runs_dir = services.runs.runs_dir
@@ -85,13 +90,13 @@ def _audit(services: Services) -> Audit:
         services.database,
         lambda: services.cleaner.sanitizer,
         lambda: anchored_heads(runs_dir),
-        lambda mentioned: run_audit.kept_faults(
+        lambda mentioned: kept_faults(
             mentioned, runs_dir, services.audit, audit_steps, services.contents.fault
         ),
     )
 
 
-def audit_steps(manifest: RunManifest) -> run_audit.Tell | None:
+def audit_steps(manifest: RunManifest) -> Tell | None:
     """Return what tells the facts of a run's events; None for a run that is not audited."""
-    tell: run_audit.Tell | None = hooks.first("audit_steps", manifest=manifest)
+    tell: Tell | None = hooks.first("audit_steps", manifest=manifest)
     return tell

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from healkit.hooks import hookimpl, rows_of
-from healkit.parts.traces.traces import Traces
 
 if TYPE_CHECKING:
     from healkit.parts.traces.trace_collector import Tracer
+    from healkit.parts.traces.traces import Traces
     from healkit.services import Services
 
 
@@ -25,7 +25,7 @@ def commands() -> Mapping[str, Callable[[], Any]]:
 @hookimpl
 def attributes() -> Mapping[str, Callable[[Services], Any]]:
     """`traces`."""
-    return {"traces": lambda services: Traces(services.database, services.config)}
+    return {"traces": _traces}
 
 
 @hookimpl
@@ -58,3 +58,9 @@ def status(services: Services) -> Mapping[str, Any]:
 def closed(services: Services) -> None:
     """Send as many waiting traces as time allows, the last ones too."""
     services.traces.close()
+
+
+def _traces(services: Services) -> Traces:
+    from healkit.parts.traces.traces import Traces
+
+    return Traces(services.database, services.config)

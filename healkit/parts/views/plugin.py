@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from healkit.core.runtime.contents import Contents
-from healkit.core.store.database import Database
-from healkit.core.store.locations import views_folder
 from healkit.hooks import hookimpl, rows_of
-from healkit.parts.views.views import ViewKeeper, Views
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from healkit.core.runtime.contents import Contents
+    from healkit.core.store.database import Database
+    from healkit.parts.views.views import ViewKeeper, Views
     from healkit.services import Services
 
 
@@ -26,10 +25,7 @@ def commands() -> Mapping[str, Callable[[], Any]]:
 @hookimpl
 def attributes() -> Mapping[str, Callable[[Services], Any]]:
     """`views`, and `view_keeper`, which keeps them."""
-    return {
-        "view_keeper": lambda services: ViewKeeper(services.database, services.config),
-        "views": lambda services: Views(services.view_keeper, services.recorder.secret_columns),
-    }
+    return {"view_keeper": _view_keeper, "views": _views}
 
 
 @hookimpl
@@ -52,7 +48,21 @@ def deleting(session: Session, trace_ids: Sequence[str]) -> None:
 @hookimpl
 def pruned(database: Database) -> None:
     """Remove the views of data that only deleted executions were given or returned."""
+    from healkit.core.store.locations import views_folder
+
     if views_folder(database.path, database.url).exists():
         from healkit.parts.views.data_views import DataViews
 
         DataViews(database, 0).remove_unused()
+
+
+def _view_keeper(services: Services) -> ViewKeeper:
+    from healkit.parts.views.views import ViewKeeper
+
+    return ViewKeeper(services.database, services.config)
+
+
+def _views(services: Services) -> Views:
+    from healkit.parts.views.views import Views
+
+    return Views(services.view_keeper, services.recorder.secret_columns)
