@@ -88,6 +88,10 @@ class Specs(Protocol):
         A row is a `commands.table.Command` or `Group`. A name of two words is a command of the group of the first.
         """
 
+    @_spec
+    def mcp_tools(self) -> Mapping[str, Callable[[], Any]]:
+        """Return tools of the MCP server: name → what makes its row, a `commands.agents.AgentTool`."""
+
     # An execution.
 
     @_spec(firstresult=True)
@@ -196,13 +200,30 @@ def first(hook: str, **given: Any) -> Any:
     return next(_results(hook, given), None)
 
 
-def rows_of(module: str, *names: str) -> dict[str, Callable[[], Any]]:
-    """Return what makes those rows of a module's `COMMANDS`; it is imported when the first is asked for."""
+def rows_of(module: str, *names: str, table: str = "COMMANDS") -> dict[str, Callable[[], Any]]:
+    """Return what makes those rows of a module's table; it is imported when the first is asked for."""
 
     def row(name: str) -> Any:
-        return importlib.import_module(module).COMMANDS[name]
+        return getattr(importlib.import_module(module), table)[name]
 
     return {name: functools.partial(row, name) for name in names}
+
+
+def made_row(what: str, name: str, maker: Callable[[], Any], *, own: bool) -> Any:
+    """Return a row of a face; None, with a warning in the log, for one of another package that cannot be loaded.
+
+    own: it is healkit's own, which is left out only where a part that it needs was taken away.
+    """
+    try:
+        return maker()
+    except Exception as error:
+        lacks_part = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(
+            "healkit.parts."
+        )
+        if own and not lacks_part:
+            raise
+        _log.warning("The %s %s is left out: %s: %s", what, name, type(error).__name__, error)
+        return None
 
 
 def _results(hook: str, given: Mapping[str, Any]) -> Iterator[Any]:

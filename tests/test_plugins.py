@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from healkit import Healkit, hooks
+from healkit.commands.agents import AgentAnswer, AgentCaller, AgentTool
 from healkit.commands.table import Answer, Command
 from healkit.faces.commands import rows
+from healkit.faces.mcp_server.own_tools import own_tools
 
 PAGE = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text()
 TOOL = '''class UnitError(ValueError):
@@ -115,7 +117,7 @@ def test_an_attribute_of_a_plug_in_is_made_once_and_ours_comes_first(tmp_path: P
 
 
 @pytest.mark.requirement("ARCH-2")
-def test_a_command_of_a_plug_in_that_cannot_be_loaded_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_row_of_a_plug_in_that_cannot_be_loaded_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     def fail() -> object:
         raise ImportError("a fault of its own")
 
@@ -126,6 +128,15 @@ def test_a_command_of_a_plug_in_that_cannot_be_loaded_is_left_out(caplog: pytest
             own = Command(lambda services: Answer(said=str(services)))
             return {"acme": fail, "units": lambda: own, "log units": lambda: own, "status": fail}
 
+        @staticmethod
+        @hooks.hookimpl
+        def mcp_tools() -> dict[str, object]:
+            def convert(call: AgentCaller, metres: int) -> AgentAnswer:
+                """Convert a length."""
+                return AgentAnswer({"km": metres / 1000})
+
+            return {"convert": lambda: AgentTool(convert, reads=True), "lost": fail, "heal": fail}
+
     hooks.plugins().register(Plugin, name="acme")
     try:
         assert rows.names()[-2:] == ["acme", "units"]
@@ -134,6 +145,10 @@ def test_a_command_of_a_plug_in_that_cannot_be_loaded_is_left_out(caplog: pytest
         assert isinstance(rows.find("units"), Command)
         assert isinstance(rows.find("status"), Command)
         assert list(rows.group("log").commands)[-1] == "units"
+        *others, tool = own_tools()
+        assert (tool.name, tool.description) == ("convert", "Convert a length.")
+        assert tool.input_schema["properties"] == {"metres": {"type": "integer"}}
+        assert "heal" in [other.name for other in others]
     finally:
         hooks.plugins().unregister(name="acme")
     assert "units" not in rows.names()

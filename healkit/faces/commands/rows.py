@@ -6,7 +6,6 @@ A module is imported when its row is first asked for.
 from __future__ import annotations
 
 import importlib
-import logging
 from collections.abc import Callable, Mapping
 
 from healkit.commands.table import Command, Group
@@ -33,7 +32,6 @@ _ORDER = (
     *("status", "trust", "summarize", "graph", "suggest", "log", "vault", "requests", "views", "audit"),
     *("kernelspec", "trace", "learn"),
 )  # fmt: skip
-_log = logging.getLogger(__name__)
 
 
 def names() -> list[str]:
@@ -82,15 +80,11 @@ def _of_parts() -> Mapping[str, Callable[[], Command | Group]]:
 
 
 def _made(words: str) -> Command | Group | None:
+    from healkit import hooks
+
     if (maker := _of_parts().get(words)) is None:
         return None
-    try:
-        return maker()
-    except Exception as error:
-        lacks_part = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(
-            "healkit.parts."
-        )
-        if words.split()[0] in _ORDER and not lacks_part:
-            raise
-        _log.warning("The command healkit %s is left out: %s: %s", words, type(error).__name__, error)
-        return None
+    row: Command | Group | None = hooks.made_row(
+        "command healkit", words, maker, own=words.split()[0] in _ORDER
+    )
+    return row

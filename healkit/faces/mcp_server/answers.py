@@ -13,11 +13,11 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import msgspec
 from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent
 
+from healkit.commands.agents import uri
 from healkit.core.crossing.values import is_plain, readable
 from healkit.core.rendering import cleaning
 from healkit.errors import HealkitError
@@ -50,11 +50,6 @@ _NEXT = {
     "TOOL_KILLED": "",
 }
 Json = dict[str, Any]
-
-
-def uri(kind: str, *parts: object) -> str:
-    """Return the address of a resource: `healkit://executions/7`."""
-    return f"healkit://{kind}/" + "/".join(quote(str(part), safe="") for part in parts)
 
 
 def data_answer(data: Json, *, exact: tuple[str, ...] = ()) -> CallToolResult:

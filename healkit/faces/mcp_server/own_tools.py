@@ -1,25 +1,24 @@
 """healkit's own tools, as an agent calls them.
 
-Each method is a tool: its signature is the schema, its docstring the description, which an agent pays for with each
-session, so both are short. A call has a `AgentCall` of its own, which knows the client and the request.
+Each is a row (`commands.agents.AgentTool`): those of the core are methods of `AgentCall`, which knows the client and
+the request; those of parts are functions that get it as their first argument.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import unquote
 
 import msgspec
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
-from healkit.config import HEAL_BUDGET_S
+from healkit import hooks
+from healkit.commands.agents import AgentAnswer, AgentTool, uri
 from healkit.core.contracts.execution import RUN_CODE, TRIED_ORIGINS
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.runtime.background import no_output
@@ -29,29 +28,22 @@ from healkit.core.store.arguments import validate_arguments
 from healkit.core.times import parse_since
 from healkit.errors import AgentRefused, ArgumentsInvalid, PersonaNotFound, ToolNotFound
 from healkit.faces.mcp_server import answers, resources
-from healkit.faces.mcp_server.answers import data_answer, execution_answer, text_answer, uri
-from healkit.parts.decide.choosers import told
-from healkit.parts.heal import render_check as notebook_check
-from healkit.parts.heal.checks import describe, told_apart
-from healkit.parts.heal.loop import Healing
-from healkit.parts.heal.options import HealOptions
-from healkit.parts.heal.records import Attempt, Patch, PatchRequest
+from healkit.faces.mcp_server.answers import data_answer, execution_answer, text_answer
+from healkit.parts.heal.records import PatchRequest
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from healkit.app import Healkit
+    from healkit.core.runtime.execution import Execution
     from healkit.faces.mcp_server.clients import Client, OwnResults
     from healkit.faces.mcp_server.consent import Consent
-    from healkit.parts.heal.advisor import Case, Workbench
-    from healkit.parts.heal.notebook_check import NotebookReport
-    from healkit.parts.heal.report import HealReport
     from healkit.parts.views.view_records import DataView
+    from healkit.services import Services
 
 Answer = CallToolResult | InputRequiredResult
 Json = dict[str, Any]
-Report = TypeVar("Report")
-_ROWS_MAX, _HISTORY_MAX, _SUGGESTED_MAX = 50, 5, 20
+_ROWS_MAX, _HISTORY_MAX = 50, 5
 _VIEW = uri("views", "")
 #: Greatest number that a database takes.
 _INT_MAX = 2**63 - 1
@@ -62,20 +54,6 @@ class _Own(NamedTuple):
 
     label: str
     input_schema: Json
-
-
-class AgentAdvisor:
-    """Advisor that proposes the one patch that an agent has sent; implements `healing.advisor.Advisor`."""
-
-    author: Literal["agent"] = "agent"
-
-    def __init__(self, name: str, code: str, reason: str) -> None:
-        self.name, self._code, self._reason = name, code, reason
-
-    def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
-        """Yield the patch; called by the loop."""
-        if self._code != case.entry.code:
-            yield Patch(code=self._code, advisor=self.name, author=self.author, reason=self._reason)
 
 
 @dataclass(frozen=True)
@@ -96,21 +74,38 @@ class AgentCall:
 
     def tool(self, name: str, given: Json) -> Awaitable[Answer] | None:
         """Return the work of one of healkit's own tools; None for another. Raises `ArgumentsInvalid`."""
-        if name not in _OWN:
+        if (row := _rows().get(name)) is None:
             return None
-        given = {key: value for key, value in given.items() if value is not None}
-        properties = _schema(name)["properties"]
+        given, schema = (
+            {key: value for key, value in given.items() if value is not None},
+            _schema(row.function),
+        )
+        properties = schema["properties"]
         if "tool_name" in given and not {"name", "tool"}.isdisjoint(
             properties
         ):  # as the seeded debug tools call it
             given = {"name" if "name" in properties else "tool": given.pop("tool_name"), **given}
-        validate_arguments(_Own(name, _schema(name)), given)
+        validate_arguments(_Own(name, schema), given)
         if any(isinstance(value, int) and abs(value) > _INT_MAX for value in given.values()):
             raise ArgumentsInvalid(f"{name} cannot be called with a number beyond {_INT_MAX:,}.")
-        work = getattr(self, name)
-        called: Awaitable[Answer]
-        called = work(**given) if inspect.iscoroutinefunction(work) else asyncio.to_thread(work, **given)
-        return called
+        return self._answered(row.function, given)
+
+    async def _answered(self, function: Callable[..., Any], given: Json) -> Answer:
+        if inspect.iscoroutinefunction(function):
+            result = await function(self, **given)
+        else:
+            result = await asyncio.to_thread(function, self, **given)
+        if not isinstance(result, AgentAnswer):
+            return cast("Answer", result)
+        if result.text is None:
+            answer = data_answer(result.data, exact=result.exact)
+        else:
+            answer = text_answer(result.text, **result.data)
+        answer.is_error = result.failed
+        for text in result.texts:
+            answer.content += text_answer(text).content
+        answer.content += map(answers.link_to, result.views)
+        return answer
 
     # Running.
 
@@ -129,7 +124,7 @@ class AgentCall:
         return await self._run(RUN_CODE, {"code": code}, timeout_s, code=code, alone=True)
 
     async def _run(self, name: str, given: Json, timeout_s: float | None, **more: Any) -> CallToolResult:
-        limit_s = None if timeout_s is None else self._limited(timeout_s)
+        limit_s = None if timeout_s is None else self.limited(timeout_s)
         request = ExecutionRequest(
             name, self.persona, given, timeout_s=limit_s, origin="mcp", on_output=no_output, client=self.client.label,
             **more,
@@ -140,25 +135,6 @@ class AgentCall:
             self.own.large.note(name, is_large=is_large)
             threads, loop = self.own.large.threads if is_large else None, asyncio.get_running_loop()
             return await loop.run_in_executor(threads, execution_answer, self.hk, execution, self.own)
-
-    def suggest_tools(
-        self, intent: str | None = None, after: list[str] | None = None, limit: int = 5
-    ) -> CallToolResult:
-        """Suggest vault tools for an intent, or for what comes after other calls: schema and why. Then run_tool."""
-        most = max(1, min(limit, _SUGGESTED_MAX))
-        suggestions = self.hk.suggest(intent, after=after or (), k=most, persona=self.persona)
-        tools = []
-        for suggestion in suggestions:
-            entry = self.hk.vault.active(suggestion.tool, self.persona)
-            tools.append(
-                {
-                    "name": suggestion.tool,
-                    "why": suggestion.why,
-                    "description": entry.description,
-                    "input_schema": entry.input_schema,
-                }
-            )
-        return data_answer({"tools": tools, **({} if tools else {"note": repr(suggestions)})})
 
     # The vault.
 
@@ -253,22 +229,6 @@ class AgentCall:
 
     # Healing.
 
-    async def propose_patch(
-        self, name: str, code: str, reason: str, log_id: int | None = None
-    ) -> CallToolResult:
-        """Validate the tool's whole new code on what failed, on recorded runs and examples. A person then consents."""
-        active = await asyncio.to_thread(self.hk.vault.active, name, self.persona)
-        if active.code == code:
-            raise AgentRefused(f"{active.label} has this code already.", hint="Send other code.")
-        advisor = AgentAdvisor(self.client.name, code, reason)
-        return await self._healed(name, log_id, advisors=(advisor,), advisors_named=True, improves=True)
-
-    async def heal(
-        self, name: str, log_id: int | None = None, budget_s: float = HEAL_BUDGET_S
-    ) -> CallToolResult:
-        """Let healkit look for a patch of a failing tool: rules, search, and what else is set up."""
-        return await self._healed(name, log_id, budget_s=budget_s)
-
     async def apply_patch(self, request_id: int, code_hash: str) -> Answer:
         """Apply a proposed patch, once a person has consented. code_hash: as propose_patch or heal gave it."""
         request = await asyncio.to_thread(self._request, request_id)
@@ -283,42 +243,9 @@ class AgentCall:
         )
         return await self._settled(outcome)
 
-    # Data and notebooks.
-
-    async def decide(
-        self, question: str, data: dict[str, str], choices: list[Json], tools: list[str] | None = None
-    ) -> CallToolResult:
-        """Answer a question about tables, told their metadata only. data: name → data view.
-
-        choices: {"type": "gather_info" or "execute_data_op", "tool", "params", "viewName"}, then {"type": "finalize",
-        "finalViewName"}. With none, tells what there is. tools: of the vault, instead of the operations.
-        """
-        views = {name: (await asyncio.to_thread(self._view, view)).name for name, view in data.items()}
-        decision = await self.hk.adecide(question, views, chooser=choices, tools=tools, persona=self.persona)
-        self.own.names.update([decision.run.run_id, *decision.views.values()])
-        answer = data_answer(decision.to_json())
-        answer.is_error = not decision.ok and bool(choices)
-        if decision.sent:
-            answer.content += text_answer(told(decision.sent[-1])).content
-        if (name := decision.raw_data_view_name) is not None:
-            answer.content.append(answers.link_to(await asyncio.to_thread(self.hk.views.get, name)))
-        return answer
-
-    async def check_notebook(self, path: str, heal: bool = False, timeout_s: float = 600.0) -> CallToolResult:
-        """Run a notebook of the working directory restricted, top to bottom; heal: propose fixes. Writes nothing."""
-        file, limit_s, stop = _below_here(path), self._limited(timeout_s), threading.Event()
-
-        def check() -> NotebookReport:
-            return self.hk.check_notebook(file, heal=heal, timeout=limit_s, progress=self.say, stop=stop)
-
-        report = await _in_thread(check, stop)
-        answer = text_answer(str(report), report=notebook_check.data(report))
-        answer.is_error = report.outcome != "passed"
-        return answer
-
     # Parts.
 
-    def _limited(self, asked_s: float) -> float:
+    def limited(self, asked_s: float) -> float:
         """Return the time limit that was asked for; raise `AgentRefused` for more than the setting's maximum."""
         if asked_s > (most := self.hk.config.mcp_timeout_max_s):
             message = f"timeout_s={asked_s:g} is more than {most:g} s (mcp_timeout_max_s)."
@@ -326,9 +253,28 @@ class AgentCall:
         return asked_s
 
     def _data(self, address: str) -> Any:
-        return self.hk.views.load(self._view(address).name)
+        return self.hk.views.load(self.view(address).name)
 
-    def _view(self, address: str) -> DataView:
+    @property
+    def services(self) -> Services:
+        """Services of the Healkit."""
+        return self.hk.services
+
+    @property
+    def client_name(self) -> str:
+        """Name of the client."""
+        return self.client.name
+
+    def note(self, *names: str) -> None:
+        """Let the session read these runs and views."""
+        self.own.names.update(names)
+
+    def execution(self, log_id: int) -> Execution:
+        """Return that row of the log; raise `UsageInvalid` where the session has none of that number."""
+        return resources.execution_of(self.hk, self.persona, log_id)
+
+    def view(self, address: str) -> DataView:
+        """Return the data view of an address or name; raise `ViewNotFound` where the session may not see it."""
         return resources.view_of(self.hk, self.persona, self.own, unquote(address.removeprefix(_VIEW)))
 
     def _owner(self, name: str) -> str:
@@ -348,54 +294,6 @@ class AgentCall:
         )
         fields = {name: getattr(entry, name) for name in names}
         return {"name": entry.tool_name, "grants": msgspec.to_builtins(entry.grants), **fields}
-
-    def _options(self, name: str, log_id: int | None, **more: Any) -> HealOptions:
-        config = self.hk.config
-        if log_id is not None:
-            resources.execution_of(self.hk, self.persona, log_id)  # refused where it is another persona's
-        options: dict[str, Any] = {"advisors": config.heal_advisors, "budget_s": HEAL_BUDGET_S, **more}
-        options["budget_s"] = self._limited(options["budget_s"])
-        return HealOptions(
-            tool_name=name, persona=self.persona, log_id=log_id, progress=self.say,
-            client=self.client.name, **options,
-        )  # fmt: skip
-
-    async def _healed(self, name: str, log_id: int | None, **more: Any) -> CallToolResult:
-        """Heal a tool, and tell its proposal."""
-        stop = threading.Event()
-
-        def heal() -> CallToolResult:
-            report = Healing(self.hk.services, self._options(name, log_id, stop=stop, **more)).report()
-            self.own.names.add(report.run_id)
-            return self._proposal(report)
-
-        return await _in_thread(heal, stop)
-
-    def _proposal(self, report: HealReport) -> CallToolResult:
-        """Tell a validated proposal: the verdict, each check, and the request that waits."""
-        best = report.best or next(iter(report.attempts), None) or report.nearest
-        names = ("outcome", "reason", "diagnosis", "verdict", "request_id", "revision", "notes")
-        details: Json = {name: getattr(report, name) for name in names}
-        details["run"] = uri("runs", report.run_id, "trace.jsonl")
-        if best is not None:
-            details |= {
-                "diff": best.diff,
-                "checks": list(_checks(report, best)),
-                "reaches_further": list(best.reach),
-                "lost": best.lost,
-            }
-        if report.request_id is not None:
-            request = self.hk.requests.get(report.request_id)
-            details |= {"code_hash": request.code_hash}
-            details["next"] = f"apply_patch(request_id={request.id}, code_hash={request.code_hash!r})"
-        elif report.outcome == "not_cured":
-            details["next"] = "Look at the failing checks, then propose other code."
-        answer = data_answer(
-            {name: value for name, value in details.items() if value not in (None, "", [], ())},
-            exact=("diff",),
-        )
-        answer.is_error = not (report.ok or report.outcome in ("pending", "shown"))
-        return answer
 
     def _request(self, number: int) -> PatchRequest:
         request = self.hk.requests.get(number)
@@ -433,57 +331,39 @@ class AgentCall:
         return data_answer(details)
 
 
-def _checks(report: HealReport, attempt: Attempt) -> Iterator[Json]:
-    """Yield each check of an attempt: the call, how it ended, and the difference in type and size, never a value.
-
-    The input is what the record and the examples hold, which the session can read; what came of it is not.
-    """
-    for check, result in zip(report.checks, attempt.results, strict=False):
-        details: Json = {"call": describe(check), "from": check.origin, "outcome": result.outcome}
-        if result.outcome != "passed":
-            details["difference"] = told_apart(check, result, attempt.patch.code)
-        if check.log_id is not None:
-            details["log_id"] = check.log_id
-        yield details
-
-
-def _below_here(path: str) -> Path:
-    file = Path(path).resolve()
-    if not file.is_relative_to(Path.cwd()):
-        here = f"It is {str(Path.cwd())!r}."
-        raise AgentRefused(f"{path!r} is not below the server's working directory.", hint=here)
-    return file
-
-
-async def _in_thread(work: Callable[[], Report], stop: threading.Event) -> Report:
-    """Do long work in a thread; cancelling it sets `stop`."""
-    try:
-        return await asyncio.to_thread(work)
-    except asyncio.CancelledError:
-        stop.set()
-        raise
-
-
 # The tools as the protocol has them.
 
-
-#: healkit's own tools → what they may do, as annotations: reads only, may destroy, may be repeated.
-_OWN: dict[str, tuple[bool, bool, bool]] = {
-    "run_tool": (False, True, False),
-    "run_code": (False, False, False),
-    "suggest_tools": (True, False, True),
-    "write_tool": (False, False, False),
-    "inspect_tool": (True, False, True),
-    "get_last_error": (True, False, True),
-    "list_executions": (True, False, True),
-    "get_execution": (True, False, True),
-    "propose_patch": (False, False, True),
-    "heal": (False, False, True),
-    "apply_patch": (False, True, True),
-    "revert": (False, True, True),
-    "decide": (False, False, False),
-    "check_notebook": (False, False, True),
+#: Tools of the core → what they may do.
+_OWN = {
+    "run_tool": AgentTool(AgentCall.run_tool, destroys=True),
+    "run_code": AgentTool(AgentCall.run_code),
+    "write_tool": AgentTool(AgentCall.write_tool),
+    "inspect_tool": AgentTool(AgentCall.inspect_tool, reads=True, repeats=True),
+    "get_last_error": AgentTool(AgentCall.get_last_error, reads=True, repeats=True),
+    "list_executions": AgentTool(AgentCall.list_executions, reads=True, repeats=True),
+    "get_execution": AgentTool(AgentCall.get_execution, reads=True, repeats=True),
+    "apply_patch": AgentTool(AgentCall.apply_patch, destroys=True, repeats=True),
+    "revert": AgentTool(AgentCall.revert, destroys=True, repeats=True),
 }
+#: Order in which they are listed; those that are not named follow.
+_ORDER = (
+    *("run_tool", "run_code", "suggest_tools", "write_tool", "inspect_tool", "get_last_error", "list_executions"),
+    *("get_execution", "propose_patch", "heal", "apply_patch", "revert", "decide", "check_notebook"),
+)  # fmt: skip
+
+
+def _rows() -> dict[str, AgentTool]:
+    """Return healkit's own tools and those of plug-ins; of two with one name, healkit's own."""
+    makers: dict[str, Callable[[], AgentTool]] = {}
+    for tools in hooks.every("mcp_tools"):  # the last registered first
+        makers |= tools
+    made = {
+        name: hooks.made_row("MCP tool", name, maker, own=name in _ORDER) for name, maker in makers.items()
+    }
+    rows: dict[str, AgentTool] = {name: row for name, row in made.items() if row is not None}
+    rows |= _OWN
+    order = {name: place for place, name in enumerate(_ORDER)}
+    return dict(sorted(rows.items(), key=lambda item: order.get(item[0], len(order))))
 
 
 def own_tools() -> list[Tool]:
@@ -491,28 +371,35 @@ def own_tools() -> list[Tool]:
     return [
         Tool(
             name=name,
-            description=_described(name),
-            input_schema=_schema(name),
+            description=" ".join((inspect.getdoc(row.function) or "").split()),
+            input_schema=_schema(row.function),
             annotations=ToolAnnotations(
-                read_only_hint=reads, destructive_hint=destroys, idempotent_hint=again, open_world_hint=False
+                read_only_hint=row.reads,
+                destructive_hint=row.destroys,
+                idempotent_hint=row.repeats,
+                open_world_hint=False,
             ),
         )
-        for name, (reads, destroys, again) in _OWN.items()
+        for name, row in _rows().items()
     ]
 
 
-def _described(name: str) -> str:
-    return " ".join((inspect.getdoc(getattr(AgentCall, name)) or "").split())
-
-
 @cache
-def _schema(name: str) -> dict[str, Any]:
-    """Return the schema of one of healkit's own tools, off its signature and as short as can be."""
-    schema = schema_of(getattr(AgentCall, name))
-    properties = {
-        argument: _short(about) for argument, about in schema["properties"].items() if argument != "self"
-    }
-    required = [argument for argument in schema["required"] if argument != "self"]
+def _schema(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the schema of a tool, off its signature and as short as can be; its first parameter is the call."""
+    signature = inspect.signature(function)
+    first, *others = signature.parameters.values()
+
+    def given() -> None:
+        """Stand for the function without its first parameter."""
+
+    given.__module__ = function.__module__
+    given.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]  # read by pydantic
+    annotations = function.__annotations__.items()
+    given.__annotations__ = {name: kind for name, kind in annotations if name not in (first.name, "return")}
+    schema = schema_of(given)
+    properties = {argument: _short(about) for argument, about in schema["properties"].items()}
+    required = schema.get("required", [])
     return {
         "type": "object",
         "properties": properties,

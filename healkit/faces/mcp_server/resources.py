@@ -23,12 +23,12 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from healkit.commands.agents import uri
 from healkit.core.contracts.execution import TRIED_ORIGINS
 from healkit.core.crossing.values import preview
 from healkit.core.rendering import cleaning
 from healkit.errors import AgentRefused, RunNotFound, UsageInvalid, ViewNotFound
 from healkit.faces.commands.log import execution_json
-from healkit.faces.mcp_server.answers import uri
 from healkit.faces.mcp_server.large_results import Part
 from healkit.parts.runs.run_folders import find_run
 from healkit.plain_text import visible

@@ -28,6 +28,12 @@ def commands() -> Mapping[str, Callable[[], Any]]:
 
 
 @hookimpl
+def mcp_tools() -> Mapping[str, Callable[[], Any]]:
+    """`decide`."""
+    return rows_of("healkit.parts.decide.agent_tools", "decide", table="TOOLS")
+
+
+@hookimpl
 def attributes() -> Mapping[str, Callable[[Services], Any]]:
     """`decisions` with its methods, and `summarize(…)`."""
     return {

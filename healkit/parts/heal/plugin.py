@@ -29,6 +29,12 @@ def commands() -> Mapping[str, Callable[[], Any]]:
 
 
 @hookimpl
+def mcp_tools() -> Mapping[str, Callable[[], Any]]:
+    """`propose_patch`, `heal`, `check_notebook`."""
+    return rows_of("healkit.parts.heal.agent_tools", "propose_patch", "heal", "check_notebook", table="TOOLS")
+
+
+@hookimpl
 def attributes() -> Mapping[str, Callable[[Services], Any]]:
     """`healing` with its methods, and `requests`."""
     return {

@@ -29,6 +29,12 @@ def commands() -> Mapping[str, Callable[[], Any]]:
 
 
 @hookimpl
+def mcp_tools() -> Mapping[str, Callable[[], Any]]:
+    """`suggest_tools`."""
+    return rows_of("healkit.parts.learn.agent_tools", "suggest_tools", table="TOOLS")
+
+
+@hookimpl
 def attributes() -> Mapping[str, Callable[[Services], Any]]:
     """`learning`, `graph`, `suggest(…)` and `regress(…)`."""
     return {
