@@ -85,7 +85,9 @@ def mcp(
             return healkit
 
         chosen = ServerOptions(persona, tools, through_client=not requests_only)
-        served = AgentServer(opened, Config.from_environment(), chosen).protocol
+        server = AgentServer(opened, Config.from_environment(), chosen)
+        stack.callback(server.close)
+        served = server.protocol
         if wire is not None:
             asyncio.run(serve_stdio(served, wire))
         else:

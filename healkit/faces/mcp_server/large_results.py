@@ -66,7 +66,12 @@ class LargeResult:
         """Clean it, once; raise `WorkerError` where that is not possible."""
         async with self._cleaning:
             if not self.is_clean:
-                self._file, self.is_clean = await _cleaned(self._file, self.kind), True
+                with self._file as raw:
+                    self._file, self.is_clean = await _cleaned(raw, self.kind), True
+
+    def close(self) -> None:
+        """Remove its file."""
+        self._file.close()
 
     def part(self, number: int) -> Part:
         """Return a part, once it is clean; raise `UsageInvalid` where it has fewer."""
@@ -96,6 +101,12 @@ class LargeResults:
         self._large: dict[str, bool] = {RUN_CODE: False}
         self._places = asyncio.Semaphore(HEAVY_MAX)
         _give_back_large_blocks()
+
+    def close(self) -> None:
+        """Remove all results; the server has ended."""
+        self.threads.shutdown()
+        for result in self._results.values():
+            result.close()
 
     @contextlib.asynccontextmanager
     async def place(self, tool: str) -> AsyncIterator[None]:

@@ -156,6 +156,10 @@ class AgentServer:
                 opened = self._opened = hk, Consent(hk, through_client=self._options.through_client)
             return opened
 
+    def close(self) -> None:
+        """Remove the results that are kept; called when no transport is left."""
+        self._own.large.close()
+
     async def _ready(self) -> tuple[Healkit, Consent]:
         return await asyncio.to_thread(self._open) if self._opened is None else self._opened
 

@@ -12,9 +12,15 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation
+
+from healkit import Healkit
+from healkit.config import Config
+from healkit.faces.cli.command import open_healkit
+from healkit.faces.mcp_server.server import AgentServer, ServerOptions
 
 MEAN = "def mean(xs: list[float]) -> float:\n    return sum(xs) / len(x)\n"
 FIXED = MEAN.replace("len(x)", "len(xs)")
@@ -40,6 +46,30 @@ async def connected(
         transport = stdio_client(parameters(db, *options, **(environment or {})), errlog=nothing)
         info = Implementation(name=name, version="1.2")
         async with Client(transport, client_info=info, **more) as client:
+            yield client
+
+
+@contextlib.asynccontextmanager
+async def in_process(
+    db: Path, *options: str, name: str = "tester", environment: dict[str, str] | None = None, **more: Any
+) -> AsyncIterator[Client]:
+    """Serve in this process, whose workers are warm, and connect the SDK's client to it."""
+    flags = dict(zip(options[::2], options[1::2], strict=False))
+    chosen = ServerOptions(flags.get("--persona", "default"), through_client="--requests-only" not in options)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(patch.dict(os.environ, environment or {}))
+
+        def opened() -> Healkit:
+            healkit = stack.enter_context(open_healkit(str(db), create=True, many_runs=True))
+            if "--demo" in options:
+                healkit.seed()
+            return healkit
+
+        server = AgentServer(opened, Config.from_environment(), chosen)
+        stack.callback(server.close)
+        async with Client(
+            server.protocol, client_info=Implementation(name=name, version="1.2"), **more
+        ) as client:
             yield client
 
 

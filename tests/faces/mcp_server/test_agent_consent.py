@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_samples import FIXED, MEAN, connected, data_of, error_of, run
+from agent_samples import FIXED, MEAN, data_of, error_of, in_process, run
 from mcp_types import ElicitRequestParams, ElicitResult
 
 from healkit import Healkit
@@ -43,7 +43,7 @@ async def proposed(client: Any) -> dict[str, Any]:
 def test_the_clients_user_is_shown_the_diff_and_decides(db: Path, beside: Healkit, mode: str) -> None:
     async def work() -> None:
         asked: list[str] = []
-        async with connected(db, mode=mode, elicitation_callback=answering("accept", True, asked)) as client:
+        async with in_process(db, mode=mode, elicitation_callback=answering("accept", True, asked)) as client:
             applied = data_of(await client.call_tool("apply_patch", await proposed(client)))
             assert (applied["revision"], applied["decided_by"]) == (2, "user of tester")
             assert "+    return sum(xs) / len(xs)" in asked[0]
@@ -67,7 +67,7 @@ def test_no_is_no_and_no_answer_leaves_the_request_waiting(
     db: Path, beside: Healkit, mode: str, action: str, apply: bool, state: str, code: str
 ) -> None:
     async def work() -> None:
-        async with connected(db, mode=mode, elicitation_callback=answering(action, apply, [])) as client:
+        async with in_process(db, mode=mode, elicitation_callback=answering(action, apply, [])) as client:
             arguments = await proposed(client)
             assert error_of(await client.call_tool("apply_patch", arguments))["code"] == code
             assert beside.requests.get(arguments["request_id"]).state == state
@@ -78,7 +78,7 @@ def test_no_is_no_and_no_answer_leaves_the_request_waiting(
 
 def test_a_forged_an_old_and_a_swapped_answer_are_refused(db: Path, beside: Healkit) -> None:
     async def work() -> None:
-        async with connected(db, elicitation_callback=answering("accept", True, [])) as client:
+        async with in_process(db, elicitation_callback=answering("accept", True, [])) as client:
             arguments = await proposed(client)
             yes = {"apply": ElicitResult(action="accept", content={"apply": True})}
             call = client.session.call_tool
@@ -132,7 +132,7 @@ def test_requests_only_never_asks_through_the_client(db: Path, beside: Healkit) 
     async def work() -> None:
         asked: list[str] = []
         yes = answering("accept", True, asked)
-        async with connected(db, "--requests-only", elicitation_callback=yes) as client:
+        async with in_process(db, "--requests-only", elicitation_callback=yes) as client:
             assert (
                 error_of(await client.call_tool("apply_patch", await proposed(client)))["code"]
                 == "APPROVAL_NEEDED"
@@ -145,7 +145,7 @@ def test_requests_only_never_asks_through_the_client(db: Path, beside: Healkit) 
 
 def test_a_request_whose_tool_has_moved_on_is_refused_and_nothing_changes(db: Path, beside: Healkit) -> None:
     async def work() -> None:
-        async with connected(db, elicitation_callback=answering("accept", True, [])) as client:
+        async with in_process(db, elicitation_callback=answering("accept", True, [])) as client:
             arguments = await proposed(client)
             beside.vault.patch("mean", MEAN.replace("len(x)", "len(xs) or 1"))
             error = error_of(await client.call_tool("apply_patch", arguments))
@@ -159,11 +159,11 @@ def test_a_request_whose_tool_has_moved_on_is_refused_and_nothing_changes(db: Pa
 def test_the_policy_allows_and_denies_by_client_persona_and_tool(db: Path, beside: Healkit) -> None:
     async def work() -> None:
         allow = {"HEALKIT_HEAL_ALLOW": "friend/*/mean"}
-        async with connected(db, name="stranger", environment=allow) as client:
+        async with in_process(db, name="stranger", environment=allow) as client:
             arguments = await proposed(client)
             assert error_of(await client.call_tool("apply_patch", arguments))["code"] == "APPROVAL_NEEDED"
         deny = {**allow, "HEALKIT_HEAL_DENY": "default/me*"}
-        async with connected(db, name="friend", environment=deny) as client:
+        async with in_process(db, name="friend", environment=deny) as client:
             denied = error_of(await client.call_tool("apply_patch", arguments))
             assert denied["code"] == "PATCH_REQUEST_DECIDED"
             assert "heal_deny" in denied["message"]
@@ -172,7 +172,7 @@ def test_the_policy_allows_and_denies_by_client_persona_and_tool(db: Path, besid
             assert refused.structured_content
             assert refused.structured_content["outcome"] == "denied"
         assert beside.vault.get("mean").revision == 1
-        async with connected(db, name="friend", environment=allow) as client:
+        async with in_process(db, name="friend", environment=allow) as client:
             found = data_of(await client.call_tool("apply_patch", arguments))
             assert found["revision"] == 2
             assert "policy" in found["decided_by"]
@@ -200,7 +200,7 @@ def test_to_go_back_needs_consent_too(db: Path, beside: Healkit) -> None:
     beside.vault.patch("two", "def two():\n    return 3\n")
 
     async def work() -> None:
-        async with connected(db, elicitation_callback=answering("accept", True, [])) as client:
+        async with in_process(db, elicitation_callback=answering("accept", True, [])) as client:
             back = data_of(await client.call_tool("revert", {"name": "two", "to_revision": 1}))
             assert back["revision"] == 3
             assert beside.execute_tool("two") == 2
@@ -213,7 +213,7 @@ def test_to_go_back_is_not_even_asked_for_where_the_policy_denies_it(db: Path, b
     beside.vault.patch("two", "def two():\n    return 3\n")
 
     async def work() -> None:
-        async with connected(db, environment={"HEALKIT_HEAL_DENY": "two"}) as client:
+        async with in_process(db, environment={"HEALKIT_HEAL_DENY": "two"}) as client:
             error = error_of(await client.call_tool("revert", {"name": "two", "to_revision": 1}))
             assert error["code"] == "PATCH_REQUEST_DECIDED"
             assert beside.requests.list() == []

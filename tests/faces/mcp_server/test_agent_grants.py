@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agent_samples import connected, data_of, error_of, run
+from agent_samples import data_of, error_of, in_process, run
 from mcp.shared.exceptions import MCPError
 
 from healkit import Healkit
@@ -138,7 +138,7 @@ def test_no_way_of_an_unaccepted_patch_tells_a_byte_of_a_granted_file(
     decided: dict[str, str] = {}
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             before = 0
             for name, body in WAYS.items():
                 said: list[str | None] = []
@@ -174,7 +174,7 @@ def test_no_other_door_leads_an_agents_code_to_the_file(db: Path, granted: Healk
     told: list[Any] = []
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             # As a new tool, run at once; as code that is run once; as the source of an example.
             own = reads.replace("reader", "mine")
             told.append(await client.call_tool("write_tool", {"name": "mine", "code": own}))
@@ -223,7 +223,7 @@ def test_two_patches_that_ask_a_file_for_a_bit_are_told_the_same(
     told: list[Any] = []
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             for body in asking:
                 asked = {"name": "reader", "code": code_of(body, folder), "reason": "a bit"}
                 answer = (await client.call_tool("propose_patch", asked)).structured_content or {}
@@ -239,7 +239,7 @@ def test_a_patch_whose_checks_need_a_grant_waits_for_a_person(
     code = READER.replace("len(open(path).read())", "sum(map(len, open(path)))")
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             answer = data_of(
                 await client.call_tool("propose_patch", {"name": "reader", "code": code, "reason": "lines"})
             )
@@ -276,7 +276,7 @@ def test_what_a_check_gave_is_told_by_type_and_size_only(db: Path, beside: Healk
     }
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             for body, told in bodies.items():
                 asked = {"name": "tool", "code": f"def tool(n: int):\n    {body}\n", "reason": "a try"}
                 answer = await client.call_tool("propose_patch", asked)
@@ -299,7 +299,7 @@ def test_a_tool_of_the_name_of_another_personas_becomes_a_request(db: Path, besi
     beside.vault.rename("cost", "costs")
 
     async def work() -> None:
-        async with connected(db, "--persona", "teacher") as client:
+        async with in_process(db, "--persona", "teacher") as client:
             for name in ("price", "cost"):
                 other = code.replace("price", name).replace("return n", "return 0")
                 answer = await client.call_tool("write_tool", {"name": name, "code": other})

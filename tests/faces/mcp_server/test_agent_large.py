@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from agent_samples import RawClient, connected, data_of, error_of, run, text_of
+from agent_samples import RawClient, data_of, error_of, in_process, run, text_of
 from mcp import Client
 from waiting import wait_until
 
@@ -47,7 +47,7 @@ def test_a_large_text_is_a_preview_and_a_link_and_is_read_in_parts(db: Path) -> 
     code = "'token hunter2xY!9 ü€' + '\\nline of a report' * 40_000 + '\\npassword: hunter2xY!9\\nend'"
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             answer = await client.call_tool("run_code", {"code": code})
             assert len(text_of(answer)) < 5_000
             assert data_of(answer)["cut"] is True
@@ -72,7 +72,7 @@ def test_large_json_is_cleaned_by_its_keys_and_its_parts_are_the_whole_value(db:
     code = "[{'id': i, 'name': 'ü' * 20, 'password': f'hunter-{i}-xyz'} for i in range(9_000)]"
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             answer = await client.call_tool("run_code", {"code": code})
             assert "hunter" not in text_of(answer) + json.dumps(data_of(answer))
             rows = json.loads(await read_whole(client, link_of(answer).uri))
@@ -85,7 +85,7 @@ def test_large_json_is_cleaned_by_its_keys_and_its_parts_are_the_whole_value(db:
 
 def test_what_fits_into_an_answer_is_there_whole_and_has_no_link(db: Path) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             answer = await client.call_tool("run_code", {"code": "['x' * 100] * 2_000"})
             assert data_of(answer)["cut"] is True  # the text of it; longer than 20,000 characters
             assert [one.type for one in answer.content] == ["text"]

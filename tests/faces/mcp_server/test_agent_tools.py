@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 import pandas as pd
 import pytest
-from agent_samples import FIXED, MEAN, connected, data_of, error_of, run, text_of
+from agent_samples import FIXED, MEAN, connected, data_of, error_of, in_process, run, text_of
 from cli_samples import call
 
 from healkit import Healkit
@@ -41,7 +41,7 @@ def test_values_come_as_they_are_and_what_json_lacks_is_said(db: Path) -> None:
 
 def test_a_failure_is_an_error_with_the_tools_own_line_and_the_next_step(db: Path) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             data_of(await client.call_tool("write_tool", {"name": "mean", "code": MEAN}))
             failed = await client.call_tool("mean", {"xs": [1, 2]})
             error = error_of(failed)
@@ -65,7 +65,7 @@ def test_a_patch_is_validated_before_it_is_offered_and_applied_only_with_consent
     db: Path, beside: Healkit
 ) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             example = {"arguments": {"xs": [1, 3]}, "result": 2}
             await client.call_tool("write_tool", {"name": "mean", "code": MEAN, "examples": [example]})
             error_of(await client.call_tool("mean", {"xs": [1, 2]}))
@@ -111,7 +111,7 @@ def test_an_agent_is_told_what_its_patch_loses_in_numbers(db: Path, beside: Heal
     lossy = code.replace("df['units'].astype(int)", "pd.to_numeric(df['units'], errors='coerce')")
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             asked = {"name": "clean", "code": lossy, "reason": "texts become numbers"}
             proposed = (await client.call_tool("propose_patch", asked)).structured_content
             assert proposed is not None
@@ -123,7 +123,7 @@ def test_an_agent_is_told_what_its_patch_loses_in_numbers(db: Path, beside: Heal
 
 def test_a_tool_that_works_can_be_patched_and_its_recorded_runs_still_count(db: Path) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             code = "def double(n: int) -> int:\n    return n + n\n"
             await client.call_tool("write_tool", {"name": "double", "code": code})
             assert data_of(await client.call_tool("double", {"n": 4}))["result"] == 8
@@ -144,7 +144,7 @@ def test_a_tool_that_works_can_be_patched_and_its_recorded_runs_still_count(db: 
 
 def test_tables_are_views_that_an_argument_can_name(db: Path) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             made = await client.call_tool(
                 "run_code", {"code": "import pandas as pd\npd.DataFrame({'a': range(5000), 'token': 'x'})"}
             )
@@ -165,7 +165,7 @@ def test_tables_are_views_that_an_argument_can_name(db: Path) -> None:
 
 def test_pictures_are_images_and_what_is_long_is_cut_with_where_to_read_on(db: Path) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
             drawn = await client.call_tool("run_code", {"code": plot})
             (picture,) = [block for block in drawn.content if block.type == "image"]
@@ -186,7 +186,7 @@ def test_secrets_are_hidden_in_all_that_an_agent_reads(db: Path) -> None:
     secret = "ghp_" + "a1B2" * 9
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             calls = [
                 await client.call_tool("run_code", {"code": f"print('{secret}')\n'{secret}'"}),
                 await client.call_tool("run_code", {"code": f"raise ValueError('{secret}')"}),
@@ -209,7 +209,7 @@ def test_a_persona_has_its_own_rows_views_and_tools_only(db: Path, beside: Healk
     assert theirs.log_id == 1
 
     async def work() -> None:
-        async with connected(db, "--persona", "agent") as client:
+        async with in_process(db, "--persona", "agent") as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
             assert {"leak", "only"} <= names
             assert "other" not in names
@@ -233,7 +233,7 @@ def test_the_list_of_tools_changes_with_the_vault_and_clients_are_told(db: Path,
             if "ToolListChanged" in type(message).__name__ or "list_changed" in repr(message):
                 told.set()
 
-        async with connected(db, mode=mode, message_handler=heard) as client:
+        async with in_process(db, mode=mode, message_handler=heard) as client:
             assert len((await client.list_tools()).tools) == len(own_tools())
             beside.vault.add(f"new_{mode}", "def run():\n    return 1\n", description="Gives one.")
             if mode == "legacy":
@@ -253,7 +253,7 @@ def test_annotations_say_what_a_tool_may_do(db: Path, beside: Healkit) -> None:
     beside.vault.add("above", "def above():\n    return mcp.vault.acts()\n")
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             hints = {name: tools[name].annotations for name in ("reads", "acts", "above")}
             assert [one and one.read_only_hint for one in hints.values()] == [True, False, False]
@@ -295,7 +295,7 @@ def test_a_clients_configuration_is_valid_and_names_this_healkit(client: str, db
 
 def test_the_prompt_walks_from_the_failure_to_the_fix(db: Path) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             (prompt,) = (await client.list_prompts()).prompts
             found = await client.get_prompt(prompt.name, {"name": "mean"})
             text = found.messages[0].content.text  # type: ignore[union-attr]  # a text
@@ -311,7 +311,7 @@ def test_the_prompt_walks_from_the_failure_to_the_fix(db: Path) -> None:
 
 def test_what_has_no_value_to_cross_is_shown_as_a_notebook_shows_it(db: Path) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             shown = data_of(await client.call_tool("run_code", {"code": "object()"}))
             assert shown["result"] == "<object object>"
             assert "shown as text" in shown["notes"][0]
@@ -332,7 +332,7 @@ def test_a_session_learns_nothing_of_what_another_persona_has(db: Path, beside: 
     beside.views.put(made.value.head(100), "given")
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             for name in (theirs.name, "zzz"):
                 with pytest.raises(Exception, match="There is no data view") as told:
                     await client.read_resource(f"healkit://views/{name}")
@@ -348,7 +348,7 @@ def test_a_session_learns_nothing_of_what_another_persona_has(db: Path, beside: 
 
 def test_the_same_code_again_is_no_patch(db: Path) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             await client.call_tool("write_tool", {"name": "mean", "code": MEAN})
             again = {"name": "mean", "code": MEAN, "reason": "none"}
             error = error_of(await client.call_tool("propose_patch", again))
@@ -384,7 +384,7 @@ def test_a_notebook_is_checked_below_the_servers_folder_only(db: Path) -> None:
 
 def test_a_patch_is_one_of_the_tool_that_was_named_whatever_failed_in_it(db: Path, beside: Healkit) -> None:
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             inner = "def run(xs):\n    return xs[0]\n"
             outer = "def run(xs):\n    return mcp.vault.inner(xs=xs) + 1\n"
             for name, code in (("inner", inner), ("outer", outer)):
@@ -405,7 +405,7 @@ def test_a_proposal_tells_nothing_of_another_personas_runs(db: Path, beside: Hea
     beside.execute("mean", "default", {"xs": [888]})
 
     async def work() -> None:
-        async with connected(db, "--persona", "agent") as client:
+        async with in_process(db, "--persona", "agent") as client:
             asked = {"name": "mean", "code": FIXED, "reason": "the name is xs"}
             told = [
                 await client.call_tool("propose_patch", asked),
@@ -426,7 +426,7 @@ def test_a_table_with_any_name_is_passed_by_its_address(db: Path, beside: Healki
     )
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             address = "healkit://views/my%20table%2F1"
             told = json.loads((await client.read_resource(address)).contents[0].text)  # type: ignore[union-attr]  # a text
             assert told["pass_as"] == address
@@ -440,7 +440,7 @@ def test_what_is_too_long_is_cut_text_by_text_and_can_still_be_read(db: Path, be
     beside.execute("long", arguments={"text": "word " * 6000})
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             told = data_of(await client.call_tool("get_execution", {"log_id": 1}))
             assert told["error"]["code"] == "TOOL_EXCEPTION"
             assert "[cut: 4,000 of " in told["error"]["evalue"]
@@ -455,7 +455,7 @@ def test_an_agent_is_suggested_tools_with_what_it_needs_to_call_them(db: Path, b
     beside.vault.add("hidden", "def hidden():\n    return 1\n", persona="ana")
 
     async def work() -> None:
-        async with connected(db) as client:
+        async with in_process(db) as client:
             asked = {"intent": "where is the parcel of order 4711", "limit": 9}
             found = data_of(await client.call_tool("suggest_tools", asked))["tools"]
             assert [one["name"] for one in found] == ["track", "refund"]
@@ -474,7 +474,7 @@ def test_the_seeds_own_call_works_and_a_debug_tool_is_there_once(db: Path) -> No
     """M2: `get_last_error(tool_name=…)` was refused, and the seeded tool stood beside as `vault_get_last_error`."""
 
     async def work() -> None:
-        async with connected(db, "--demo") as client:
+        async with in_process(db, "--demo") as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             assert {"fibonacci", "get_last_error", "list_tools"} <= set(names)
             assert not [name for name in names if name.startswith("vault_")]
