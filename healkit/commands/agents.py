@@ -39,7 +39,7 @@ class AgentCaller(Protocol):
         """Return a time limit; raise `AgentRefused` for more than the setting's maximum."""
 
     def view(self, address: str) -> Any:
-        """Return the `parts.views.view_records.DataView` of an address or name; raise `ViewNotFound` for one of others."""
+        """Return the data view of an address or name; raise `ViewNotFound` for one of others."""
 
     def execution(self, log_id: int) -> Execution:
         """Return that row of the log; raise `UsageInvalid` for one of others."""
