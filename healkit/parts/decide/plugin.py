@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import healkit.parts.runs  # noqa: F401 - without that part, this one is left out
 from healkit.hooks import hookimpl, rows_of
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import healkit.parts.views  # noqa: F401 - without that part, this one is left out
 from healkit import hooks
 from healkit.errors import HealkitError
 from healkit.hooks import hookimpl, rows_of
