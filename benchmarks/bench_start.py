@@ -45,9 +45,8 @@ print((found[0] - begun) * 1000)
 
 
 def environment() -> dict[str, str]:
-    """This process's own, but with compiled modules kept, as wherever a package is installed, and time to start."""
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**own, "HEALKIT_START_TIMEOUT_S": "60"}
+    """This process's own, but with compiled modules kept, as wherever a package is installed."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def processor_s(*arguments: str) -> float:

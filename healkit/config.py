@@ -95,6 +95,11 @@ def setting(default: Any, help: str, *, hidden: bool = False, **about: Any) -> A
     return dataclasses.field(default=default, repr=not hidden, metadata={"setting": Setting(help, **about)})
 
 
+def fixed(default: Any, help: str, *, zero: bool = False) -> Any:  # noqa: A002 - as in Setting
+    """Declare a bound that no user has a reason to change: it has no variable, and only code can set it."""
+    return dataclasses.field(default=default, metadata={"fixed": Setting(help, zero)})
+
+
 #: How a tool runs: in a kernel, or in a plain interpreter under the same restrictions.
 Mode = Literal["worker", "subprocess"]
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
@@ -122,7 +127,7 @@ class Config:
         choices=get_args(Isolation),
         wrong="not a tier",
     )
-    fork_server: bool = setting(True, "fork workers from the fork server; without it, each starts cold")
+    fork_server: bool = fixed(True, "fork workers from the fork server; without it, each starts cold")
     mode: Mode = setting(
         "worker",
         "how tools run where a call does not say: `worker` is a Jupyter kernel, `subprocess` a plain fresh interpreter",
@@ -135,7 +140,7 @@ class Config:
     )
     timeout_s: float = setting(30.0, "wall time of an execution")
     rpc_timeout_s: float = setting(10.0, "wall time of one bridged call")
-    start_timeout_s: float = setting(20.0, "wall time of a worker's start")
+    start_timeout_s: float = fixed(60.0, "seconds that a worker may take to start")
     memory_mb: int = setting(
         1024,
         "address space that a tool may add to the bare worker; size of the frames and arrays in its result",
@@ -165,7 +170,7 @@ class Config:
     trace_raw: bool = setting(
         False, "keep payloads in traces as they were, with every secret; they are sent so too"
     )
-    trace_max_tasks: int = setting(1000, "calls, and branch decisions, that one trace lists")
+    trace_max_tasks: int = fixed(1000, "calls, and branch decisions, that one trace lists")
     sanitize_log: bool | None = setting(
         None,
         "clean the log's own rows too; a run can then not be repeated with the secrets it had; `none` cleans them "
@@ -175,9 +180,9 @@ class Config:
         "", "the collector that traces are sent to; empty sends nothing", hidden=True, shown="collector"
     )
     sync_token: str = setting("", "what the collector knows this sender by")
-    sync_batch: int = setting(10, "traces in one request")
-    sync_interval_s: float = setting(5.0, "how long a request waits for more traces")
-    sync_retries: int = setting(3, "how often a refused trace is sent again before it is parked", zero=True)
+    sync_batch: int = fixed(10, "traces in one request")
+    sync_interval_s: float = fixed(5.0, "how long a request waits for more traces")
+    sync_retries: int = fixed(3, "how often a refused trace is sent again before it is parked", zero=True)
     # Records
     record_runs: bool = setting(
         False, "write a run folder for every execution, not only for those that ask for one"
@@ -185,7 +190,7 @@ class Config:
     runs_dir: str = setting(
         "", "where run folders go; empty: `runs` beside the database, or in the user's data folder"
     )
-    log_wait_s: float = setting(
+    log_wait_s: float = fixed(
         1.0, "how long a row waits for a locked database before it goes to the spool file"
     )
     retention_days: float = setting(
@@ -200,7 +205,7 @@ class Config:
         zero=True,
         shown="keeps of all runs the newest",
     )
-    sql_row_limit: int = setting(1000, "rows that a SQL tool returns")
+    sql_row_limit: int = fixed(1000, "rows that a SQL tool returns")
     synchronous: Literal["NORMAL", "FULL"] = setting(
         "NORMAL",
         "SQLite's own: NORMAL loses nothing on kill -9, FULL nothing on a power cut either",
@@ -231,14 +236,14 @@ class Config:
     )
     # The MCP server
     mcp_rate_per_s: float = setting(50.0, "calls from one client in the long run; twice as many at once")
-    mcp_timeout_max_s: float = setting(3600.0, "the longest time limit that a client may ask for")
+    mcp_timeout_max_s: float = fixed(3600.0, "the longest time limit that a client may ask for")
     mcp_budget_s: float = setting(
         0.0,
         "time that one client's calls may take together while the server runs; 0 sets no bound",
         zero=True,
     )
     # The collector
-    collect_max_bytes: int = setting(5_000_000, "what one request may hold, unpacked")
+    collect_max_bytes: int = fixed(5_000_000, "what one request may hold, unpacked")
     collect_timeout_s: float = setting(30.0, "how long the body of a request may take to arrive")
     collect_rate_per_s: float = setting(
         50.0, "requests from one client in the long run; twice as many at once"
@@ -265,7 +270,7 @@ class Config:
         120.0, "one request, from connecting to the last byte of its answer"
     )
     heal_model_max_tokens: int = setting(8192, "the longest answer, in tokens")
-    heal_model_attempts: int = setting(4, "answers that one healing asks for")
+    heal_model_attempts: int = fixed(4, "answers that one healing asks for")
     heal_model_input_max_bytes: int = setting(
         100_000, "what one request may hold of code, failure and examples"
     )
@@ -276,7 +281,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Refuse what could not work; raise `ConfigError`."""
-        for option in settings():
+        for option in (*settings(), *_declared("fixed")):
             option.check(getattr(self, option.name))
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
         _check_url("sync_url", self.sync_url, "https://collector.example:8008", "as sync_token")
@@ -295,6 +300,12 @@ class Config:
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Config:
         """Return the defaults with every `HEALKIT_<FIELD>` applied; raise `ConfigError` for one that does not parse."""
         environ = os.environ if environ is None else environ
+        for bound in _declared("fixed"):
+            if bound.variable in environ:
+                raise ConfigError(
+                    f"{bound.variable} is not a setting any more: {bound.help}, always {bound.default!r}.",
+                    hint="Remove the variable; `Config(…)` in code can still hold another value.",
+                )
         values = {s.name: s.parse(environ[s.variable]) for s in settings() if s.variable in environ}
         return cls(**values)
 
@@ -312,9 +323,15 @@ class Config:
 @functools.cache
 def settings() -> tuple[Setting, ...]:
     """List all settings, in the order of `Config`."""
+    return _declared("setting")
+
+
+def _declared(kind: str) -> tuple[Setting, ...]:
+    """List the fields of `Config` of that kind, `setting` or `fixed`."""
     return tuple(
-        dataclasses.replace(field.metadata["setting"], name=field.name, default=field.default)
+        dataclasses.replace(field.metadata[kind], name=field.name, default=field.default)
         for field in dataclasses.fields(Config)
+        if kind in field.metadata
     )
 
 

@@ -25,7 +25,6 @@ from side_by_side import end_fork_server
 from tiers import Claims, add_markers, files_with_tests
 
 # Tests share two cores with each other's kernels; a start that takes six seconds there is not a failure.
-os.environ.setdefault("HEALKIT_START_TIMEOUT_S", "30")
 # What the tests trust is not kept in the data folder of who runs them; the processes of a parallel run share one.
 os.environ["XDG_DATA_HOME"] = os.environ.setdefault(
     "HEALKIT_TESTS_DATA", tempfile.mkdtemp(prefix="healkit-tests-")

@@ -15,7 +15,9 @@ from healkit.errors import ConfigError
 
 
 def test_every_field_of_the_configuration_describes_itself() -> None:
-    assert [setting.name for setting in settings()] == [field.name for field in dataclasses.fields(Config)]
+    fields = [field for field in dataclasses.fields(Config) if "setting" in field.metadata]
+    assert [setting.name for setting in settings()] == [field.name for field in fields]
+    assert all("fixed" in field.metadata for field in dataclasses.fields(Config) if field not in fields)
     assert [setting.name for setting in settings() if not setting.help] == []
 
 
@@ -33,6 +35,14 @@ def test_every_default_is_read_back_from_its_variable() -> None:
     environ = {setting.variable: as_text(setting.default) for setting in settings()}
     assert environ["HEALKIT_HEAL_ADVISORS"] == "memory,peers,rules,search,model"
     assert Config.from_environment(environ) == Config()
+
+
+def test_the_variable_of_a_bound_that_is_no_setting_any_more_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match="HEALKIT_SYNC_BATCH is not a setting any more: traces in one request"
+    ):
+        Config.from_environment({"HEALKIT_SYNC_BATCH": "20"})
+    assert Config(sync_batch=20).sync_batch == 20
 
 
 def test_every_setting_is_named_on_a_page() -> None:

@@ -115,7 +115,7 @@ class Worker:
                 raise
             raise WorkerStartFailed(
                 f"No worker could be started: {reason}.{last_words}",
-                hint="Run `healkit doctor`; on a slow machine give it more time with HEALKIT_START_TIMEOUT_S.",
+                hint="Run `healkit doctor`; the machine may be too busy.",
             ) from error
         except BaseException:
             await self.close()

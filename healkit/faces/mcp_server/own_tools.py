@@ -248,7 +248,7 @@ class AgentCall:
     def limited(self, asked_s: float) -> float:
         """Return the time limit that was asked for; raise `AgentRefused` for more than the setting's maximum."""
         if asked_s > (most := self.hk.config.mcp_timeout_max_s):
-            message = f"timeout_s={asked_s:g} is more than {most:g} s (mcp_timeout_max_s)."
+            message = f"timeout_s={asked_s:g} is more than {most:g} s."
             raise AgentRefused(message, hint="Ask for less.")
         return asked_s
 

@@ -28,7 +28,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 def test_the_page_does_what_it_says(tmp_path: Path, page: str, said: str) -> None:
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (DOCS / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
     example = "\n".join(block for kind, block in blocks if kind == "python")
-    environ = {**os.environ, "HOME": str(tmp_path), "HEALKIT_START_TIMEOUT_S": "60"}
+    environ = {**os.environ, "HOME": str(tmp_path)}
     done = python(example, warnings="error", timeout=280, cwd=tmp_path, env=environ)
     assert done.returncode == 0, done.stderr
     for shown in (said, *(block for kind, block in blocks if kind == "text")):

@@ -112,7 +112,7 @@ def test_a_stop_finishes_running_requests(tmp_path: Path, number: int) -> None:
 @TRACE_4
 def test_a_locked_database_is_reported_as_busy(tmp_path: Path) -> None:
     path = tmp_path / "h.db"
-    with collecting(path, HEALKIT_LOG_WAIT_S="0.2") as server:
+    with collecting(path) as server:
         batch = [trace() for _ in range(5)]
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")

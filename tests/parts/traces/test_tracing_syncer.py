@@ -233,9 +233,9 @@ def test_settings_that_could_not_work_are_refused(changes: dict[str, Any]) -> No
 def test_the_token_prints_as_stars() -> None:
     with pytest.raises(ConfigError) as caught:
         Config(sync_token="not-to-be-seen\n")
-    config = Config.from_environment({"HEALKIT_SYNC_TOKEN": "not-to-be-seen", "HEALKIT_SYNC_BATCH": "7"})
+    config = Config.from_environment({"HEALKIT_SYNC_TOKEN": "not-to-be-seen", "HEALKIT_PHONE_REGION": "DE"})
     assert "not-to-be-seen" not in str(caught.value) + repr(config)
-    assert (config.sync_token, config.sync_batch) == ("not-to-be-seen", 7)
+    assert (config.sync_token, config.phone_region) == ("not-to-be-seen", "DE")
 
 
 @pytest.mark.slow
