@@ -33,8 +33,8 @@ from healkit.faces.mcp_server.answers import data_answer, execution_answer, text
 from healkit.parts.decide.choosers import told
 from healkit.parts.heal import render_check as notebook_check
 from healkit.parts.heal.checks import describe, told_apart
-from healkit.parts.heal.loop import Healing
-from healkit.parts.heal.options import HealOptions
+from healkit.parts.heal.context import HealOptions
+from healkit.parts.heal.loop import run_healing
 from healkit.parts.heal.records import Attempt, Patch, PatchRequest
 
 if TYPE_CHECKING:
@@ -365,7 +365,7 @@ class AgentCall:
         stop = threading.Event()
 
         def heal() -> CallToolResult:
-            report = Healing(self.hk.services, self._options(name, log_id, stop=stop, **more)).report()
+            report = run_healing(self.hk.services, self._options(name, log_id, stop=stop, **more))
             self.own.names.add(report.run_id)
             return self._proposal(report)
 

@@ -33,7 +33,7 @@ from healkit.parts.cells.failing import FailingCell
 from healkit.parts.cells.notebook_file import NotebookCell, NotebookFile
 from healkit.parts.cells.notebook_text import NotebookText
 from healkit.parts.cells.order import order_remarks
-from healkit.parts.heal.cell_records import (
+from healkit.parts.heal.records import (
     CellEdit,
     CellReportData,
     CheckedCell,

@@ -36,7 +36,7 @@ def attributes() -> Mapping[str, Callable[[Services], Any]]:
 @hookimpl
 def advisors() -> Mapping[str, Callable[[Config], Advisor]]:
     """Healkit's own advisors, cheapest first; the code of each is loaded when it is asked."""
-    return {"memory": _memory, "peers": _peers, "rules": _rules, "search": _search, "model": _model}
+    return {"peers": _peers, "rules": _rules, "search": _search, "model": _model}
 
 
 @hookimpl
@@ -56,12 +56,6 @@ def audit_steps(manifest: RunManifest) -> StepOf | None:
     contents = profile.parameters.get("logged") is True
     is_clean = manifest.redaction_policy.payload == "sanitised"
     return heal_steps(manifest.allowlist[0], contents=contents, is_clean=is_clean)
-
-
-def _memory(_config: Config) -> Advisor:
-    from healkit.parts.heal.advisors.memory import MemoryAdvisor
-
-    return MemoryAdvisor()
 
 
 def _peers(_config: Config) -> Advisor:

@@ -25,8 +25,14 @@ from healkit.core.rendering.document import (
     Tone,
 )
 from healkit.core.rendering.execution_card import Face
-from healkit.parts.heal.cell_records import CellFix, CellReportData
-from healkit.parts.heal.records import HEAL_ENDINGS, VERDICTS, Attempt, HealReportData
+from healkit.parts.heal.records import (
+    HEAL_ENDINGS,
+    VERDICTS,
+    Attempt,
+    CellFix,
+    CellReportData,
+    HealReportData,
+)
 
 #: Number of attempts listed one by one; a search has many that fail.
 _SHOWN_MAX = 8

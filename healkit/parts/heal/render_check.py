@@ -16,7 +16,7 @@ import msgspec
 from healkit.core.rendering import plain
 from healkit.core.rendering.document import Card, Code, Diff, Fact, Facts, Line, Part, Span, Tone
 from healkit.core.rendering.to_text import text_of
-from healkit.parts.heal.cell_records import CheckedCell, NotebookFailure, NotebookReportData
+from healkit.parts.heal.records import CheckedCell, NotebookFailure, NotebookReportData
 from healkit.parts.heal.render import changed
 
 _HEADS: dict[str, tuple[str, Tone]] = {

@@ -12,9 +12,8 @@ from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime.background import in_ipython
 from healkit.parts.heal import render as healing
 from healkit.parts.heal.advisor import Advisor, Case
-from healkit.parts.heal.cell_records import CellReportData
 from healkit.parts.heal.checks import missing_call, missing_grant, why_not
-from healkit.parts.heal.records import Attempt, HealReportData
+from healkit.parts.heal.records import Attempt, CellReportData, HealReportData
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter

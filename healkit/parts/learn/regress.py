@@ -1,6 +1,6 @@
 """`hk.regress`: recorded runs again, with other code.
 
-The order is `learning.order`'s, so that a fault shows early where time is short. Each run has its recorded arguments;
+The order is `trials.order`'s, so that a fault shows early where time is short. Each run has its recorded arguments;
 its calls are answered from the record, and none is made. So it is on record as a trial, and counts for nothing.
 """
 
@@ -26,8 +26,8 @@ from healkit.core.runtime.calls import Provider
 from healkit.core.runtime.execution import Execution, arguments_of, nested_grants, result_of
 from healkit.core.runtime.executor import ExecutionRequest
 from healkit.errors import ArgumentsInvalid, ConfigError, ViewError
-from healkit.parts.learn.order import Recorded, order
 from healkit.parts.trials.cassette import Replay, cassette_of
+from healkit.parts.trials.order import order, recorded_of
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
@@ -226,13 +226,6 @@ class Regression:
         except ValueError:  # it was cut: only that it returned is known
             return "same"
         return "same" if values.meets(expected, now.value) else "differs"
-
-
-def recorded_of(row: ExecutionLog) -> Recorded:
-    """Return a row as the order takes it; its frames count by their previews."""
-    arguments = row.arguments if isinstance(row.arguments, dict) else {}
-    succeeded = row.status == "SUCCESS"
-    return Recorded(arguments, succeeded, (row.result_summary if succeeded else row.ename) or "")
 
 
 def _equal(one: Execution, other: Execution) -> bool:

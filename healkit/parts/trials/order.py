@@ -18,7 +18,10 @@ import json
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from healkit.core.store.models import ExecutionLog
 
 #: Weight of what a run gave, and of being at a literal of the code, where another feature counts 1.
 _TELLING = 4.0
@@ -42,6 +45,13 @@ class Recorded:
     arguments: Mapping[str, Any]
     succeeded: bool
     outcome: str
+
+
+def recorded_of(row: ExecutionLog) -> Recorded:
+    """Return a row as the order takes it; its frames count by their previews."""
+    arguments = row.arguments if isinstance(row.arguments, dict) else {}
+    succeeded = row.status == "SUCCESS"
+    return Recorded(arguments, succeeded, (row.result_summary if succeeded else row.ename) or "")
 
 
 def order(runs: Sequence[Recorded], *codes: str) -> list[int]:
