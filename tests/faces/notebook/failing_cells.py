@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from healkit.faces.defaults import default_healkit
-from healkit.parts.heal.cell_records import CellFix
+from healkit.parts.heal.records import CellFix
 from healkit.parts.heal.report import CellReport
 
 ORDERS = """

@@ -74,6 +74,7 @@ def test_a_name_is_corrected_where_it_was_made(shell, tmp_path, monkeypatch):
             "table = pd.read_csv('o.csv')",
             ["In [4]", "In [5]"],
             id="a header that is read as a row",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             [
@@ -84,6 +85,7 @@ def test_a_name_is_corrected_where_it_was_made(shell, tmp_path, monkeypatch):
             "table = pd.read_csv('o.csv')",
             ["In [4]", "In [5]"],
             id="a header that is looked for too low",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             ["orders = orders.drop(columns='region')"],
@@ -165,6 +167,7 @@ def test_the_card_names_the_line_above_that_made_the_value(shell, above, failing
     assert (f"In [3], {told}" in out.getvalue()) if told else "In [3]," not in out.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEAN-4")
 def test_a_file_that_was_replaced_is_read_as_it_is_now(shell, tmp_path):
     for text in ("a;b\n1;2\n", "x\ty\n1\t2\n"):
