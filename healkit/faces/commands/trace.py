@@ -56,7 +56,7 @@ def show(
     if not story:
         return Answer(lambda: runs.card(read), lambda: _run_json(read), table=True)
     run_story = timeline.story_of(read)
-    return Answer(lambda: timeline.card(run_story), lambda: run_story, clipped=True)
+    return Answer(lambda: timeline.timeline_card(run_story), lambda: run_story, clipped=True)
 
 
 def validate(run: RunName = "last", db: Db = None) -> Answer:

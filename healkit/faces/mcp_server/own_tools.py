@@ -32,7 +32,7 @@ from healkit.faces.mcp_server import answers, resources
 from healkit.faces.mcp_server.answers import data_answer, execution_answer, text_answer, uri
 from healkit.parts.decide.choosers import told
 from healkit.parts.heal import render_check as notebook_check
-from healkit.parts.heal.checks import describe, told_apart
+from healkit.parts.heal.checks import check_text, told_apart
 from healkit.parts.heal.context import HealOptions
 from healkit.parts.heal.loop import run_healing
 from healkit.parts.heal.records import Attempt, Patch, PatchRequest
@@ -439,7 +439,7 @@ def _checks(report: HealReport, attempt: Attempt) -> Iterator[Json]:
     The input is what the record and the examples hold, which the session can read; what came of it is not.
     """
     for check, result in zip(report.checks, attempt.results, strict=False):
-        details: Json = {"call": describe(check), "from": check.origin, "outcome": result.outcome}
+        details: Json = {"call": check_text(check), "from": check.origin, "outcome": result.outcome}
         if result.outcome != "passed":
             details["difference"] = told_apart(check, result, attempt.patch.code)
         if check.log_id is not None:

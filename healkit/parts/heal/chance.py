@@ -16,7 +16,7 @@ from healkit.core.contracts.patches import Check, CheckResult
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.store.log_reader import Log
 from healkit.core.store.models import ExecutionLog
-from healkit.parts.heal.checks import describe
+from healkit.parts.heal.checks import check_text
 
 #: Runs of a check in all, of one in processes of their own, and of a recorded run that passed.
 RUNS, FRESH_RUNS, PASSING_RUNS = 10, 6, 3
@@ -53,7 +53,7 @@ class Chance:
         """Sentence with the counts."""
         runs = "recorded runs of this code" if self.on_record else "runs"
         why = f" ({self.failure})" if self.failure else ""
-        sentence = f"{describe(self.check)} failed in {self.failed} of {self.runs} {runs}{why}."
+        sentence = f"{check_text(self.check)} failed in {self.failed} of {self.runs} {runs}{why}."
         return sentence[:1].upper() + sentence[1:]
 
     @property

@@ -26,7 +26,7 @@ from healkit.core.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.core.crossing import values
 from healkit.errors import HealkitError, RevisionConflict
 from healkit.parts.heal.advisor import Case
-from healkit.parts.heal.checks import execute_check, result_of, why_not
+from healkit.parts.heal.checks import check_result, execute_check, why_not
 from healkit.parts.heal.context import HealContext
 from healkit.parts.heal.record import HealRecord
 from healkit.parts.heal.records import VERDICTS, Attempt, Outcome, PatchRequest, RequestAuthor, Verdict
@@ -99,7 +99,7 @@ def best_of(case: Case) -> Attempt | None:
     return first if first is not None and first.plausible else None
 
 
-class Decision:
+class PatchDecision:
     """Decides on the likeliest patch of a healing that has searched: the policy first, then the person.
 
     case: its attempts are in their last order.
@@ -256,7 +256,7 @@ class Decision:
         finally:
             self._context.validator.count(replay)
         if self._case.discreet:
-            return why_not([chosen], [result_of(chosen, execution, 0.0)], discreet_about=kept.code)
+            return why_not([chosen], [check_result(chosen, execution, 0.0)], discreet_about=kept.code)
         if execution.failure is not None:
             return execution.failure.summary
         if chosen.known and not values.meets(chosen.expected, execution.value):

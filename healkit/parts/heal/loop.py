@@ -1,9 +1,9 @@
 """Healing: observe, diagnose, propose, validate, ask, decide.
 
 Three steps, each with a module of its own: the case of a failing tool (`context.prepare`), the search for a patch
-(`patch_search.PatchSearch`), and the decision (`deciding.Decision`). The failure is reproduced first, and each step
-is an event of the run folder. The chosen patch becomes a revision only with consent, runs once more on the execution
-path, and is taken back if it fails there after all.
+(`patch_search.PatchSearch`), and the decision (`deciding.PatchDecision`). The failure is reproduced first, and each
+step is an event of the run folder. The chosen patch becomes a revision only with consent, runs once more on the
+execution path, and is taken back if it fails there after all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from healkit.core.rendering import plain
 from healkit.parts.heal.advisor import Advisor, Case
 from healkit.parts.heal.checks import missing_grant
 from healkit.parts.heal.context import HealContext, HealOptions, prepare
-from healkit.parts.heal.deciding import Decision, Ending, best_of
+from healkit.parts.heal.deciding import Ending, PatchDecision, best_of
 from healkit.parts.heal.patch_search import PatchSearch
 from healkit.parts.heal.record import HealRecord, heal_steps
 from healkit.parts.heal.report import HealReport, nothing_cures, total_cost
@@ -52,7 +52,7 @@ def run_healing(hk: Services, options: HealOptions) -> HealReport:
     ) as run:
         record = HealRecord(run, policy, case, context.read)
         search = PatchSearch(context, record, case, advisors)
-        ending = search.ending() or Decision(context, record, search.case).ending()
+        ending = search.ending() or PatchDecision(context, record, search.case).ending()
         ending = ending or _nothing_cures(context, search, advisors)
         run.finish("completed", f"{ending.outcome}: {ending.reason}", record.state)
         return _report(context, search, ending, run, advisors)

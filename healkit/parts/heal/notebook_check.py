@@ -41,7 +41,7 @@ from healkit.parts.heal.records import (
     NotebookOutcome,
     NotebookReportData,
 )
-from healkit.parts.heal.render_check import card
+from healkit.parts.heal.render_check import notebook_card
 from healkit.parts.kernels.notebook_session import NotebookSession
 from healkit.parts.runs.run_folders import write_whole
 from healkit.plain_text import visible
@@ -95,13 +95,13 @@ class NotebookReport(NotebookReportData):
     """Report of a notebook's check; a notebook shows it as a card."""
 
     def __str__(self) -> str:
-        return text_of(card(self))
+        return text_of(notebook_card(self))
 
     def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return html_of(card(self))
+        return html_of(notebook_card(self))
 
 
 @dataclass

@@ -32,7 +32,7 @@ from healkit.parts.heal.verdicts import (
     doubt_by_other_inputs,
     doubted,
     is_provable,
-    judged,
+    judged_attempt,
     place_of,
     rejudged,
     uncompared,
@@ -228,7 +228,7 @@ class PatchSearch:
         except HealkitError as error:
             self._record.refused(step, patch, error)
             voice.say(f"{patch.advisor}: {patch.reason} Not possible: {error.message}")
-            attempt = judged(case, patch, [], why=f"it cannot be run as this tool: {error.message}")
+            attempt = judged_attempt(case, patch, [], why=f"it cannot be run as this tool: {error.message}")
             attempt = msgspec.structs.replace(attempt, step_id=step)
             self._keep_attempts([*case.attempts, attempt])
             return attempt
@@ -236,7 +236,7 @@ class PatchSearch:
         self._record.validating(
             step, patch, context.bench.left_s, context.isolation, validator.mode, case.checks
         )
-        attempt = self._compared_with_code(judged(case, patch, self._validate(step, patch)))
+        attempt = self._compared_with_code(judged_attempt(case, patch, self._validate(step, patch)))
         duration_s = time.perf_counter() - started
         attempt = msgspec.structs.replace(attempt, step_id=step, duration_s=duration_s)
         self._keep_attempts([*case.attempts, attempt])

@@ -42,7 +42,7 @@ _THINK_TIME_LEAST_S = 1.0
 _HEADS = HEAL_ENDINGS | {"pending": "a patch is waiting for your approval"}
 
 
-def card(report: HealReportData, face: Face = "terminal") -> Card:
+def report_card(report: HealReportData, face: Face = "terminal") -> Card:
     """Build the card of a healing: outcome, verdict, the diff, the other attempts, what to do next.
 
     face: where its text form is read; the commands are those of that face.

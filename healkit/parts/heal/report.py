@@ -24,13 +24,13 @@ class HealReport(HealReportData):
     """Report of one healing from observation to revision; a notebook shows it as a card."""
 
     def __str__(self) -> str:
-        return text_of(healing.card(self, "notebook" if in_ipython() else "terminal"))
+        return text_of(healing.report_card(self, "notebook" if in_ipython() else "terminal"))
 
     def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return html_of(healing.card(self))
+        return html_of(healing.report_card(self))
 
 
 @dataclasses.dataclass(frozen=True)

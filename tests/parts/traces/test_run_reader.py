@@ -265,7 +265,7 @@ def test_a_strange_event_costs_itself_only(tmp_path: Path, damage: Callable[[Pat
         runs.card(run),
         runs.listing([run, other]),
         runs.diff(diff_runs(run, other)),
-        timeline.card(timeline.story_of(run)),
+        timeline.timeline_card(timeline.story_of(run)),
     )
     for document in documents:
         assert html_of(document)
