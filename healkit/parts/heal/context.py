@@ -32,7 +32,7 @@ from healkit.parts.heal.case import gather
 from healkit.parts.heal.checks import Validator
 from healkit.parts.heal.questions import Answer, Question
 from healkit.parts.heal.records import Attempt, Patch
-from healkit.parts.heal.workbench import Bench
+from healkit.parts.heal.workbench import Bench, Conditions
 from healkit.parts.runs.contract import PolicyDefaults
 from healkit.parts.trials.cassette import LiveCalls, cassette_of
 from healkit.parts.trials.shares import slots_of
@@ -258,10 +258,12 @@ def prepare(hk: Services, options: HealOptions) -> tuple[HealContext, Case, list
         options.budget_s,
         options.stop,
         voice.has_tried,
-        executor=options.executor,
-        off_record=not entry.logged,
-        fixture=own_fixture if options.cell is None else options.cell.fixture,
-        accepted=accepted,
+        conditions=Conditions(
+            options.executor,
+            not entry.logged,
+            own_fixture if options.cell is None else options.cell.fixture,
+            accepted,
+        ),
         reserve_s=min(_VALIDATION_S, _VALIDATION_PART * options.budget_s),
     )
     if case.failure is not None and case.failure.code == "TOOL_TIMEOUT":

@@ -9,7 +9,7 @@ import pytest
 from healing_samples import Idea
 
 from healkit import Healkit
-from healkit.parts.heal.chance import SET_ORDER, chance_in
+from healkit.parts.heal.chance import SET_ORDER, SOURCES, chance_in
 
 FLAKY = "import random\ndef tool(n: int) -> int:\n    if random.random() < 0.5:\n        raise ValueError('bad luck')\n"
 FLAKY += "    return n\n"
@@ -42,6 +42,11 @@ FLAKY += "    return n\n"
 )
 def test_what_may_differ_each_time_is_read_off_the_code(code: str, source: str) -> None:
     assert chance_in(code) == source
+
+
+def test_each_source_of_chance_has_an_example_that_no_other_pattern_catches() -> None:
+    caught = {text: [part for part in SOURCES if re.fullmatch(part, text)] for text in SOURCES.values()}
+    assert caught == {text: [part] for part, text in SOURCES.items()}
 
 
 @pytest.mark.requirement("HEAL-9")
