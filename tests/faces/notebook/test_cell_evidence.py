@@ -8,7 +8,8 @@ from failing_cells import ORDERS, below, fix_of, healed, ran
 from healkit.core.contracts.failure import Failure
 from healkit.errors import HealError
 from healkit.parts.cells.failing import notebook_cells
-from healkit.parts.explain.fixes import told_change
+from healkit.parts.explain.explanation import MatchedFailure
+from healkit.parts.explain.fixes import change_of
 
 CUPS = """
 from dataclasses import dataclass
@@ -209,7 +210,7 @@ def test_a_change_that_the_card_names_and_the_fix_is_not_is_told_no_more(shell, 
     cells = ["survye = [3, 1]", "sorted(survey)", "max(survey)"]
     below(tmp_path, monkeypatch, *cells)
     report = healed(shell, *cells[:2])
-    assert "survye" in told_change(the_failure(), cells[1]).lines
+    assert "survye" in change_of(MatchedFailure(the_failure()), cells[1]).lines
     assert report.refutes
     assert report.found == "NameError: name 'survey' is not defined."
 
@@ -218,7 +219,7 @@ def test_a_change_that_the_card_names_and_the_fix_is_not_is_told_no_more(shell, 
 @pytest.mark.parametrize("cell", ["summ = sun([1])", "[3, 1].apend(2)", "{'a': 1}['b']", "int('3.5')"])
 def test_the_first_edit_is_what_the_card_says(shell, cell):
     report = healed(shell, cell)
-    change = told_change(the_failure(), cell)
+    change = change_of(MatchedFailure(the_failure()), cell)
     first = report.fix or next(iter(report.others), None)
     assert report.refutes is (change is not None and (first is None or change.code != first.code))
     assert change is None or not report.refutes
