@@ -31,8 +31,6 @@ _FILES_MAX, _FILES_LOOKED_AT = 4, 200
 Accepts = Callable[[dict[str, Any]], bool]
 #: A frame, a series or an array; pandas and numpy are loaded only where a tool has one.
 Table = Any
-#: Items of a list that are changed one by one.
-_ITEMS_CHANGED = 4
 #: Values for an empty list, text or dict whose items are not described.
 FILLED: dict[type, tuple[Any, ...]] = {
     list: ([1], [2, 1, 3], ["b", "a"]),
@@ -153,34 +151,10 @@ def _changed(value: object, numbers: tuple[float, ...] = (), *, fills: bool = Tr
 
     fills: put items of any type into what is empty. What was emptied before held items of its own kind.
     """
-    if isinstance(value, list) and value:
-        yield from _rearranged(value)
-        for at, item in enumerate(value[:_ITEMS_CHANGED]):
-            yield from ([*value[:at], other, *value[at + 1 :]] for other in _changed(item, fills=False))
-    elif isinstance(value, dict) and value and values.TAG not in value:
-        for name, item in value.items():
-            yield from ({**value, name: other} for other in _changed(item, numbers, fills=fills))
-    else:
-        yield from _changed_whole(value, numbers, fills=fills)
-
-
-def _changed_by_chance(value: object, chance: random.Random, *, fills: bool = True) -> Any:
-    """Return one of those values; of a list or dict, with each part as likely as any other."""
-    if isinstance(value, list) and value and chance.random() < 0.5:
-        place = chance.randrange(len(value))
-        return [*value[:place], _changed_by_chance(value[place], chance, fills=False), *value[place + 1 :]]
-    if isinstance(value, dict) and value and values.TAG not in value:
-        name = chance.choice(sorted(value, key=str))
-        return {**value, name: _changed_by_chance(value[name], chance, fills=False)}
-    others = _rearranged(value) if isinstance(value, list) and value else _changed_whole(value, fills=fills)
-    return chance.choice([*others] or [value])
-
-
-def _changed_whole(value: object, numbers: tuple[float, ...] = (), *, fills: bool = True) -> Iterator[Any]:
-    """Yield other values for one that is no list or dict of others."""
     if isinstance(value, dict) and values.TAG in value:
         yield from frame_variants(value, numbers)
-    elif value in ([], "", {}):
+        return
+    if value in ([], "", {}):
         yield from FILLED[type(value)] if fills or value == "" else ()
     elif isinstance(value, bool):
         yield not value
@@ -190,6 +164,12 @@ def _changed_whole(value: object, numbers: tuple[float, ...] = (), *, fills: boo
         yield from (0.0, 1.0, 0.5, -1.0, value + 0.5, -value)
     elif isinstance(value, str):
         yield from _texts(value)
+    elif isinstance(value, list):
+        yield from _lists(value)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            for variant in _changed(item, numbers, fills=fills):
+                yield {**value, name: variant}
 
 
 def _texts(text: str) -> Iterator[str]:
@@ -210,13 +190,15 @@ def _texts(text: str) -> Iterator[str]:
         yield from (words[0], " ".join(words[1:]), " ".join(reversed(words)))
 
 
-def _rearranged(items: list[Any]) -> Iterator[list[Any]]:
-    """Yield lists of the same items, fewer or in another order, or with one of them twice."""
+def _lists(items: list[Any]) -> Iterator[list[Any]]:
     yield []
     for at in range(min(len(items), 6)):
         yield items[:at] + items[at + 1 :]
     if len(items) > 1:
         yield from (items[:1], items[::-1], [*items[1:], items[0]], [*items, items[0]])
+    for at, item in enumerate(items[:4]):
+        for variant in _changed(item, fills=False):
+            yield [*items[:at], variant, *items[at + 1 :]]
 
 
 # Frames and arrays: the known one with fewer rows, in another order, or with one changed cell. It is small enough to be
@@ -449,7 +431,9 @@ def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[s
     of_its_type = [scalar for scalar in scalars(arguments) if type(scalar) is type(value) and scalar != value]
     if of_its_type and chance.random() < 0.5:
         return {**arguments, name: chance.choice(of_its_type)}
-    return {**arguments, name: _changed_by_chance(value, chance)}
+    if value in ([], "", {}):
+        return {**arguments, name: chance.choice(FILLED[type(value)])}
+    return {**arguments, name: _other_value(value, chance)}
 
 
 def scalars(value: object) -> Iterator[object]:
@@ -461,6 +445,63 @@ def scalars(value: object) -> Iterator[object]:
             yield from scalars(inside)
     else:
         yield value
+
+
+def _other_value(value: object, chance: random.Random) -> Any:
+    """Return another value of the same kind and about the same size."""
+    if isinstance(value, dict) and values.TAG in value:
+        return chance.choice(frame_variants(value) or [value])
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + chance.choice((-2, -1, 1, 1, 2, 3))
+    if isinstance(value, float):
+        return round(value + chance.choice((-1.0, -0.5, 0.5, 1.0, 2.25)), 6)
+    if isinstance(value, str):
+        return _other_text(value, chance)
+    if isinstance(value, list):
+        return _other_list(value, chance)
+    if isinstance(value, dict) and value:
+        key = chance.choice(sorted(value, key=str))
+        if chance.random() < 0.25:
+            return {name: inside for name, inside in value.items() if name != key}
+        return {**value, key: _other_value(value[key], chance)}
+    return value
+
+
+def _other_text(value: str, chance: random.Random) -> str:
+    if not value:
+        return "ab"
+    place = chance.randrange(len(value))
+    kind = chance.randrange(5)
+    if kind == 0:
+        return value[:place] + value[place + 1 :]
+    if kind == 1:
+        return value[:place] + value[place] + value[place:]
+    if kind == 2:
+        return value[::-1]
+    if kind == 3:
+        with_other = chance.choice(value)
+        return value[:place] + with_other + value[place + 1 :]
+    return value + value[: place + 1]
+
+
+def _other_list(value: list[Any], chance: random.Random) -> list[Any]:
+    if not value:
+        return value
+    place = chance.randrange(len(value))
+    kind = chance.randrange(6)
+    if kind == 0:
+        return value[:place] + value[place + 1 :]
+    if kind == 1:
+        return [*value[:place], value[place], *value[place:]]
+    if kind == 2:
+        return value[::-1]
+    if kind == 3:
+        moved = list(value)
+        chance.shuffle(moved)
+        return moved
+    return [*value[:place], _other_value(value[place], chance), *value[place + 1 :]]
 
 
 def _other_call(call: str, chance: random.Random) -> str | None:
@@ -487,7 +528,7 @@ def _other_call(call: str, chance: random.Random) -> str | None:
         node.value = (
             chance.choice(of_its_type)
             if node in arguments and chance.random() < 0.5
-            else _changed_by_chance(node.value, chance)
+            else _other_value(node.value, chance)
         )
     elif isinstance(node, ast.Name):
         node.id = chance.choice(bound)
