@@ -33,7 +33,7 @@ PARTS = ("cells", "public", "speed", "memory")
 EXPLAIN = """
 def _asked():
     import json, re
-    from healkit.parts.cells.failing import notebook_cells
+    from healkit.parts.cells.own_cells import notebook_cells
     from healkit.parts.explain.explanation import explain
     cell = notebook_cells.find(None)
     said = explain(cell.failure)

@@ -23,7 +23,7 @@ from healkit.core.contracts.tools import EntryRef
 from healkit.core.runtime import background
 from healkit.core.workers.tiers import achieved_tier
 from healkit.parts.heal.workbench import Bench
-from healkit.parts.trials.trials import Searches
+from healkit.parts.trials.trials import Trials
 
 CODE = "def trivial(n: int):\n    return n + 1\n"
 CANDIDATES, CHECKS = 500, 5
@@ -34,7 +34,7 @@ def search(healkit: Healkit) -> float:
     at = CODE.index("1")
     candidates = [[Edit(at, at + 1, str(number))] for number in range(CANDIDATES)]
     checks = [Check(origin="declared", arguments={"n": n}, known=True, expected=n + 7) for n in range(CHECKS)]
-    bench = Bench(Searches(healkit.recorder, healkit.config), EntryRef("trivial", "default", 0, ""), 120.0)
+    bench = Bench(Trials(healkit.recorder, healkit.config), EntryRef("trivial", "default", 0, ""), 120.0)
     dict(bench.score(CODE, candidates[:50], checks, every=True))  # trial servers started, limits known
     began = time.perf_counter()
     scores = dict(bench.score(CODE, candidates, checks, every=True))

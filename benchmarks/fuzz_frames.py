@@ -42,8 +42,8 @@ from healkit.core.workers.kernel import OutputCollector, _decoded
 from healkit.core.workers.worker import Outcome
 from healkit.parts.post_mortem import questions
 from healkit.parts.trials import trialserver
-from healkit.parts.trials.trials import _seen
-from healkit.parts.trials.trialserver_main import TrialDone
+from healkit.parts.trials.messages import Results, TrialDone
+from healkit.parts.trials.trials import observation_of, outcome_of
 
 #: Calls that one router answers before the next takes its place, as one execution's budget would end.
 CALLS_A_ROUTER = 500
@@ -137,11 +137,15 @@ def other_message(rng: random.Random) -> dict[str, Any]:
         "name": value(rng),
         "text": value(rng),
     }
-    done = {"status": rng.randrange(-70, 300), "timed_out": False, "claim": "", "printed": "eA=="}
+    done = {
+        "status": rng.randrange(-70, 300),
+        "ending": rng.choice(["", "timeout"]),
+        "claim": "",
+        "printed": "eA==",
+    }
     choices: list[dict[str, Any]] = [
-        {"type": "trial_done", **done},
-        {"type": "outcomes", "first": rng.randrange(9), "letters": [".w-"] * rng.randrange(5)},
-        {"type": "share_done", "setup_s": rng.random(), "children": 2},
+        {"type": "results", "trials": [done] * rng.randrange(3), "last": rng.random() < 0.1},
+        {"type": "results", "letters": [".w-"] * rng.randrange(5), "setup_s": rng.random()},
         {"type": "forked", "id": rng.randrange(9), "pid": rng.randrange(2**31)},
         {"type": "exited", "id": rng.randrange(9), "status": -9},
         {"type": "preloaded", "modules": 200},
@@ -218,14 +222,15 @@ class Host:
                 other = claims.decode(body, decode)
             except claims.BadClaim:
                 continue
-            if isinstance(other, TrialDone):
-                await conclude(trialserver._outcome(other), INIT)
+            if isinstance(other, Results):
+                for done in other.trials:
+                    await conclude(outcome_of(done, INIT), INIT)
             self.kinds[type(other).__name__] += 1
         try:
             questions.decode_answer(body)
         except claims.BadClaim:
             pass
-        await conclude(trialserver._outcome(TrialDone(0, False, body, b"")), INIT)
+        await conclude(outcome_of(TrialDone(claim=body), INIT), INIT)
         self._display(body)
 
     async def _act(self, said: rpc.FromWorker) -> None:
@@ -242,7 +247,7 @@ class Host:
             found, ended = await conclude(Outcome("complete", said), INIT)
             msgspec.json.encode(found)
             msgspec.json.encode(ended)
-            _seen(said.watched)
+            observation_of(said.watched)
             self.kinds["value" if ended is None else ended.code] += 1
 
     def _framed(self, body: bytes) -> bytes | memoryview:

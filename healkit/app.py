@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from healkit import hooks
 from healkit.config import Config
 from healkit.core.runtime import background
-from healkit.core.runtime.history import History
+from healkit.core.runtime.execution import History
 from healkit.core.runtime.providers import HostFunctions
 from healkit.core.runtime.runner import Runner
 from healkit.core.store.database import Database, resolve_url
@@ -193,7 +193,7 @@ class Healkit:
     rerun = method_of("runner", Runner.rerun)
     try_code = method_of("runner", Runner.try_code)
 
-    # What is on record, in core/runtime/history.py
+    # What is on record, in core/runtime/execution.py
     last_error = method_of("history", History.last_error)
     last_error_report = method_of("history", History.last_error_report)
     execution = method_of("history", History.execution)

@@ -115,7 +115,7 @@ class Specs(Protocol):
 
     @_spec(firstresult=True)
     def audit_steps(self, manifest: Any) -> Any:
-        """Return what makes the audit's entries of a run with that manifest; None for one that others may audit."""
+        """Return what tells the facts of each event of a run for the audit; None for one that others may audit."""
 
     # A failure.
 

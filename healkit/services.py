@@ -23,8 +23,8 @@ from healkit.core.runtime import background
 from healkit.core.runtime.collecting import LogCleaner
 from healkit.core.runtime.contents import Contents
 from healkit.core.runtime.events import Steps
+from healkit.core.runtime.execution import History, NewestRows
 from healkit.core.runtime.executor import Executor
-from healkit.core.runtime.history import History, NewestRows
 from healkit.core.runtime.providers import HostFunctions, LogTools, VaultTools
 from healkit.core.runtime.recording import Recorder
 from healkit.core.runtime.runner import Runner

@@ -46,11 +46,11 @@ CLAUSES: dict[str, dict[str, str]] = {
         "raw only by explicit opt-in": "parts/traces/test_tracing_collector.py::test_raw_traces_need_opt_in",
     },
     "RUN-3": {
-        "exactly these types": "parts/traces/test_run_docs.py::test_the_page_names_every_event_with_what_writes_it",
+        "exactly these types": "parts/heal/test_run_contract.py::test_the_page_says_which_events_are_written_and_by_what",
         "each by a real path, and which": "parts/heal/test_run_contract.py::test_the_page_says_which_events_are_written_and_by_what",
         "by the heal loop": "parts/heal/test_run_contract.py::test_every_feature_of_the_contract_is_written",
         "retries, by the heal loop": "parts/heal/test_loop_endings.py::test_a_lost_worker_is_retried_but_a_wrong_patch_is_not",
-        "retries, by a run": "core/runtime/test_run_retries.py::test_what_did_not_answer_is_tried_again_as_the_policy_says",
+        "retries, by a run": "parts/runs/test_run_retries.py::test_what_did_not_answer_is_tried_again_as_the_policy_says",
     },
 }  # fmt: skip
 #: Times are measured, not asserted: requirement → the benchmark, and the bound that it reports.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-import pytest
 import typer
 
 from healkit.faces.cli import command_line
@@ -49,14 +48,14 @@ def in_the_magics() -> set[tuple[str, str]]:
     return {(action.option_strings[0], action.help or "") for action in actions if action.option_strings}
 
 
-COMMANDS, MAGICS = in_the_command_line(), in_the_magics()
-
-
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_a_row_is_an_option_of_a_command_and_of_a_magic(row: Option) -> None:
-    sentence = f"{row.text[0].upper()}{row.text[1:]}"
-    assert [told for flag, told in COMMANDS if flag == row.long_flag and told.startswith(sentence)]
-    assert [told for flag, told in MAGICS if flag == row.long_flag and row.text in told]
+def test_a_row_is_an_option_of_a_command_and_of_a_magic() -> None:
+    in_commands, in_magics = in_the_command_line(), in_the_magics()
+    for name, row in ROWS.items():
+        sentence = f"{row.text[0].upper()}{row.text[1:]}"
+        of_commands = [text for flag, text in in_commands if flag == row.long_flag]
+        of_magics = [text for flag, text in in_magics if flag == row.long_flag]
+        assert any(text.startswith(sentence) for text in of_commands), name
+        assert any(row.text in text for text in of_magics), name
 
 
 def test_an_option_that_may_be_given_again_says_so() -> None:

@@ -19,7 +19,7 @@ from healkit.parts.runs.contract import (
     RunManifest,
     error_object,
 )
-from healkit.parts.runs.writer import RunWriter
+from healkit.parts.runs.journal import RunJournal
 
 BROKEN = '''\
 def average_delay(delays: dict, line: str) -> float:
@@ -83,17 +83,17 @@ PATCHES = (
 )  # fmt: skip
 
 
-def begun(folder: Path, run_id: str = "healing", **manifest: Any) -> RunWriter:
-    """Make a run's writer, as `RunWriter` is made for a healing."""
+def begun(folder: Path, run_id: str = "healing", **manifest: Any) -> RunJournal:
+    """Make a run's writer, as `RunJournal` is made for a healing."""
     made = RunManifest(
         SCHEMA_VERSION, run_id, utc_now(), ExecutionProfile(manifest.get("profile", "heal"), {}),
         manifest.get("mode", "live"), PolicyDefaults(), "0.1.0", {"system": "Linux"}, ["average_delay"],
         RedactionPolicy(manifest.get("payload", "sanitised"), 10_240, 1 << 20, None, []),
     )  # fmt: skip
-    return RunWriter(folder, made, Verbatim())
+    return RunJournal(folder, made, Verbatim())
 
 
-def observed(writer: RunWriter, log_id: int | None = 2) -> None:
+def observed(writer: RunJournal, log_id: int | None = 2) -> None:
     """Record what the loop starts from, and how the checks go with the code as it is."""
     writer.append("observation_captured", step_id="step_1", metadata={"phase": "before", "log_id": log_id})
     error = error_object("TOOL_EXCEPTION", "observation", "ZeroDivisionError: division by zero", utc_now())
@@ -114,7 +114,7 @@ def observed(writer: RunWriter, log_id: int | None = 2) -> None:
         writer.append("assert_checked", step_id="step_1", result=came)
 
 
-def tried(writer: RunWriter, step: str, patch: Tried) -> None:
+def tried(writer: RunJournal, step: str, patch: Tried) -> None:
     """Record one patch from proposal to verdict."""
     known = {"author": patch.author, "advisor": patch.advisor, "base_revision": 1, "reason": patch.reason}
     writer.append("proposal_received", step_id=step, metadata=known)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from logs import Question, bfcl_live
 
-from healkit.parts.learn.ranking import SIGNALS, START, Ranker, words_of
+from healkit.parts.learn.ranking import SIGNALS, START, Ranker, stems_of
 
 SEED, FOLDS, BOUND = 7, 10, 0.05
 BM25 = SIGNALS.index("description")
@@ -23,7 +23,7 @@ BM25 = SIGNALS.index("description")
 
 def hits(made: Ranker, one: Question) -> list[bool]:
     """Tell if a right tool is first, and among the first five: for BM25, and for the ranker."""
-    words, tools = words_of(one.intent), made.tools
+    words, tools = stems_of(one.intent), made.tools
     found = []
     for scores in (made.signals(START, tuple(dict.fromkeys(words)))[:, BM25], made.scores(START, words)):
         best = [tools[at] in one.tools for at in np.argsort(-scores, kind="stable")[:5]]
@@ -33,7 +33,7 @@ def hits(made: Ranker, one: Question) -> list[bool]:
 
 def learn(made: Ranker, one: Question) -> None:
     for tool in sorted(one.tools):
-        made.learn(START, tool, words_of(one.intent))
+        made.learn(START, tool, stems_of(one.intent))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

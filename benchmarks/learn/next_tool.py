@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from logs import Call, Conversation, Log, bfcl_multi_turn, tau_bench
 
-from healkit.parts.learn.ranking import START, Ranker, habit_of, words_of
+from healkit.parts.learn.ranking import START, Ranker, habit_of, stems_of
 
 #: Tool → score, for what comes after these calls.
 Scores = Mapping[str, float]
@@ -65,12 +65,12 @@ def ranker(log: Log, taught: Sequence[Conversation], *, with_intent: bool) -> Mo
     for one in taught:
         context = START
         for call in one.calls:
-            made.learn(context, call.tool, words_of(call.intent) if with_intent else ())
+            made.learn(context, call.tool, stems_of(call.intent) if with_intent else ())
             context = (context[1], call.tool)
 
     def model(before: Sequence[Call], intent: str) -> Scores:
         context = (before[-2].tool if len(before) > 1 else "", before[-1].tool)
-        scores = made.scores(context, words_of(intent) if with_intent else ())
+        scores = made.scores(context, stems_of(intent) if with_intent else ())
         return dict(zip(made.tools, scores, strict=True))
 
     return model

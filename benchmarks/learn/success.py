@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from healkit.parts.learn.success import Played, Run, SuccessRow, brier, calibration_error, play, row_of
+from healkit.parts.learn.success import Played, Run, SuccessRow, brier, calibration_error, play, success_row
 
 Draw = Callable[[random.Random, int], tuple[dict[str, Any], float, str]]
 DAYS = 30
@@ -145,7 +145,7 @@ def table(title: str, tools: Mapping[str, Sequence[Run]]) -> dict[str, float]:
     print(f"\n{title}\n{'tool':34} {'runs':>6} {'ok':>5} {'model':>7} {'base':>7} {'used':>7} {'ECE':>6}")
     every: list[Played] = []
     for name, runs in sorted(tools.items()):
-        row = row_of(name, runs)
+        row = success_row(name, runs)
         every += play(runs)[0]
         if row is not None:
             print(line(row))

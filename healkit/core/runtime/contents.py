@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
 
 from healkit.core.crossing import values
 from healkit.errors import ViewGone
@@ -20,6 +21,16 @@ Side = Literal["arguments", "result"] | str
 
 #: Those that are open, to be asked for the data of an execution.
 _open: weakref.WeakSet[Contents] = weakref.WeakSet()
+
+
+class MentionedView(NamedTuple):
+    """View that an entry names, with the name of its file, and the entry's place, execution and time."""
+
+    name: str
+    file_name: str
+    position: int
+    execution_id: str
+    timestamp: datetime
 
 
 class Contents:
@@ -43,7 +54,7 @@ class Contents:
         """Return the data behind a preview; `MISSING` where it was not kept. Raises `ViewChanged`."""
         return MISSING
 
-    def fault(self, view: Any) -> str:
+    def fault(self, view: MentionedView) -> str:
         """Say what is wrong with the file of data that an audit mentions; empty where nothing is."""
         return ""
 

@@ -6,7 +6,7 @@ each has a promise of its own:
 - the log: the RUNNING row is committed before a worker gets work, a call is in the journal before it is made;
 - the trace: made of what the log says, and committed in one transaction with the row's end; then OpenTelemetry;
 - the `Sink` of the run, or of the retries, that the execution is a part of: `runs.RunStep` writes the run folder;
-- the audit chain: hears each line of the folder as it is written (`run_audit`), and is committed with the step.
+- the audit chain: takes each event that the run's journal has written (`run_audit`), and is committed with the step.
 
 What a tool keeps off the record is taken out before any of them sees it. No mistake of a sink reaches the tool.
 """

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.tools import ToolDefinition, is_valid_name
 from healkit.core.contracts.vault import DEFAULT_PERSONA
-from healkit.core.pysource.effects import effects_of
+from healkit.core.pysource.nodes import effects_of
 from healkit.core.runtime.calls import CallContext
-from healkit.core.runtime.history import last_error_report
+from healkit.core.runtime.execution import last_error_report
 from healkit.errors import CallRefused, ConfigError, PersonaNotFound, ToolNotFound, did_you_mean
 
 if TYPE_CHECKING:

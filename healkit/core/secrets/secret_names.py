@@ -179,7 +179,7 @@ NAME_KEYWORDS = (
 )  # fmt: skip
 
 
-def words_of(name: str) -> list[str]:
+def words_in_name(name: str) -> list[str]:
     """Split a name into lower-case words: `X-Api-Key2` gives `['x', 'api', 'key', '2']`.
 
     Glued names are taken apart.
@@ -197,7 +197,7 @@ def words_of(name: str) -> list[str]:
 @lru_cache(maxsize=16_384)
 def secrecy_of(name: str) -> Secrecy:
     """Judge a name by its first 80 characters."""
-    words = words_of(name[-80:])
+    words = words_in_name(name[-80:])
     if not words:
         return Secrecy.NONE
     if name.isupper() and name.endswith("PASS") and words[-1] not in _NO_PASS:

@@ -37,7 +37,7 @@ def list_runs(limit: Limit = 20, db: Db = None) -> Answer:
     """List the recorded runs, newest first."""
     recorded_runs = [read_run(path) for path in run_folders(_runs_dir(db))[: -limit - 1 : -1]]
     return Answer(
-        lambda: runs.listing(recorded_runs),
+        lambda: runs.run_list(recorded_runs),
         lambda: [
             {"path": str(run.path), "events": len(run.events), "finished": run.finished}
             for run in recorded_runs
@@ -54,7 +54,7 @@ def show(
     """Show one run, event by event; with --story, step by step in plain words, each patch as a diff."""
     read = _validated(run, db)
     if not story:
-        return Answer(lambda: runs.card(read), lambda: _run_json(read), table=True)
+        return Answer(lambda: runs.run_card(read), lambda: _run_json(read), table=True)
     run_story = timeline.story_of(read)
     return Answer(lambda: timeline.timeline_card(run_story), lambda: run_story, clipped=True)
 
@@ -64,7 +64,7 @@ def validate(run: RunName = "last", db: Db = None) -> Answer:
     read = _validated(run, db)
     ok = in_order(read)
     return Answer(
-        lambda: runs.problems(read),
+        lambda: runs.problem_list(read),
         lambda: {"run_id": read.run_id, "ok": ok, "problems": _problems_json(read.problems)},
         exit_code=OK if ok else FAILED,
     )
@@ -78,7 +78,7 @@ def diff(
     """Show where two runs differ, event by event. Exit 0: they are the same; 1: they differ."""
     comparison = diff_runs(*(read_run(_folder(run, db)) for run in (left, right)))
     return Answer(
-        lambda: runs.diff(comparison),
+        lambda: runs.run_diff(comparison),
         lambda: {"same": comparison.same, "differences": msgspec.to_builtins(comparison.differences)},
         exit_code=FAILED if comparison.differences else OK,
     )

@@ -25,7 +25,7 @@ from mcp_types import (
     InputRequiredResult,
 )
 
-from healkit.core.pysource.effects import declares_effects
+from healkit.core.pysource.nodes import declares_effects
 from healkit.core.rendering import cleaning
 from healkit.errors import AgentRefused, ApprovalNeeded, PatchRequestDecided
 from healkit.parts.heal.deciding import decide, denied

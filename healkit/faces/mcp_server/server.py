@@ -315,7 +315,7 @@ class AgentServer:
 
 def tool_of(hk: Healkit, exposed: str, entry: VaultEntry) -> Tool:
     """Return a tool of the vault as clients see it, with what it may do."""
-    from healkit.core.pysource.effects import declares_effects
+    from healkit.core.pysource.nodes import declares_effects
 
     acts = declares_effects(entry, lambda name: hk.vault.lookup(name, entry.persona))
     outside = any(not pattern.startswith("vault.") for pattern in entry.grants.calls or ())

@@ -31,7 +31,7 @@ from healkit.faces.notebook.cell_output import (
 )
 from healkit.faces.notebook.magic_words import evaluate, refuse
 from healkit.faces.notebook.vault_magics import put_into_cell
-from healkit.parts.cells.failing import notebook_cells
+from healkit.parts.cells.own_cells import notebook_cells
 from healkit.parts.decide.choosers import Person, ask_person
 from healkit.plain_text import untick
 

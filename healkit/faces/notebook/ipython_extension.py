@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from healkit.faces.notebook.completion import healkit_matcher
 from healkit.faces.notebook.magic_parsers import PARSERS
-from healkit.parts.cells.failing import notebook_cells
+from healkit.parts.cells.own_cells import notebook_cells
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

@@ -130,7 +130,7 @@ def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:
     name = "cell_" + cell.tool_name.removeprefix("In [").removesuffix("]").replace("*", "x")
     assert name.isidentifier()
     assert not keyword.iskeyword(name)
-    from healkit.parts.cells.function_extraction import extract_function  # few cells are kept
+    from healkit.parts.cells.cell_program import extract_function  # few cells are kept
 
     extracted = extract_function(name, cell.code or "", namespace)
     arguments = {argument: namespace[argument] for argument in extracted.arguments}

@@ -158,7 +158,7 @@ def keep(healkit: Healkit, options: Namespace, shell: InteractiveShell, cells: F
     """Save a cell as a tool, and say which arguments it takes and how to run it."""
     if options.name is None or options.number is not None:
         raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
-    from healkit.parts.cells.function_extraction import extract_function  # few cells are kept
+    from healkit.parts.cells.cell_program import extract_function  # few cells are kept
 
     extracted = extract_function(options.name, _cell(options.cell, shell, cells.last), shell.user_ns)
     _check_fix(healkit.vault, options.name, options.persona, extracted.code, cells.texts, _INSTEAD_KEPT)

@@ -1,8 +1,9 @@
 """Failing cell of another process: written there, read here.
 
 A notebook that is checked runs in a restricted kernel. There `watch` takes note of each run, and after a failure
-`export` writes what healing needs to know of the cell into a folder that the host granted. The host reads it with
-`read`, once the kernel has ended. What it finds there is a claim: bounded in size, checked, and never imported or run.
+`write_failing_cell` writes what healing needs to know of the cell into a folder that the host granted. The host reads
+it with `read_failing_cell`, once the kernel has ended. What it finds there is a claim: bounded in size, checked, and
+never imported or run.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ from healkit.parts.cells import snapshot_file
 from healkit.parts.cells.advice import CellCase, advise
 from healkit.parts.cells.cell_program import RemoteValue, why_refused
 from healkit.parts.cells.dataflow import dataflow_of
-from healkit.parts.cells.failing import FailingCell
 from healkit.parts.cells.notebook_file import CellRun, NotebookFile
-from healkit.parts.cells.own_cells import FailedCells
+from healkit.parts.cells.own_cells import FailedCells, FailingCell
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult
@@ -83,7 +83,7 @@ def watch(*, values: bool) -> None:
     shell.events.register("post_run_cell", after_cell)
 
 
-def export(folder: str, *, values: bool) -> None:
+def write_failing_cell(folder: str, *, values: bool) -> None:
     """Write the cell that failed last to that folder; called in its kernel, after it."""
     cell = _watched.find(None) if _watched is not None else None
     if cell is None:
@@ -118,7 +118,7 @@ def _write(place: Path, name: str, value: Any, *, needed: bool) -> _Value:
         return remote
     place.mkdir()
     try:
-        snapshot_file.write(place, {name: value}, _VALUE_MAX_BYTES if needed else _OTHER_MAX_BYTES)
+        snapshot_file.write_snapshot(place, {name: value}, _VALUE_MAX_BYTES if needed else _OTHER_MAX_BYTES)
         return int(place.name)
     except CannotCross as error:
         why = error.why
@@ -143,7 +143,7 @@ def _mentioned(names: set[str], history: Sequence[CellRun]) -> set[str]:
 # In the host.
 
 
-def read(
+def read_failing_cell(
     folder: Path, sent: Mapping[int, str], notebook: NotebookFile, within: tuple[str, ...]
 ) -> FailingCell | None:
     """Return the failing cell that a kernel, which has ended, wrote; None where there is none that can be read.

@@ -12,21 +12,24 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
+import io
 import itertools
 import sys
+import textwrap
+import tokenize
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from healkit.core.pysource.nodes import Function
-from healkit.errors import near_misses
-from healkit.parts.cells.dataflow import dataflow_of, read_cell
-from healkit.parts.cells.notebook_file import CellRun
+from healkit.core.pysource.nodes import Function, first_line, own_nodes
+from healkit.core.store.arguments import pack_arguments
+from healkit.errors import ArgumentsInvalid, UsageInvalid, near_misses
+from healkit.parts.cells.dataflow import dataflow_of, parsed, read_cell
+from healkit.parts.cells.notebook_file import GIVEN, CellRun
 from healkit.parts.post_mortem.previews import type_name
 
-#: Names that IPython puts into the notebook's namespace.
-_GIVEN = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open", "display", "_", "__"})
 _SOURCES_MAX, _QUOTED_CHARS = 60, 60
 
 
@@ -34,7 +37,7 @@ _SOURCES_MAX, _QUOTED_CHARS = 60, 60
 class RemoteValue:
     """Value of another process that has not come along.
 
-    kind: `library` for a function or class of a library, told: the import that gives it; `own` for one of the
+    kind: `library` for a module, or a function or class of one, told: the import that gives it; `own` for one of the
     notebook's own; `value` for one that cannot cross, told: the reason.
     """
 
@@ -43,10 +46,12 @@ class RemoteValue:
 
     @classmethod
     def of(cls, name: str, value: object) -> RemoteValue | None:
-        """Return what stands for a function or a class; None for a value."""
+        """Return what stands for a module, a function or a class; None for a value."""
         if isinstance(value, cls):
             return value
-        if (line := library_import(name, value)) is not None:
+        if isinstance(value, types.ModuleType):
+            return cls("library", _import_of(name, value.__name__))
+        if (line := _library_import(name, value)) is not None:
             return cls("library", line)
         return cls("own") if is_own_code(value) else None
 
@@ -90,7 +95,7 @@ class CellProgram:
     @property
     def texts(self) -> list[str]:
         """Texts in the code, some of which may name files."""
-        tree = _parsed(self.code)
+        tree = parsed(self.code)
         nodes = ast.walk(tree) if tree is not None else ()
         return [
             node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -151,8 +156,7 @@ def made_by(
     also: names of further values. Empty where one of them cannot be run again: it failed, is no plain Python, or its
     beginning is not known.
     """
-    values = ((name, value) for name, value in namespace.items() if not isinstance(value, types.ModuleType))
-    data = {name for name, value in values if RemoteValue.of(name, value) is None}
+    data = {name for name, value in namespace.items() if RemoteValue.of(name, value) is None}
     wanted, changed, runs = data.intersection([*free_names(cell.source), *also]), set[str](), list[CellRun]()
     for run in reversed(history):
         flow, text = dataflow_of(run.source), read_cell(run.source)
@@ -256,7 +260,7 @@ class _Builder:
             if statement is failing:
                 why_not = reason
                 continue
-            first, last = _first_line(statement), statement.end_lineno or statement.lineno
+            first, last = first_line(statement), statement.end_lineno or statement.lineno
             out[first] = reason
             for number in range(first, last + 1):
                 lines[number - 1] = ""
@@ -296,7 +300,7 @@ class _Builder:
         value = self._before.get(name, self._namespace.get(name))
         if name not in self._namespace or name in self._cannot_cross:
             return False
-        remote = None if isinstance(value, types.ModuleType) else RemoteValue.of(name, value)
+        remote = RemoteValue.of(name, value)
         if remote is not None and remote.kind != "library":
             return False
         self.require(name)
@@ -313,7 +317,7 @@ class _Builder:
 
     def _similar(self, names: Sequence[str]) -> Iterator[str]:
         """Yield names of the notebook that are meant, perhaps, by those that it does not have."""
-        candidates = [name for name in self._namespace if not name.startswith("_") and name not in _GIVEN]
+        candidates = [name for name in self._namespace if not name.startswith("_") and name not in GIVEN]
         for name in names:
             if name not in self._namespace and name not in self._before and not hasattr(builtins, name):
                 yield from near_misses(name, candidates, 4)
@@ -330,7 +334,7 @@ class _Builder:
 
     def _why_left_out(self, statement: ast.stmt, gone: Mapping[int, str]) -> str:
         for line, reason in gone.items():
-            if _first_line(statement) <= line <= (statement.end_lineno or line):
+            if first_line(statement) <= line <= (statement.end_lineno or line):
                 return reason
         if not self.refused:
             return ""
@@ -343,7 +347,7 @@ class _Builder:
         if name in self._seen and not now:
             return
         self._seen.add(name)
-        if name in _GIVEN or (hasattr(builtins, name) and name not in self._namespace):
+        if name in GIVEN or (hasattr(builtins, name) and name not in self._namespace):
             return
         if now or name not in self._before:
             if name not in self._namespace:
@@ -352,9 +356,6 @@ class _Builder:
         else:
             value = self._before[name]
         self.given[name] = value
-        if isinstance(value, types.ModuleType):
-            self.imports[import_of(name, value.__name__)] = None
-            return
         remote = RemoteValue.of(name, value)
         if remote is None and name in self._cannot_cross:
             remote = RemoteValue("value", self._cannot_cross[name])
@@ -402,7 +403,7 @@ class _Builder:
         return False
 
     def _copy(self, run: CellRun, node: ast.stmt) -> None:
-        first, last = _first_line(node), node.end_lineno or node.lineno
+        first, last = first_line(node), node.end_lineno or node.lineno
         lines = read_cell(run.source).code.split("\n")[first - 1 : last]
         if (run, first) not in [(copied_run, line) for copied_run, line, _, _ in self.sources]:
             self.sources.append((run, first, last, "\n".join(lines)))
@@ -477,15 +478,10 @@ def _statement_at(tree: ast.Module, line: int | None) -> ast.stmt | None:
         (
             statement
             for statement in tree.body
-            if _first_line(statement) <= line <= (statement.end_lineno or line)
+            if first_line(statement) <= line <= (statement.end_lineno or line)
         ),
         None,
     )
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def is_own_code(value: object) -> bool:
@@ -494,7 +490,7 @@ def is_own_code(value: object) -> bool:
     return kind and getattr(value, "__module__", None) == "__main__"
 
 
-def library_import(name: str, value: Any) -> str | None:
+def _library_import(name: str, value: Any) -> str | None:
     """Return the import that gives a function or a class of a library; None for anything else."""
     if not isinstance(value, types.FunctionType | type | types.BuiltinFunctionType) and not (
         callable(value) and hasattr(value, "__qualname__")
@@ -510,7 +506,7 @@ def library_import(name: str, value: Any) -> str | None:
     return f"from {module} import {qualname}" + ("" if qualname == name else f" as {name}")
 
 
-def import_of(name: str, module: str) -> str:
+def _import_of(name: str, module: str) -> str:
     """Return the import that binds a module to a name."""
     if name == module:
         return f"import {module}"
@@ -518,13 +514,165 @@ def import_of(name: str, module: str) -> str:
     return f"from {package} import {last}" if package and last == name else f"import {module} as {name}"
 
 
-def _parsed(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
 def why_refused(name: str, value: object, why: str = "") -> str:
     """Say why a value cannot go to a worker."""
     return f"`{name}` is a {type_name(value)}, which cannot go to a worker{f' ({why})' if why else ''}"
+
+
+# A cell as a tool's function
+#
+# A tool gets everything as arguments. Names that the cell reads before it binds them become parameters if a tool can be
+# given their values: plain data, arrays, frames. Modules become imports, and the notebook's own functions are copied as
+# source. Any other name is refused before anything is saved. The cell's text stays as it was typed, comments included;
+# its last expression becomes the function's result.
+
+
+#: Types that a parameter is annotated with; the input schema is read off the annotations.
+_ANNOTATED = (int, float, str, bool, list, dict, tuple)
+
+
+@dataclass(frozen=True)
+class ExtractedFunction:
+    """Tool made of a cell: its code, and the notebook's variables that are its arguments."""
+
+    code: str
+    arguments: tuple[str, ...]
+
+
+def extract_function(name: str, cell: str, namespace: Mapping[str, Any]) -> ExtractedFunction:
+    """Make a cell the code of a tool of that name; raises `UsageInvalid` if that is not possible.
+
+    namespace: the notebook's variables, whose values decide which names become arguments.
+    """
+    tree = _plain_cell(cell)
+    parts = _Requirements(namespace)
+    for free in free_names(cell):
+        parts.require(free)
+    arguments = {argument: namespace[argument] for argument in parts.arguments}
+    _check_can_be_given(name, arguments)
+    parameters = ", ".join(f"{argument}{_annotation(value)}" for argument, value in arguments.items())
+    prefix = "async def" if _awaits(tree) else "def"
+    body = _indented(_returning(cell, tree))
+    pieces = [*parts.imports, *([""] if parts.imports else []), *(f"{source}\n" for source in parts.sources)]
+    code = "\n".join([*pieces, f"{prefix} {name}({parameters}):", body, ""])
+    ast.parse(code)
+    return ExtractedFunction(code, tuple(parts.arguments))
+
+
+def _check_can_be_given(tool: str, arguments: Mapping[str, Any]) -> None:
+    """Raise `UsageInvalid` for a value that does not reach a worker, or not as what it is."""
+    try:
+        changed = [note.removeprefix("$.") for note in pack_arguments(tool, arguments).notes]
+    except ArgumentsInvalid as error:
+        raise UsageInvalid(f"This cell cannot be a tool yet. {error.message}", hint=error.hint) from None
+    if changed:
+        raise UsageInvalid(
+            f"This cell cannot be a tool yet. In a worker, {'; '.join(changed)}.",
+            hint="Make that value in the cell itself.",
+        )
+
+
+def _annotation(value: object) -> str:
+    if type(value) in _ANNOTATED:
+        return f": {type(value).__name__}"
+    return f': "{type_name(value)}"' if type(value).__name__ == "DataFrame" else ""
+
+
+def _plain_cell(cell: str) -> ast.Module:
+    try:
+        tree = ast.parse(cell)
+    except SyntaxError as error:
+        reason = "it holds a magic or a shell command" if _has_magic(cell) else str(error.msg)
+        raise UsageInvalid(
+            f"This cell is not plain Python: {reason}.",
+            hint="Correct it, or save it with %%tool NAME --draft.",
+        ) from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            raise UsageInvalid(
+                f"'from {node.module} import *' cannot stand in a function.", hint="Name what is imported."
+            )
+    if not tree.body:
+        raise UsageInvalid("This cell is empty.")
+    return tree
+
+
+def _has_magic(cell: str) -> bool:
+    return any(line.lstrip().startswith(("%", "!", "?")) for line in cell.splitlines())
+
+
+def _awaits(tree: ast.Module) -> bool:
+    """Return whether the cell itself awaits, not a function in it."""
+    return any(isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) for node in own_nodes(tree))
+
+
+@dataclass
+class _Requirements:
+    """Names that a cell needs from the notebook, sorted by how a tool can get them."""
+
+    namespace: Mapping[str, Any]
+    arguments: list[str] = field(default_factory=list)
+    imports: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    _seen: set[str] = field(default_factory=set)
+
+    def require(self, name: str) -> None:
+        """Take in one name and what it needs itself."""
+        if name in self._seen or (hasattr(builtins, name) and name not in self.namespace):
+            return
+        self._seen.add(name)
+        if name not in self.namespace:
+            return  # the missing name may be the failure that the tool reproduces
+        value = self.namespace[name]
+        match RemoteValue.of(name, value):
+            case RemoteValue("library", line):
+                self.imports.append(line)
+            case RemoteValue("own"):
+                self._copy(name, value)
+            case _:
+                self.arguments.append(name)
+
+    def _copy(self, name: str, value: Any) -> None:
+        try:
+            source = textwrap.dedent(inspect.getsource(value))
+        except (OSError, TypeError):
+            raise UsageInvalid(
+                f"This cell cannot be a tool yet. The source of `{name}` is not known.",
+                hint=f"Define {name} in a cell, and run that.",
+            ) from None
+        for free in free_names(source):
+            self.require(free)
+        self.sources.append(source)
+
+
+def _returning(cell: str, tree: ast.Module) -> str:
+    """Return the cell with a `return` of its last expression, or of the name that it assigns last."""
+    last = tree.body[-1]
+    lines = cell.rstrip().splitlines()
+    if isinstance(last, ast.Expr):
+        line = lines[last.lineno - 1].encode()
+        start = last.col_offset
+        lines[last.lineno - 1] = (line[:start] + b"return " + line[start:]).decode()
+        text = "\n".join(lines)
+        return text.rstrip().removesuffix(";") if text.rstrip().endswith(";") else text
+    if isinstance(last, ast.Assign) and len(last.targets) == 1 and isinstance(last.targets[0], ast.Name):
+        lines.append(f"return {last.targets[0].id}")
+    return "\n".join(lines)
+
+
+def _indented(code: str) -> str:
+    """Return the code indented, except lines that begin inside of a string."""
+    inside: set[int] = set()
+    middle = getattr(tokenize, "FSTRING_START", -1), getattr(tokenize, "FSTRING_END", -1)
+    starts: list[int] = []
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.STRING:
+            inside |= set(range(token.start[0] + 1, token.end[0] + 1))
+        elif token.type == middle[0]:
+            starts.append(token.start[0])
+        elif token.type == middle[1]:
+            inside |= set(range(starts.pop() + 1, token.end[0] + 1))
+    lines = code.splitlines()
+    return "\n".join(
+        line if number in inside or not line else f"    {line}" for number, line in enumerate(lines, 1)
+    )

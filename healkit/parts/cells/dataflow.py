@@ -531,7 +531,7 @@ def read_cell(source: str) -> CellSource:
             bound |= {word: first + 1 for word in match["options"].split() if word.isidentifier()}
         lines[first] = ""
     code = "\n".join(lines)
-    if (tree := _parsed(code)) is not None:
+    if (tree := parsed(code)) is not None:
         return CellSource(code, tree, bound)
     opaque, blanked = "", []
     for line in lines:
@@ -539,10 +539,10 @@ def read_cell(source: str) -> CellSource:
         opaque = magic or opaque
         blanked.append(replaced)
     code = "\n".join(blanked)
-    tree = _parsed(code)
+    tree = parsed(code)
     if tree is None:
         code = textwrap.dedent(code)
-        tree = _parsed(code)
+        tree = parsed(code)
     return CellSource(code, tree, bound, opaque)
 
 
@@ -564,7 +564,8 @@ def _finds(pattern: str, name: str) -> bool:
         return False
 
 
-def _parsed(code: str) -> ast.Module | None:
+def parsed(code: str) -> ast.Module | None:
+    """Return the tree of a text; None for what is not Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python itself warns of a strange escape when the cell runs

@@ -7,14 +7,16 @@ know its later text.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import heapq
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from healkit.parts.cells.dataflow import CellDataflow, dataflow_of, function_reads
-from healkit.parts.cells.notebook_file import CellRun, NotebookCell, NotebookFile
+from healkit.parts.cells.notebook_file import GIVEN, CellRun, NotebookCell, NotebookFile
 
 #: State of a cell's present text: never run; only an earlier text was run; ran without an error; failed; ran before
 #: healkit was loaded.
@@ -323,3 +325,56 @@ def _failing(cell: Cell) -> bool:
 def _skipped_binding(cell: Cell, name: str) -> bool:
     """Return whether the cell ran without an error but its condition for binding the name was false."""
     return cell.state == "ran" and bool(cell.flow.bound[name].under)
+
+
+# Order of a notebook's cells, read off its file
+
+
+_REMARKS_MAX = 20
+
+
+@dataclass(frozen=True)
+class OrderRemark:
+    """Remark on the order of a notebook's cells, which is no failure by itself."""
+
+    number: int
+    sentence: str
+
+
+def order_remarks(cells: Sequence[NotebookCell]) -> tuple[OrderRemark, ...]:
+    """Return what is out of order in code cells as they were saved, at most 20 remarks."""
+    return tuple(itertools.islice(itertools.chain(_prompts(cells), _names(cells)), _REMARKS_MAX))
+
+
+def _prompts(cells: Sequence[NotebookCell]) -> Iterator[OrderRemark]:
+    """Yield remarks on saved prompts; a notebook without any was cleared, and tells nothing."""
+    saved = [(cell.number, cell.count) for cell in cells if cell.count is not None]
+    for cell in cells if saved else ():
+        if cell.count is None:
+            yield OrderRemark(cell.number, f"Cell {cell.number} was not run before it was saved.")
+    for (above, earlier), (below, later) in itertools.pairwise(saved):
+        if later < earlier:
+            message = f"Cell {below} (In [{later}]) was run before cell {above} (In [{earlier}]) above it."
+            yield OrderRemark(below, message)
+
+
+def _names(cells: Sequence[NotebookCell]) -> Iterator[OrderRemark]:
+    """Yield remarks on names that a cell reads and that only cells further down define."""
+    defined = {*dir(builtins), *GIVEN}
+    for place, cell in enumerate(cells):
+        flow = dataflow_of(cell.source)
+        for name in (name for name in flow.reads if name not in defined):
+            below = (
+                later_cell
+                for later_cell in cells[place + 1 :]
+                if name in dataflow_of(later_cell.source).bound
+            )
+            for definer in itertools.islice(below, 1):
+                where = Cell(definer.source, 0, definer.number, saved_count=0)
+                label_text = where.where(where.flow.bound[name].line)
+                yield OrderRemark(
+                    cell.number, f"Cell {cell.number} reads `{name}`, which {label_text} defines."
+                )
+        defined |= flow.bound.keys()
+        if flow.star_imports or flow.opaque or not flow.parsed:
+            return  # what it defines is not known

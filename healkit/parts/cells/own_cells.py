@@ -33,7 +33,7 @@ from healkit.core.contracts.execution import new_trace_id, utc_now
 from healkit.core.contracts.failure import SECRETS_MAX, Failure, Frame, Link
 from healkit.core.pysource.tracebacks import fingerprint, linked_to, message_of, read_traceback, text_of
 from healkit.core.secrets.secret_names import named_secrets
-from healkit.parts.cells.notebook_file import CellRun
+from healkit.parts.cells.notebook_file import GIVEN, CellRun
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from healkit.core.contracts.failure import Local
     from healkit.core.runtime.execution import Execution
     from healkit.parts.cells.advice import CellAdvice
-    from healkit.parts.cells.failing import FailingCell
 
 
 CELLS_MAX, LOCALS_MAX = 20, 30
@@ -55,8 +54,6 @@ _LIBRARIES = tuple(
     if (path := sysconfig.get_paths()[name])
 )
 _FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-#: What IPython puts into the user's namespace, and what is no data.
-_GIVEN = {"In", "Out", "get_ipython", "exit", "quit", "open"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +77,55 @@ class FailedCell:
     unknown: tuple[str, ...] = ()
     defined: frozenset[str] = frozenset()
     made: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class FailingCell:
+    """Cell of the user's own that failed, and what is known of the notebook around it.
+
+    run: the cell. failure: what it raised, its frames named as the prompts are. advice: on the order of the cells.
+    namespace: the notebook's variables now. before: values that the cell has changed, as they were before it ran.
+    unknown: names that it changed in place, whose values before are not known. history: runs of this kernel, oldest
+    first. below: the texts and the labels of the code cells below it in the notebook. saved: the text that the
+    notebook has saved as its result. folder: the kernel's working directory.
+    within: where the files may be that it reads; None for anywhere.
+    """
+
+    run: CellRun
+    failure: Failure
+    advice: CellAdvice | None
+    namespace: Mapping[str, Any]
+    before: Mapping[str, Any]
+    unknown: tuple[str, ...] = ()
+    history: Sequence[CellRun] = ()
+    below: Sequence[tuple[str, str]] = ()
+    saved: str = ""
+    folder: str = ""
+    within: tuple[str, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        """Its prompt, `In [7]`."""
+        return prompt_of(self.run)
+
+
+def prompt_of(run: CellRun) -> str:
+    """Return the prompt of a run: `In [7]`."""
+    return f"In [{'*' if run.count is None else run.count}]"
+
+
+#: Finds the failing cell of a prompt's number, the newest for None; returns None where there is none.
+FindCell = Callable[[int | None], FailingCell | None]
+
+
+@dataclasses.dataclass
+class NotebookCells:
+    """Finder of the failing cells of this process's notebook."""
+
+    find: FindCell = dataclasses.field(default=lambda _number: None)
+
+
+notebook_cells = NotebookCells()
 
 
 class FailedCells:
@@ -171,7 +217,6 @@ class FailedCells:
     def find(self, number: int | None) -> FailingCell | None:
         """Return the newest failure of a prompt's cell, of any for None, as healing gets it."""
         from healkit.parts.cells.dataflow import names_changed
-        from healkit.parts.cells.failing import FailingCell
         from healkit.parts.cells.notebook_file import find_notebook
 
         cell = self.of(number)
@@ -369,7 +414,7 @@ def _locals(own: list[TracebackType]) -> Iterator[Local]:
     names = list(frame.f_locals)
     if frame.f_locals is frame.f_globals:
         named = set(frame.f_code.co_names)
-        names = [name for name in names if name in named and name not in _GIVEN]
+        names = [name for name in names if name in named and name not in GIVEN]
     visible = [name for name in names if not name.startswith(("__", ".")) and name != "_"]
     for name in visible[:LOCALS_MAX]:
         value = frame.f_locals[name]

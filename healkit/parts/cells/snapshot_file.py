@@ -20,6 +20,7 @@ import msgspec
 from healkit.core import plain_files
 from healkit.core.crossing import regions, values
 from healkit.core.wire import claims
+from healkit.plain_text import count
 
 _VALUES, _CONTENTS = "values.json", "contents"
 #: Size of a file that is copied for each trial.
@@ -37,7 +38,7 @@ class Header(msgspec.Struct, frozen=True):
     places: list[tuple[int, int]]
 
 
-def write(folder: Path, named: Mapping[str, Any], limit_bytes: int | None = None) -> int:
+def write_snapshot(folder: Path, named: Mapping[str, Any], limit_bytes: int | None = None) -> int:
     """Write the values by name to a folder that exists, and return the size of their contents in bytes.
 
     limit_bytes: what they may take where they arrive. Raises `values.CannotCross` for the first value that cannot
@@ -82,7 +83,7 @@ class _Written(list[Any]):
         super().append(None)
 
 
-def load(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
+def load_snapshot(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
     """Return the values by name; called in the worker.
 
     files: paths; the relative ones are there from the working directory, which may become a deeper one: a small file as
@@ -147,9 +148,9 @@ def _described(value: Any) -> str:
         shape := getattr(value, "shape", None), tuple
     ):
         rows, columns = shape
-        return f"a table of {_count(rows, 'row')} × {_count(columns, 'column')}"
+        return f"a table of {count(rows, 'row')} × {count(columns, 'column')}"
     if kind == "Series" and package in ("pandas", "polars"):
-        return f"a column of {_count(len(value), 'value')}"
+        return f"a column of {count(len(value), 'value')}"
     if package == "numpy" and kind == "ndarray":
         return f"an array of shape {value.shape}"
     if package == "numpy" and hasattr(value, "item"):
@@ -161,21 +162,17 @@ def _described(value: Any) -> str:
         return (
             text
             if len(text) <= _SHOWN_CHARS
-            else f"{_named(kind)} of {_count(len(value) if isinstance(value, str | bytes) else len(text), 'character')}"
+            else f"{_named(kind)} of {count(len(value) if isinstance(value, str | bytes) else len(text), 'character')}"
         )
     if isinstance(value, list | tuple | set | frozenset | dict):
         text = repr(value) if len(value) <= _SHOWN_CHARS // 3 else ""
         return (
             text
             if 0 < len(text) <= _SHOWN_CHARS and " at 0x" not in text
-            else f"{_named(kind)} of {_count(len(value), 'item')}"
+            else f"{_named(kind)} of {count(len(value), 'item')}"
         )
     return _named(kind)
 
 
 def _named(kind: str) -> str:
     return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,9 +1,10 @@
 """Decisions: tools chosen by metadata, checked and audited.
 
-A chooser (a plan, a person, a model) says what is done next by names, types and counts. `service` is `hk.decide`,
-`loop` takes the turns, `telling` says what may be told and to whom, `performing` runs tools on views, `correction`
-corrects what missed its intended state, `record` writes it all down and reads it back, `operations` are the tools that
-come with healkit.
+One walk: `service` takes the question, `deciding` checks what was given, and `loop` takes the turns. In each turn
+`telling` makes the metadata that may be told, one of the `choosers` chooses, `performing` runs the tool on views,
+`correction` compares the result with its intended state and corrects it, and `record` writes it down. The answer is a
+`decision`, with an `analysis` where one is asked for. Beside the walk: `operations`, the tools that come with healkit,
+and `summaries` of texts and frames.
 """
 
 from healkit.parts.decide.choosers import Chooser, ModelChooser, Person, Plan, told

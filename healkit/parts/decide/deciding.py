@@ -20,7 +20,7 @@ from healkit.parts.decide.decision import Decision, DecisionRun
 from healkit.parts.decide.loop import DecideLoop
 from healkit.parts.decide.operations import GROUP, install_in, operation_of
 from healkit.parts.decide.performing import Workshop, as_texts, text_frame
-from healkit.parts.decide.record import DecideRecord, decide_steps, read_back, written_files
+from healkit.parts.decide.record import DecideRecord, read_back, written_files
 from healkit.parts.decide.records import Resumed, ToolFacts, ViewName
 from healkit.parts.decide.telling import as_frame, texts_of
 
@@ -43,7 +43,7 @@ def decide(hk: Services, options: DecideOptions) -> Decision:
             "chooser": request.chooser.name,
             "share": list(request.share),
         },
-        audited=decide_steps(is_clean=not hk.config.trace_raw),
+        audited=True,
     )
     with run:
         shop = Workshop(hk, run, request)

@@ -23,6 +23,7 @@ from healkit.plain_text import count
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
+    from healkit.parts.views.view_records import DataView, FirstRows
     from healkit.services import Services
 
 #: Reason of a decision that Ctrl-C ended.

@@ -22,7 +22,7 @@ import pandas as pd
 
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
-from healkit.core.pysource.effects import effects_of
+from healkit.core.pysource.nodes import effects_of
 from healkit.core.runtime.background import no_output
 from healkit.core.runtime.execution import Execution
 from healkit.core.runtime.executor import ExecutionRequest

@@ -14,7 +14,7 @@ from healkit.parts.decide.service import DecideService
 if TYPE_CHECKING:
     from healkit.parts.decide.render_summaries import ShownFrameSummary, ShownTextSummary
     from healkit.parts.runs.contract import RunManifest
-    from healkit.parts.runs.run_audit import StepOf
+    from healkit.parts.runs.run_audit import Tell
     from healkit.services import Services
 
 
@@ -30,13 +30,13 @@ def attributes() -> Mapping[str, Callable[[Services], Any]]:
 
 
 @hookimpl
-def audit_steps(manifest: RunManifest) -> StepOf | None:
-    """Return what makes the audit's entries of a decision."""
+def audit_steps(manifest: RunManifest) -> Tell | None:
+    """Return what tells the facts of a decision's events."""
     if manifest.execution_profile.name != "decide":
         return None
     from healkit.parts.decide.record import decide_steps
 
-    return decide_steps(is_clean=manifest.redaction_policy.payload == "sanitised")
+    return decide_steps
 
 
 def _summarize(services: Services) -> Callable[..., ShownTextSummary | ShownFrameSummary]:

@@ -24,7 +24,7 @@ from healkit.parts.decide.records import ANALYSIS_LABEL, DoneStep, Intended, Res
 from healkit.parts.runs.audit_records import AuditMetadata
 from healkit.parts.runs.contract import EventType, EvidenceRef, Run, TraceEvent, error_object
 from healkit.parts.runs.reader import read_run
-from healkit.parts.runs.run_audit import StepOf, Told, entries_of
+from healkit.parts.runs.run_audit import Told
 from healkit.parts.runs.run_folders import find_run, is_being_written
 from healkit.parts.runs.runs import OpenRun
 from healkit.plain_text import count
@@ -132,14 +132,10 @@ class DecideRecord:
 # The audit's entry of each event.
 
 
-def decide_steps(*, is_clean: bool) -> StepOf:
-    """Return what makes the audit's entries of a decision; is_clean: whether the events are sanitised."""
-
-    def entry(event: TraceEvent) -> Told | None:
-        make = _step_entry if event.event_type.startswith(_PREFIX) else _ENTRIES.get(event.event_type)
-        return None if make is None else make(event)
-
-    return entries_of("decide", entry, is_clean=is_clean)
+def decide_steps(event: TraceEvent) -> Told | None:
+    """Tell the facts of a decision's event for the audit."""
+    make = _step_entry if event.event_type.startswith(_PREFIX) else _ENTRIES.get(event.event_type)
+    return None if make is None else make(event)
 
 
 def _step_entry(event: TraceEvent) -> Told:

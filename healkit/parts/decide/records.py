@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
 from healkit.parts.runs.audit_records import AuditEntry, AuditSummary
 from healkit.parts.runs.contract import Count
 from healkit.parts.views.view_records import DataView, FirstRows
+
+if TYPE_CHECKING:
+    from healkit.parts.views.view_records import DataView, FirstRows
 
 #: Ending of a decision.
 DecisionOutcome = Literal["finalized", "halted", "asked", "stopped"]

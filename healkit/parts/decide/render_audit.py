@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from healkit.core.rendering import plain
 from healkit.core.rendering.document import (
@@ -32,6 +32,9 @@ from healkit.parts.decide.records import ANALYSIS_LABEL, AuditPanes
 from healkit.parts.runs.audit_records import AuditEntry, AuditMetadata, AuditSummary, AuditVerification
 from healkit.parts.views.render import shape_text
 from healkit.parts.views.view_records import DataView, FirstRows
+
+if TYPE_CHECKING:
+    from healkit.parts.views.view_records import DataView, FirstRows
 
 #: What the steps of a saved card may take, in characters of HTML.
 _STEPS_MAX_CHARS = 16_000

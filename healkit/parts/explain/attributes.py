@@ -142,7 +142,7 @@ def near_length(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Remove the comma that made a tuple of one value: `price = 3,`."""
-    facts = site.failure.facts if site.failure is not None else {}
+    facts = site.facts
     name = facts.get("owner", "").strip("`")
     for assignment in site.assignments(name) if facts.get("about") == "tuple_by_comma" else ():
         written = assignment.value
@@ -154,7 +154,7 @@ def trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def set_on_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Set an attribute on the object, where `__init__` gives its name to a local variable."""
-    facts = site.failure.facts if site.failure is not None else {}
+    facts = site.facts
     name, kind = facts.get("wanted", "").strip("`"), facts.get("kind", "").strip("`")
     classes = [class_node for class_node in site.all(ast.ClassDef) if class_node.name == kind] if name else []
     methods = [method for owner in classes for method in owner.body if isinstance(method, ast.FunctionDef)]

@@ -27,7 +27,7 @@ def uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     named = [
         candidate for candidate in named if getattr(source.parents[candidate], "func", None) is not candidate
     ]
-    in_brackets = site.failure is not None and "subscriptable" in site.failure.evalue
+    in_brackets = "subscriptable" in site.message
     if in_brackets and site.marked is not None:
         subscripted = [subscript.value for subscript in site.nodes(ast.Subscript)[:1]]
         named = [candidate for candidate in named if candidate in subscripted] or named
@@ -76,7 +76,7 @@ def uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def _function_operand(site: Site) -> ast.expr | None:
     """Return the operand, or the owner of an attribute, that the message says is a function; None where it tells of none."""
-    message = site.failure.evalue if site.failure else ""
+    message = site.message
     kinds = re.search(r"for .+?: '(\w+)' and '(\w+)'", message)
     for node in site.nodes(ast.BinOp)[:1]:
         for side, kind in zip((node.left, node.right), kinds.groups() if kinds else (), strict=False):
@@ -96,8 +96,7 @@ def _function_operand(site: Site) -> ast.expr | None:
 
 def made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add the parentheses that make an object of a class, where its name was given to a variable."""
-    facts = site.failure.facts if site.failure is not None else {}
-    name = facts.get("owner", "").strip("`")
+    name = site.facts.get("owner", "").strip("`")
     reason = f"Parentheses make an object: `{name}` is a class."
     assignments = [
         assignment
@@ -267,7 +266,7 @@ def too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def named_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the arguments that the function takes by name only, as its signature says."""
-    facts = site.failure.facts if site.failure is not None else {}
+    facts = site.facts
     names = re.findall(r"`(\w+)`", facts.get("names", ""))
     for call in _called(site, facts.get("function", "").strip("`"))[:1]:
         moved = call.args[int(facts["kept"]) :]

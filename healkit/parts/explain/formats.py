@@ -23,7 +23,7 @@ def _mapped(site: Site) -> list[ast.Call]:
 
 def mixed(site: Site) -> float:
     """Return how much less likely a cleaning is where none makes numbers of all texts beside the failing one."""
-    return 0.3 if _facts(site).get("cleaning") == "none" else 0.0
+    return 0.3 if site.facts.get("cleaning") == "none" else 0.0
 
 
 def reading(site: Site, reason: str) -> EditKind | Literal[""]:
@@ -32,10 +32,6 @@ def reading(site: Site, reason: str) -> EditKind | Literal[""]:
         r"\b(?:100|0\.01)\b", site.source.segment(site.statement)
     )
     return "assumes" if "'%'" in reason and not is_percentage else ""
-
-
-def _facts(site: Site) -> dict[str, str]:
-    return site.failure.facts if site.failure is not None else {}
 
 
 def number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -64,7 +60,7 @@ def number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def cleaned(site: Site, text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
     """Yield a reason and an expression that cleans the text, and all others that are known, so that it is a number."""
-    wanted = _facts(site).get("cleaning", "none")
+    wanted = site.facts.get("cleaning", "none")
     if re.fullmatch(r"\s*-?\d+\.\d*\s*", text):
         yield f"{text!r} has a decimal point: convert it with `float` first.", f"float({shown})"
     for reason, steps in cleanings(text):
@@ -102,7 +98,7 @@ def python_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Read text with `loads` and files with `load`, and do not read what is read already."""
-    message = site.failure.evalue if site.failure else ""
+    message = site.message
     source = site.source
     for call in site.calls("load", "loads"):
         func = source.segment(call.func)

@@ -88,8 +88,7 @@ def name_in_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def whole_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Import a module by itself that was once part of another one."""
-    facts = site.failure.facts if site.failure is not None else {}
-    statement, instead = site.statement, facts.get("instead", "").strip("`")
+    statement, instead = site.statement, site.facts.get("instead", "").strip("`")
     if isinstance(statement, ast.ImportFrom) and len(statement.names) == 1 and instead.startswith("import "):
         alias = f" as {statement.names[0].asname}" if statement.names[0].asname else ""
         yield Proposal(

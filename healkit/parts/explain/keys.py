@@ -11,22 +11,27 @@ from healkit.core.pysource.nodes import type_of
 from healkit.errors import near_misses
 from healkit.parts.explain.site import Proposal, Site
 
-_COLUMN = re.compile(
-    r"Column not found: '?(?P<a>.+?)'?\Z|\['(?P<b>[^']+)'\] (?:not in index|do not exist|not found in axis)|None of \[Index\(\['(?P<c>[^']+)'|\A'(?!Column not found)(?P<d>.+)'\Z"
-)
+#: Messages about a column, with its name as a group, each with an example.
+COLUMN_MESSAGES = {
+    r"Column not found: '?(.+?)'?\Z": "Column not found: 'a'",
+    r"\['([^']+)'\] (?:not in index|do not exist|not found in axis)": "['a'] not in index",
+    r"None of \[Index\(\['([^']+)'": "None of [Index(['a'], dtype='object')] are in the [columns]",
+    r"\A'(?!Column not found)(.+)'\Z": "'a'",
+}
+_COLUMN = re.compile("|".join(COLUMN_MESSAGES))
 
 
 def _asked(site: Site) -> str:
     """Return the text key that was not found."""
     if wanted := _fact(site, "wanted"):
         return wanted
-    match = _COLUMN.search(site.failure.evalue if site.failure else "")
+    match = _COLUMN.search(site.message)
     return next(filter(None, match.groups()), "") if match else ""
 
 
 def _fact(site: Site, name: str) -> str:
     """Return a key or a column that the facts of the failure name; empty where they name none."""
-    facts = site.failure.facts if site.failure is not None else {}
+    facts = site.facts
     if not facts.get("about", "").startswith(("column", "key")):
         return ""
     try:
@@ -90,7 +95,7 @@ def _words(name: str) -> set[str]:
 
 def _is_column(site: Site) -> bool:
     """Return whether the failure tells of a column of a table."""
-    return "column" in (site.failure.facts.get("about", "") if site.failure else "")
+    return "column" in site.facts.get("about", "")
 
 
 def _read(site: Site, text: str) -> list[ast.Constant]:
@@ -171,7 +176,7 @@ def _start(site: Site, op: ast.operator, value: ast.expr) -> str:
 
 def other_kind_of_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Look up text for a number, or a number for text: keys that came from JSON are text."""
-    wanted = site.failure.evalue if site.failure else ""
+    wanted = site.message
     number = re.fullmatch(r"-?\d+", wanted) is not None
     text = re.fullmatch(r"'-?\d+'", wanted) is not None
     if not number and not text:

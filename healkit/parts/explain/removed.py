@@ -55,11 +55,7 @@ def _texts(nodes: Sequence[ast.expr]) -> bool:
 
 
 def gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    name = (
-        match["name"]
-        if "name" in match.re.groupindex
-        else (site.failure.facts["wanted"].strip("`") if site.failure else "")
-    )
+    name = match.groupdict().get("name") or site.facts.get("wanted", "").strip("`")
     source = site.source
     for node in [n for n in site.nodes(ast.Attribute) if n.attr == name][:1]:
         outer = source.parents[node]

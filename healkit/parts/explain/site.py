@@ -80,6 +80,16 @@ class Site:
         self._tool_name = tool_name
         self._checks = [_in_parts(check) for check in checks]
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the objects of the failure show, as texts by name."""
+        return self.failure.facts if self.failure else {}
+
+    @property
+    def message(self) -> str:
+        """Message of the failure."""
+        return self.failure.evalue if self.failure else ""
+
     @cached_property
     def frame(self) -> Frame | None:
         """Innermost frame of the tool's own code that is in this code."""

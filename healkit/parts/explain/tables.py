@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from healkit.core.contracts.patches import Edit, EditKind
-from healkit.core.pysource.nodes import Function, called_name
+from healkit.core.pysource.nodes import called_name
 from healkit.errors import near_misses
 from healkit.parts.explain.facts.values import is_number
 from healkit.parts.explain.formats import cleaned, mixed, reading
@@ -56,7 +56,7 @@ def several_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Give `apply` the axis of rows, where its function reads a column of one."""
-    wanted = site.failure.facts.get("wanted", "").strip("`'\"") if site.failure else ""
+    wanted = site.facts.get("wanted", "").strip("`'\"")
     wanted = match.groupdict().get("name") or wanted
     functions = {node.name: node for node in site.all(ast.FunctionDef)}
     for call in site.all(ast.Call):
@@ -64,13 +64,8 @@ def rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         if called_name(call) != "apply" or not call.args or getattr(axis, "value", 0) not in (0, "index"):
             continue
         argument = call.args[0]
-        function: Function | ast.Lambda | None = (
-            argument
-            if isinstance(argument, ast.Lambda)
-            else functions.get(argument.id)
-            if isinstance(argument, ast.Name)
-            else None
-        )
+        name = argument.id if isinstance(argument, ast.Name) else ""
+        function = argument if isinstance(argument, ast.Lambda) else functions.get(name)
         if function is not None and any(
             (isinstance(node, ast.Constant) and node.value == wanted)
             or (isinstance(node, ast.Attribute) and node.attr == wanted)
@@ -91,7 +86,7 @@ def drop_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Read the index where a column is now the index, or make it a column again."""
-    key = site.failure.facts.get("wanted", "").strip("`'\"") if site.failure else ""
+    key = site.facts.get("wanted", "").strip("`'\"")
     source = site.source
     for node in site.nodes(ast.Subscript, near=False):
         key_nodes = node.slice.elts if isinstance(node.slice, ast.List) else [node.slice]
@@ -99,7 +94,7 @@ def index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             continue
         if node.slice is key_nodes[0]:
             text = f"{source.segment(node.value)}.index"
-            less = 0.04 if site.failure and site.failure.facts.get("about") == "index_of_column" else 0.02
+            less = 0.04 if site.facts.get("about") == "index_of_column" else 0.02
             yield Proposal(f"`{key}` is the index here.", source.replace(node, text), less=less)
         origin = node.value
         while not isinstance(origin, ast.Call) and (values := site.made(origin)) and values[-1] is not origin:
@@ -117,7 +112,7 @@ def index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the key of each table where they have different names."""
-    facts = site.failure.facts if site.failure else {}
+    facts = site.facts
     source = site.source
     for call in _calls(site, "merge", "join"):
         on = next((k for k in call.keywords if k.arg == "on"), None)
@@ -148,10 +143,9 @@ def other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert the key of one table to the type that it has in the other."""
-    facts = site.failure.facts if site.failure else {}
     kinds, source = [match["left"], match["right"]], site.source
     text = next((at for at, kind in enumerate(kinds) if kind in {"object", "str", "string"}), 1)
-    sample = facts.get(("left_value", "right_value")[text], "'0'").strip("`'\"")
+    sample = site.facts.get(("left_value", "right_value")[text], "'0'").strip("`'\"")
     for call in _calls(site, "merge"):
         named = {keyword.arg: keyword.value for keyword in call.keywords}
         tables = [*call.args[:2], *(named[side] for side in ("left", "right") if side in named)]
@@ -171,8 +165,7 @@ def one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def merge_for_join(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    facts = site.failure.facts if site.failure else {}
-    names = re.findall(r"`'([^`']+)'`", facts.get("columns", ""))
+    names = re.findall(r"`'([^`']+)'`", site.facts.get("columns", ""))
     source = site.source
     for call in _calls(site, "join"):
         if not names or not isinstance(call.func, ast.Attribute):
@@ -348,7 +341,7 @@ def fill_before_int(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Remove what is not part of a number from a column of text before it is converted."""
-    facts = site.failure.facts if site.failure else {}
+    facts = site.facts
     value = facts.get("value", "").strip("`")[1:-1]
     source = site.source
     for call in _calls(site, "astype", "to_numeric", "apply", "map"):
@@ -377,7 +370,7 @@ def clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def columns_as_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Convert each column of numbers that are text, wherever the failing statement reads it."""
-    facts = site.failure.facts if site.failure else {}
+    facts = site.facts
     columns, source = set(facts.get("columns", "").split("\n")) - {""}, site.source
     nodes = [node for node in site.nodes(ast.expr, near=False) if source.segment(node) in columns]
     inner = {part for node in nodes for part in ast.walk(node) if part is not node}
@@ -414,7 +407,7 @@ _DAY_FIRST = re.compile(r'time data "(?:1[3-9]|2\d|3[01])[/.-]\d+[/.-].* format 
 
 def date_formats(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     ways = ["format='mixed'", "dayfirst=True", "format='mixed', dayfirst=True", "errors='coerce'"]
-    if site.failure is not None and _DAY_FIRST.search(site.failure.evalue):
+    if _DAY_FIRST.search(site.message):
         ways.insert(0, ways.pop(1))
     for call in _calls(site, "to_datetime"):
         form = next((keyword for keyword in call.keywords if keyword.arg == "format"), None)
@@ -448,7 +441,7 @@ _PROSE_MAX_LINES, _SKIPS = 20, frozenset(("skiprows", "header", "names"))
 
 def separator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Tell `read_csv` the separator that the file has, or the row that has the names of the columns."""
-    facts = site.failure.facts if site.failure is not None else {}
+    facts = site.facts
     option = (facts.get("separator") or facts.get("header", "")).strip("`")
     another = "separator" if "separator" in facts else "header"
     reason = f"The file has another {another}: `{option}`."
@@ -571,7 +564,7 @@ def _number_of(node: ast.expr) -> int | None:
 
 def renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Use the new name of a column that the code itself has renamed."""
-    wanted = site.failure.facts.get("wanted", "").strip("`'") if site.failure else ""
+    wanted = site.facts.get("wanted", "").strip("`'")
     calls = [call for call in site.all(ast.Call) if called_name(call) == "rename"] if wanted else []
     for table in (node for call in calls for node in ast.walk(call) if isinstance(node, ast.Dict)):
         for old, new in zip(table.keys, table.values, strict=True):
@@ -585,9 +578,8 @@ def renamed_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 def both_key_names(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Name the keys of both tables, where some of their names are similar."""
-    facts = site.failure.facts if site.failure else {}
     left_columns, right = (
-        re.findall(r"`'([^`']+)'`", facts.get(f"{side}_columns", "")) for side in ("left", "right")
+        re.findall(r"`'([^`']+)'`", site.facts.get(f"{side}_columns", "")) for side in ("left", "right")
     )
     pairs = [
         (left_name, right_name)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from healkit.core.contracts.patches import Check
 from healkit.core.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.core.crossing import values
-from healkit.core.pysource.effects import called_by
+from healkit.core.pysource.nodes import called_by
 from healkit.core.pysource.shapes import parse, read_shape
 from healkit.core.runtime.execution import execution_of
 from healkit.core.store.log_reader import Log

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from healkit.parts.cells.cell_program import CellProgram, Segment
 from healkit.parts.cells.dataflow import read_cell
-from healkit.parts.cells.failing import prompt_of
 from healkit.parts.cells.notebook_file import CellRun
+from healkit.parts.cells.own_cells import prompt_of
 
 _LINE = re.compile(r"\bline (\d+)\b")
 

@@ -19,8 +19,8 @@ from healkit.core.runtime import background
 from healkit.core.runtime.recording import Recorder
 from healkit.parts.cells.cell_program import CellProgram, free_names
 from healkit.parts.cells.dataflow import dataflow_of, read_cell
-from healkit.parts.cells.failing import FailingCell, prompt_of
 from healkit.parts.cells.notebook_file import CellRun
+from healkit.parts.cells.own_cells import FailingCell, prompt_of
 from healkit.parts.explain.edit_kinds import is_misspelling
 from healkit.parts.explain.source import Source
 from healkit.parts.heal.context import CellCase
@@ -137,9 +137,7 @@ def measured(
     evidence = [Evidence() for _ in codes]
     if not trials:
         return evidence
-    run = Trials(recorder, given.config).run(
-        [trial for *_, trial in trials], None, None, read=given.fixture.read
-    )
+    run = Trials(recorder, given.config).run([trial for *_, trial in trials], read=given.fixture.read)
     results = background.loop.wait_for(run)
     for (number, read, _), result in zip(trials, results, strict=True):
         if result.failure is None:

@@ -47,8 +47,8 @@ from healkit.parts.cells.cell_program import (
     why_refused,
 )
 from healkit.parts.cells.dataflow import dataflow_of
-from healkit.parts.cells.failing import FailingCell, notebook_cells, prompt_of
 from healkit.parts.cells.notebook_file import CellRun
+from healkit.parts.cells.own_cells import FailingCell, notebook_cells, prompt_of
 from healkit.parts.explain.edit_kinds import (
     has_same_words,
     kind_of,
@@ -75,8 +75,7 @@ from healkit.parts.heal.context import CellCase, HealOptions
 from healkit.parts.heal.loop import run_healing
 from healkit.parts.heal.records import Attempt, CellFix, CellOutcome, CellPlace, Patch
 from healkit.parts.heal.report import CellReport, HealReport
-from healkit.parts.trials.shares import TrialResult
-from healkit.parts.trials.trials import Fixture, Held, Searches, Trial, Trials
+from healkit.parts.trials.trials import Fixture, Held, Trial, TrialResult, Trials
 from healkit.parts.trials.trialserver import TrialServers
 
 if TYPE_CHECKING:
@@ -108,8 +107,8 @@ _FORMS = (
     "[" + _GAVE + ", *map(" + _GAVE.replace("described(_)", "form_of") + ", map(globals().get, {names!r}))]"
 )
 _LOAD = (
-    "globals().update(__import__('healkit.parts.cells.snapshot_file', fromlist=['load'])"
-    ".load({folder!r}, {files!r}))"
+    "globals().update(__import__('healkit.parts.cells.snapshot_file', fromlist=['load_snapshot'])"
+    ".load_snapshot({folder!r}, {files!r}))"
 )
 _SEARCH_TOO = "`%heal --with rules,search` also tries random small edits; check those carefully."
 _FILE_FRAME = re.compile(r'File "<In \[(\d+)\]>", line (\d+)')
@@ -365,7 +364,7 @@ class CellHealing:
         (check,) = given.case.checks
         options: dict[str, Any] = {"name": self._cell.label, "timeout_s": _BASE_S, "setup": check.setup}
         trials = [Trial(code, call=call or check.call, **options) for code in codes]
-        run = Trials(self._hk.recorder, given.config).run(trials, None, None, read=given.fixture.read)
+        run = Trials(self._hk.recorder, given.config).run(trials, read=given.fixture.read)
         return background.loop.wait_for(run)
 
     def _asked(self) -> Sequence[str | Advisor]:
@@ -422,7 +421,7 @@ class CellHealing:
             if program.why_not:
                 return f"{_sentence(program.why_not)} So the failing statement was not run."
             try:
-                return program, snapshot_file.write(self._folder, program.needed)
+                return program, snapshot_file.write_snapshot(self._folder, program.needed)
             except CannotCross as error:
                 name = _name_in(error.path, program.needed)
                 if name is None or name in refused:
@@ -449,8 +448,8 @@ class CellHealing:
         limit_s = min(_BASE_S, self._budget_s)
         case = given.case
         subject = Held(case.entry.ref, case.entry.code, case.checks, [limit_s], given.fixture)
-        searches = Searches(self._hk.recorder, given.config)
-        return background.loop.wait_for(searches.observe(subject, watch=False))[0]
+        trials = Trials(self._hk.recorder, given.config)
+        return background.loop.wait_for(trials.observe(subject, watch=False))[0]
 
     def _failure_in(self, program: CellProgram) -> Failure:
         """Return the failure with the places that it has in the program."""

@@ -23,7 +23,7 @@ from healkit.core.contracts.cassette import LACKS, Tape, not_read
 from healkit.core.contracts.patches import Check, CheckResult
 from healkit.core.contracts.vault import NO_GRANTS, VaultEntry
 from healkit.core.crossing import values
-from healkit.core.pysource.effects import called_by
+from healkit.core.pysource.nodes import called_by
 from healkit.core.runtime.background import Stop, no_output
 from healkit.core.runtime.execution import Execution, arguments_of, nested_grants
 from healkit.core.runtime.executor import ExecutionRequest

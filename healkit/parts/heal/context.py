@@ -18,7 +18,7 @@ from healkit.core.contracts.cassette import Tape
 from healkit.core.contracts.patches import Check
 from healkit.core.contracts.tools import Withheld
 from healkit.core.contracts.vault import VaultEntry
-from healkit.core.pysource.effects import declares_effects
+from healkit.core.pysource.nodes import declares_effects
 from healkit.core.rendering import cleaning
 from healkit.core.runtime import background
 from healkit.core.runtime.calls import allows, unaccepted
@@ -36,7 +36,7 @@ from healkit.parts.heal.workbench import Bench, Conditions
 from healkit.parts.runs.contract import PolicyDefaults
 from healkit.parts.trials.cassette import LiveCalls, cassette_of
 from healkit.parts.trials.shares import slots_of
-from healkit.parts.trials.trials import Fixture, Searches
+from healkit.parts.trials.trials import Fixture, Trials
 from healkit.parts.views import views
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def prepare(hk: Services, options: HealOptions) -> tuple[HealContext, Case, list
     accepted = {} if is_cell or entry.draft else {entry.code: whole}
     own_fixture = Fixture(tape.cassette, () if as_called else named, Withheld(read_paths, named))
     bench = Bench(
-        Searches(hk.recorder, hk.config if options.cell is None else options.cell.config),
+        Trials(hk.recorder, hk.config if options.cell is None else options.cell.config),
         entry.ref,
         options.budget_s,
         options.stop,

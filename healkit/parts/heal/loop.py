@@ -20,7 +20,7 @@ from healkit.parts.heal.checks import missing_grant
 from healkit.parts.heal.context import HealContext, HealOptions, prepare
 from healkit.parts.heal.deciding import Ending, PatchDecision, best_of
 from healkit.parts.heal.patch_search import PatchSearch
-from healkit.parts.heal.record import HealRecord, heal_steps
+from healkit.parts.heal.record import HealRecord
 from healkit.parts.heal.report import HealReport, nothing_cures, total_cost
 from healkit.parts.runs.run_policy import HEAL_CAPS, RunPolicy
 from healkit.parts.runs.runs import OpenRun
@@ -48,7 +48,7 @@ def run_healing(hk: Services, options: HealOptions) -> HealReport:
             "auto": options.auto,
             "logged": entry.logged,
         },
-        audited=heal_steps(entry.tool_name, contents=entry.logged, is_clean=not hk.config.trace_raw),
+        audited=True,
     ) as run:
         record = HealRecord(run, policy, case, context.read)
         search = PatchSearch(context, record, case, advisors)

@@ -29,10 +29,9 @@ from healkit.core.workers.process import off_loop
 from healkit.core.workers.sandbox import check_grants, passing_folder
 from healkit.errors import HealError, UsageInvalid
 from healkit.parts.cells import cell_export
-from healkit.parts.cells.failing import FailingCell
-from healkit.parts.cells.notebook_file import NotebookCell, NotebookFile
-from healkit.parts.cells.notebook_text import NotebookText
-from healkit.parts.cells.order import order_remarks
+from healkit.parts.cells.notebook_file import NotebookCell, NotebookFile, NotebookText
+from healkit.parts.cells.notebook_state import order_remarks
+from healkit.parts.cells.own_cells import FailingCell
 from healkit.parts.heal.records import (
     CellEdit,
     CellReportData,
@@ -192,14 +191,14 @@ class NotebookCheck:
                 duration_s = time.monotonic() - began
                 done[prompt - 1] = CheckedCell(cell.number, "passed" if ran else "failed", prompt, duration_s)
                 if not ran:
-                    export = f"{_IN_KERNEL}.export({str(exchange)!r}, values={self.heal})"
+                    export = f"{_IN_KERNEL}.write_failing_cell({str(exchange)!r}, values={self.heal})"
                     await session.run(export, timeout_s=_OWN_REQUEST_S, silent=True)
                     break
             else:
                 return _Run(tuple(done))
         sent = {number: sent_cell.source for number, sent_cell in enumerate(cells[:prompt], 1)}
         failing_cell = await off_loop(
-            cell_export.read, exchange, sent, NotebookFile(tuple(cells)), self._read
+            cell_export.read_failing_cell, exchange, sent, NotebookFile(tuple(cells)), self._read
         )
         exported = failing_cell if failing_cell is not None and failing_cell.run.count == prompt else None
         return _Run(tuple(done), cell, self._failed(reply, exported), exported)

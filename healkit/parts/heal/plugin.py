@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from healkit.parts.heal.advisor import Advisor
     from healkit.parts.heal.requests import Requests
     from healkit.parts.runs.contract import RunManifest
-    from healkit.parts.runs.run_audit import StepOf
+    from healkit.parts.runs.run_audit import Tell
     from healkit.services import Services
 
 
@@ -46,16 +47,15 @@ def status(services: Services) -> Mapping[str, Any]:
 
 
 @hookimpl
-def audit_steps(manifest: RunManifest) -> StepOf | None:
-    """Return what makes the audit's entries of a healing."""
+def audit_steps(manifest: RunManifest) -> Tell | None:
+    """Return what tells the facts of a healing's events."""
     profile = manifest.execution_profile
     if profile.name != "heal":
         return None
     from healkit.parts.heal.record import heal_steps
 
-    contents = profile.parameters.get("logged") is True
-    is_clean = manifest.redaction_policy.payload == "sanitised"
-    return heal_steps(manifest.allowlist[0], contents=contents, is_clean=is_clean)
+    tool_name = re.sub(r"\[(.)\]", r"\1", manifest.allowlist[0])  # a pattern, by `glob.escape`
+    return heal_steps(tool_name, contents=profile.parameters.get("logged") is True)
 
 
 def _peers(_config: Config) -> Advisor:

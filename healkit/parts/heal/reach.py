@@ -13,8 +13,14 @@ import sys
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 
-from healkit.core.pysource.effects import mcp_calls, parsed_or_none
-from healkit.core.pysource.nodes import bound_names, called_name, stored_names, unknown_names
+from healkit.core.pysource.nodes import (
+    bound_names,
+    called_name,
+    mcp_calls,
+    parsed_or_none,
+    stored_names,
+    unknown_names,
+)
 from healkit.errors import near_misses
 
 #: Modules that reach nothing outside of a process: numbers, texts, dates, containers, types. Those that give other

@@ -37,7 +37,7 @@ from healkit.parts.runs.contract import (
     error_object,
     sign,
 )
-from healkit.parts.runs.run_audit import StepOf, Told, entries_of
+from healkit.parts.runs.run_audit import Tell, Told
 from healkit.parts.runs.run_policy import RunPolicy
 from healkit.parts.runs.runs import OpenRun, tags_of
 from healkit.plain_text import count
@@ -401,11 +401,8 @@ _ACTIONS = {
 _Facts = tuple[dict[str, Any], AuditMetadata, str]
 
 
-def heal_steps(tool_name: str, *, contents: bool, is_clean: bool) -> StepOf:
-    """Return what makes the entries of a healing of that tool.
-
-    contents: whether its arguments may be on record. is_clean: whether the events are sanitised.
-    """
+def heal_steps(tool_name: str, *, contents: bool) -> Tell:
+    """Return what tells the facts of a healing of that tool; contents: whether its arguments may be on record."""
 
     def tell(event: TraceEvent) -> Told | None:
         teller = _TOLD.get(event.event_type)
@@ -419,7 +416,7 @@ def heal_steps(tool_name: str, *, contents: bool, is_clean: bool) -> StepOf:
             params = {**params, "step": event.step_id}
         return Told(event.event_type, tool_name, params, metadata, description)
 
-    return entries_of("heal", tell, is_clean=is_clean)
+    return tell
 
 
 def _observed(event: TraceEvent) -> _Facts | None:

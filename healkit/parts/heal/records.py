@@ -17,7 +17,7 @@ import msgspec
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import Check, CheckResult, EditKind
 from healkit.core.contracts.tools import revision_label
-from healkit.parts.cells.order import OrderRemark
+from healkit.parts.cells.notebook_state import OrderRemark
 
 #: `cured`: regression-free, and the failing input is known to give what is right. `unproven`: it no longer fails, but
 #: no example says what is right there, or not which of several plausible patches is. `silenced`: it no longer fails

@@ -22,8 +22,9 @@ from healkit.core.contracts.tools import EntryRef
 from healkit.core.runtime import background
 from healkit.errors import BudgetSpent
 from healkit.parts.heal.checks import SLOW_TIMES, CheckLimits
-from healkit.parts.trials.trials import Fixture, Held, Searches
-from healkit.parts.trials.trialserver import Candidate, Draw, Scores
+from healkit.parts.trials.messages import Candidate
+from healkit.parts.trials.trials import Fixture, Held, Trials
+from healkit.parts.trials.variants import Draw, Scores
 
 T = TypeVar("T")
 #: Runs the code with each check, with a limit for each.
@@ -65,7 +66,7 @@ class Conditions:
 class Bench:
     """Bench on which code is tried, a `healing.advisor.Workbench`; for one advisor's thread at a time.
 
-    searches: on whose record. entry: the code's name in tracebacks and on record. budget_s: seconds
+    trials: on whose record. entry: the code's name in tracebacks and on record. budget_s: seconds
     from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
     candidates tried so far. conditions: under which codes are tried. reserve_s: the end of the budget, which is left to
     a bench beside it.
@@ -73,7 +74,7 @@ class Bench:
 
     def __init__(
         self,
-        searches: Searches,
+        trials: Trials,
         entry: EntryRef,
         budget_s: float,
         stop: threading.Event | None = None,
@@ -83,7 +84,7 @@ class Bench:
         reserve_s: float = 0.0,
     ) -> None:
         self._conditions = conditions or Conditions()
-        self._searches, self._entry = searches, entry
+        self._trials, self._entry = trials, entry
         self._deadline = time.monotonic() + budget_s - reserve_s
         self._budget_s = budget_s
         self._stop = stop or threading.Event()
@@ -113,7 +114,7 @@ class Bench:
         Time off the clock of one of them is off the clock of both.
         """
         bench = Bench(
-            self._searches,
+            self._trials,
             self._entry,
             self._budget_s + more_s,
             self._stop,
@@ -167,7 +168,7 @@ class Bench:
         passed = "." * len(checks)
         work = LoopTask(
             background.loop.submit,
-            self._searches.score(
+            self._trials.score(
                 Held(self._entry, code, checks, limits_s, self._conditions.fixture),
                 candidate_source(events.put), events.put,
                 every=every, as_code=as_code, executor=self._conditions.executor,
@@ -197,7 +198,7 @@ class Bench:
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
         request = Held(self._entry, code, checks, limits_s, self._found_by([code], checks))
-        return self._wait(self._searches.observe(request))
+        return self._wait(self._trials.observe(request))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
         """Do as `Workbench.values`."""
@@ -226,7 +227,7 @@ class Bench:
         if limit_s is None:
             limits_s = self._limits.lengthened(checks, limits_s)
         return self._wait(
-            self._searches.run(
+            self._trials.check(
                 self._entry, codes, checks, limits_s, off_record=self._conditions.off_record, fixture=fixture
             )
         )
@@ -251,12 +252,12 @@ class Bench:
 
     async def _time(self, code: str, checks: Sequence[Check], limits_s: Sequence[float]) -> list[CheckResult]:
         request = Held(self._entry, code, checks, limits_s, self._found_by([code], checks))
-        return [observed.result for observed in await self._searches.observe(request, watch=False)]
+        return [observed.result for observed in await self._trials.observe(request, watch=False)]
 
     async def _run_code(
         self, code: str, checks: Sequence[Check], limits_s: Sequence[float]
     ) -> list[CheckResult]:
-        run = self._searches.run(
+        run = self._trials.check(
             self._entry, [code], checks, limits_s, off_record=self._conditions.off_record,
             fixture=self._found_by([code], checks),
         )  # fmt: skip

@@ -171,7 +171,7 @@ class NotebookKernel:
         tier = achieved_tier(config)
         if tier == "process":
             raise IsolationUnavailable(
-                "HEALKIT_ISOLATION='process' has no boundary, and a restricted notebook needs one.",
+                "HEALKIT_ISOLATION='process' is not a boundary, and a restricted notebook needs one.",
                 hint="Unset it, or choose the ordinary Python kernel.",
             )
         self._folders = RunFolders()

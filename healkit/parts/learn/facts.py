@@ -8,10 +8,11 @@ client's traces.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from healkit.errors import is_refused
+from healkit.errors import UsageInvalid, is_refused
 from healkit.parts.traces.contract import NO_HASH, ExecutionTrace
 
 if TYPE_CHECKING:
@@ -76,3 +77,11 @@ def learned_of(trace: ExecutionTrace, *, collected: bool = False) -> Learned | N
     return Learned(
         trace, str(tool)[:500], str(metadata.get("persona") or ""), code_hash[:64], trace.success, collected
     )
+
+
+def load_extra(name: str) -> Any:
+    """Import a package of `healkit[learn]`; raise `UsageInvalid`, which says how to get it, where it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise UsageInvalid(f"This needs {name}.", hint="pip install 'healkit[learn]'") from None

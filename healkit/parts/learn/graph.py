@@ -24,7 +24,7 @@ from sqlalchemy import Table, delete, select
 
 from healkit.core.store.models import TOOLS, upsert
 from healkit.parts.learn.facts import Learned, node_of
-from healkit.parts.learn.ranking import START, Context, Ranker, habit_of, words_of
+from healkit.parts.learn.ranking import START, Context, Ranker, habit_of, stems_of
 from healkit.parts.learn.tables import LEARNING, TOOL_EDGES, TOOL_NODES, TOOL_SEQUENCES, TOOL_WORDS
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class GraphLearner:
             steps = [step for step in session_steps if trace.timestamp - step.ended <= _SESSION]
             result_hashes = _hashes(_parsed(metadata.get("result"))) if learned.succeeded else frozenset()
             argument_hashes, intent = _hashes(_parsed(metadata.get("arguments"))), metadata.get("intent")
-            words = words_of(intent) if isinstance(intent, str) else ()
+            words = stems_of(intent) if isinstance(intent, str) else ()
             whose = _name(learned.persona)
             call = _Call(
                 tool, trace.timestamp, ended, learned.succeeded, argument_hashes, result_hashes, words, whose

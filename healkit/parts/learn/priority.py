@@ -18,6 +18,7 @@ import dataclasses
 import random
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, insert, select, update
@@ -26,7 +27,6 @@ from healkit.core.store.database import Database
 from healkit.core.store.models import upsert
 from healkit.errors import UsageInvalid
 from healkit.parts.learn.facts import Learned, node_of
-from healkit.parts.learn.records import Sampled, Surprise
 from healkit.parts.learn.tables import LEARNED, PLACES, PRIORITIES, VALUES
 
 if TYPE_CHECKING:
@@ -43,6 +43,45 @@ LEAST_PRIORITY = 0.01
 _LEVELS = 100
 #: How often a place is drawn that was deleted since, before those that are left are listed.
 _ROUNDS = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Surprise:
+    """Execution, or a call in it (`task_id`), with what was expected of it; its fields are the table's columns.
+
+    predicted: how likely it was to end well, 0 to 1, for a call discounted by the calls after it. visits: how often its
+    state was seen before. model_version: which way of counting made the numbers.
+    """
+
+    trace_id: str
+    task_id: str
+    tool_name: str
+    timestamp: datetime
+    predicted: float
+    succeeded: bool
+    td_error: float
+    priority: float
+    visits: int
+    model_version: int
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        call = f" {self.task_id}" if self.task_id else ""
+        ended = "succeeded" if self.succeeded else "failed"
+        expected = f"expected to succeed at {self.predicted:.0%}"
+        return f"{self.tool_name}{call} {ended}, {expected}: priority {self.priority:.2f}"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Sampled(Surprise):
+    """Execution that was drawn.
+
+    probability: the chance of one draw to give it. weight: its importance, 1/(N·P)^β over the largest of the sample, by
+    which what is learned from it is scaled.
+    """
+
+    probability: float
+    weight: float
 
 
 class _Value(NamedTuple):

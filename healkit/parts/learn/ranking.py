@@ -52,7 +52,7 @@ def habit_of(persona: str, last: str) -> Context:
     return _HABIT.format(persona), last
 
 
-def words_of(text: str) -> list[str]:
+def stems_of(text: str) -> list[str]:
     """Return the words of a text or a name in lower case, without common ones and endings of number and tense."""
     stems = (_stem(word.lower()) for word in _WORD.findall(_HUMP.sub(" ", text)))
     return [word for word in stems if word not in _COMMON]
@@ -95,7 +95,7 @@ class Ranker:
         """Take the tools that there are, with the text of each, in place of the earlier ones."""
         for tool in documents:
             self._add(tool)
-        words = {tool: Counter(words_of(text)) for tool, text in documents.items()}
+        words = {tool: Counter(stems_of(text)) for tool, text in documents.items()}
         mean = sum(counts.total() for counts in words.values()) / len(words) if words else 0.0
         self._documents = {}
         for tool, counts in words.items():

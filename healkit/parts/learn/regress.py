@@ -26,6 +26,7 @@ from healkit.core.runtime.calls import Provider
 from healkit.core.runtime.execution import Execution, arguments_of, nested_grants, result_of
 from healkit.core.runtime.executor import ExecutionRequest
 from healkit.errors import ArgumentsInvalid, ConfigError, ViewError
+from healkit.parts.learn.facts import NOT_ITS_OWN
 from healkit.parts.trials.cassette import Replay, cassette_of
 from healkit.parts.trials.order import order, recorded_of
 
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 _ROWS_MAX = 1000
 #: A re-run may take so many times as long as the run did, and at least so long.
 _LIMIT_TIMES, _LIMIT_LEAST_S = 10.0, 2.0
-#: Endings that were not the code's.
-_NOT_ITS_OWN = {"HOST_DIED", "TOOL_KILLED", "WORKER_LOST", "INTERNAL_ERROR"}
 _SHOWN_MAX = 20
 
 #: `same`; `fixed`: it failed then, and returns now; `differs`: another value, another exception, or it fails now;
@@ -150,7 +149,7 @@ class Regression:
         self._left_out = 0
         different: dict[str, ExecutionLog] = {}
         for row in page.rows:
-            if row.status == "RUNNING" or row.error_code in _NOT_ITS_OWN:
+            if row.status == "RUNNING" or row.error_code in NOT_ITS_OWN:
                 continue
             if not isinstance(row.arguments, dict):
                 self._left_out += 1

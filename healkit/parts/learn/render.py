@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from healkit.core.rendering import plain
 from healkit.core.rendering.document import Card, Look, Section, Span, Table, Tone
-from healkit.parts.learn.records import Surprise
+
+if TYPE_CHECKING:
+    from healkit.parts.learn.priority import Surprise
 
 _SURPRISING = ("priority", "tool", "it", "though", "when")
 

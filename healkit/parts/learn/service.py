@@ -14,8 +14,7 @@ from healkit.parts.learn import priority
 from healkit.parts.learn.consumer import Consumer
 from healkit.parts.learn.facts import Learner
 from healkit.parts.learn.graph import GraphLearner
-from healkit.parts.learn.priority import PriorityLearner, Sample
-from healkit.parts.learn.records import Surprise
+from healkit.parts.learn.priority import PriorityLearner, Sample, Surprise
 from healkit.parts.learn.tables import LEARNED
 from healkit.parts.traces.contract import ExecutionTrace, read_trace
 
@@ -60,7 +59,7 @@ class LearningService:
         """Measure for each tool whether its failures can be foreseen; the prediction is off where it does not win."""
         from healkit.parts.learn import success
 
-        return success.report(self._database)
+        return success.success_report(self._database)
 
     def catch_up(self) -> int:
         """Learn from the traces that came since the last time, and return how many that were."""

@@ -26,8 +26,7 @@ from healkit.core.rendering.to_text import text_of
 from healkit.core.store.database import Database
 from healkit.core.store.statements import RUNS_OF, TOOLS_RUN
 from healkit.errors import is_refused
-from healkit.parts.learn.extra import load
-from healkit.parts.learn.facts import NOT_ITS_OWN
+from healkit.parts.learn.facts import NOT_ITS_OWN, load_extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,10 +125,10 @@ class SuccessReport(tuple[SuccessRow, ...]):
         return Card(title, tone="info", parts=[Table(heads, rows)])
 
 
-def report(database: Database) -> SuccessReport:
+def success_report(database: Database) -> SuccessReport:
     """Measure the prediction of each tool on its own runs."""
     names = [row["tool_name"] for row in database.fetch(TOOLS_RUN)]
-    rows = [row for name in names if (row := row_of(name, read_runs(database, name))) is not None]
+    rows = [row for name in names if (row := success_row(name, read_runs(database, name))) is not None]
     return SuccessReport(sorted(rows, key=lambda row: (-row.runs, row.tool)))
 
 
@@ -152,7 +151,7 @@ def read_runs(database: Database, tool: str, limit: int = RUNS_MAX) -> list[Run]
     ]
 
 
-def row_of(tool: str, runs: Sequence[Run]) -> SuccessRow | None:
+def success_row(tool: str, runs: Sequence[Run]) -> SuccessRow | None:
     """Return what the report says of a tool; None where it has too few runs."""
     if len(runs) < _ON_FROM:
         return None
@@ -312,17 +311,19 @@ class _Model:
         counts = Counter(name for row in seen for name in row)
         chosen = sorted(name for name, many in counts.items() if _SEEN_LEAST <= many < len(runs))
         place = {name: at for at, name in enumerate(chosen)}
-        table = load("numpy").zeros((len(runs), len(chosen) + 1))
+        table = load_extra("numpy").zeros((len(runs), len(chosen) + 1))
         for at, (row, rate) in enumerate(zip(seen, recent, strict=True)):
             table[at, [place[name] for name in row if name in place]] = 1.0
             table[at, -1] = _logit(rate)
         trust = [1.0 if run.code_hash == runs[-1].code_hash else _OTHER_CODE for run in runs]
-        regression = load("sklearn.linear_model").LogisticRegression(max_iter=200)
+        regression = load_extra("sklearn.linear_model").LogisticRegression(max_iter=200)
         regression.fit(table, ended, sample_weight=trust)
         *weights, of_recent = regression.coef_[0].tolist()
         steps: tuple[Any, Any] = ([0.0, 1.0], [0.0, 1.0])
         if len(raw) >= _CALIBRATED_FROM:
-            isotonic = load("sklearn.isotonic").IsotonicRegression(y_min=0.01, y_max=0.99).fit(raw, ended)
+            isotonic = (
+                load_extra("sklearn.isotonic").IsotonicRegression(y_min=0.01, y_max=0.99).fit(raw, ended)
+            )
             steps = isotonic.X_thresholds_, isotonic.y_thresholds_
         constant = float(regression.intercept_[0])
         return cls(dict(zip(chosen, weights, strict=True)), of_recent, constant, steps)
@@ -334,7 +335,7 @@ class _Model:
 
     def calibrated(self, raw: float) -> float:
         """Return the share of runs that succeeded where that was said."""
-        return float(load("numpy").interp(raw, *self._steps))
+        return float(load_extra("numpy").interp(raw, *self._steps))
 
 
 def _logit(share: float) -> float:

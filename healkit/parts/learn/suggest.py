@@ -19,7 +19,7 @@ from healkit.core.store.models import CHANGES, TOOLS
 from healkit.errors import UsageInvalid, check_text, did_you_mean
 from healkit.parts.learn.facts import node_of
 from healkit.parts.learn.graph import GraphLearner, documents_of, stored_state
-from healkit.parts.learn.ranking import SIGNALS, Context, Ranker, habit_of, words_of
+from healkit.parts.learn.ranking import SIGNALS, Context, Ranker, habit_of, stems_of
 from healkit.parts.learn.tables import TOOL_NODES
 from healkit.parts.learn.tool_graph import wilson_least
 
@@ -106,7 +106,7 @@ class Suggester:
                     raise UsageInvalid(
                         f"No tool named {name!r} was called.{did_you_mean(name, ranker.tools)}"
                     )
-            suggestions = self._ranked(ranker, names, words_of(intent or ""), k, persona)
+            suggestions = self._ranked(ranker, names, stems_of(intent or ""), k, persona)
         if intent and suggestions:
             self._intents[persona or DEFAULT_PERSONA] = (intent, utc_now())
         return suggestions

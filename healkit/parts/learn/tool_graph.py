@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlalchemy import select
 
-from healkit.core.pysource.effects import called_by
+from healkit.core.pysource.nodes import called_by
 from healkit.core.store.database import Database
 from healkit.core.store.vault_rows import active_rows
 from healkit.errors import UsageInvalid, did_you_mean
-from healkit.parts.learn.extra import load
-from healkit.parts.learn.facts import node_of
+from healkit.parts.learn.facts import load_extra, node_of
 from healkit.parts.learn.tables import TOOL_EDGES, TOOL_NODES
 
 if TYPE_CHECKING:
@@ -203,7 +202,7 @@ class ToolGraph:
 
         Raises `UsageInvalid` for a tool that is not known, and where networkx is not installed.
         """
-        networkx = load("networkx")
+        networkx = load_extra("networkx")
         edges = self._edges_of(start, end)
         best = {(edge.source, edge.target): edge for edge in reversed(edges) if edge.weight}
         graph = networkx.DiGraph()
@@ -217,7 +216,7 @@ class ToolGraph:
 
     def to_networkx(self) -> networkx.MultiDiGraph[Any]:
         """Return the whole graph for networkx: a `MultiDiGraph` whose edges' keys are their kinds."""
-        graph = load("networkx").MultiDiGraph()
+        graph = load_extra("networkx").MultiDiGraph()
         edges, tools = self._read()
         graph.add_nodes_from(tools)
         for edge in edges:

@@ -34,7 +34,7 @@ from healkit.errors import BudgetSpent, ModelError, ModelInputTooLarge, ModelKey
 from healkit.parts.models.model_endpoint import KEY_VARIABLE, ModelEndpoint, ModelRequest
 from healkit.parts.models.protocols import Progress, Prompt, Reader, Reply, StreamError, complaint_of, mapping
 from healkit.parts.sanitizer.sanitizer import Sanitizer
-from healkit.parts.traces.delivery import DaemonExecutor, readable, retry_after_s
+from healkit.parts.traces.delivery import DaemonExecutor, retry_after_s, shown_reason
 
 #: How often a request is repeated while the server is busy or away, and the first pause before that, doubled by each;
 #: what the server asks for counts more.
@@ -381,7 +381,7 @@ def _no_stream(answered: str, headers: Mapping[str, str]) -> ModelError:
     packed = headers.get("content-encoding", "identity")
     form = f"{kind} packed as {packed}" if packed != "identity" else kind
     return ModelError(
-        f"{answered}, as {readable(form)!r} instead of a stream of events.",
+        f"{answered}, as {shown_reason(form)!r} instead of a stream of events.",
         hint="Is heal_model_url the address of such an API, and heal_model_provider its protocol?",
     )
 
@@ -393,7 +393,7 @@ def _redirect(answered: str, headers: Mapping[str, str]) -> ModelError:
     except ValueError:
         target = "elsewhere"
     return ModelError(
-        f"{answered}: it points {readable(target)}, and a redirect is not followed, for the key would go there.",
+        f"{answered}: it points {shown_reason(target)}, and a redirect is not followed, for the key would go there.",
         hint="If that is right, set heal_model_url to it.",
     )
 
@@ -420,7 +420,7 @@ def _said(body: bytes, endpoint: ModelEndpoint) -> tuple[str, str]:
 
 def presentable(said: str, endpoint: ModelEndpoint) -> str:
     """Return a server's message as one line without the key, which some servers quote, and without other secrets."""
-    return readable(str(Sanitizer().text(endpoint.key.kept_out(said)).value)).rstrip(".")
+    return shown_reason(str(Sanitizer().text(endpoint.key.kept_out(said)).value)).rstrip(".")
 
 
 def _named(status: int) -> str:

@@ -17,11 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, get_args
 
 import msgspec
 
 from healkit.core.contracts.execution import escaped, utc_now
+from healkit.core.runtime.contents import MentionedView
 from healkit.core.secrets.cleaner import Cleaner, Verbatim, clean_bounded
 from healkit.core.store.database import Database, mapped
 from healkit.core.store.log_writer import LogWriter
@@ -38,10 +39,8 @@ from healkit.parts.runs.audit_records import (
     AuditVerification,
     ExecutionType,
     FaultKind,
-    MentionedEvent,
-    MentionedFacts,
+    Mentioned,
 )
-from healkit.parts.views.view_records import MentionedView
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -83,12 +82,22 @@ _TIME_TEXT, _TIME_FORM = "to_char(timestamp AT TIME ZONE 'UTC', :form)", "YYYY-M
 _WALKED = "SELECT {columns} FROM traceauditentry WHERE id > :after ORDER BY id LIMIT :limit"
 
 
+class AuditFacts(TypedDict, total=False):
+    """Facts of an entry that may be left out; the fields are those of `AuditStep`."""
+
+    tool_name: str
+    tool_params: object
+    description: str
+    run_id: str | None
+    event_seq: int | None
+
+
 class Audit:
     """Audit of one database; `hk.audit`. Several threads and processes may append.
 
     cleaner: hides secrets in what an entry keeps; called with the first one. anchored: reads the heads that the
-    manifests of runs name. outside: compares what entries name with the run folders and the files of views, and returns
-    the first that is not as it was. All methods raise `DatabaseError`s.
+    manifests of runs name. outside: compares what entries name with the run folders and the files of views, and says
+    what is not as it was. All methods raise `DatabaseError`s.
     """
 
     def __init__(
@@ -96,7 +105,7 @@ class Audit:
         database: Database,
         cleaner: Callable[[], Cleaner],
         anchored: Callable[[], Iterable[AnchoredHead]] = tuple,
-        outside: Callable[[MentionedFacts], AuditFault | None] = lambda _: None,
+        outside: Callable[[Mentioned], Iterable[AuditFault]] = lambda _: (),
     ) -> None:
         self._database = database
         self._cleaner = cleaner
@@ -113,34 +122,20 @@ class Audit:
         execution_type: ExecutionType,
         choice_type: str,
         *,
-        tool_name: str = "",
-        tool_params: object = None,
         metadata: AuditMetadata | Mapping[str, Any] | None = None,
-        description: str = "",
-        run_id: str | None = None,
-        event_seq: int | None = None,
+        **facts: Unpack[AuditFacts],
     ) -> AuditEntry:
         """Append one entry, and return it with its number, its place in the chain and its hash.
 
-        tool_params: the tool's arguments; secrets are redacted, and what is longer than 4 KB is cut.
         metadata: counts, codes and durations, as `AuditMetadata` or a dict with its names on the wire (`rowCount`).
-        description: a sentence made by code; by default one is made of the other fields.
-        run_id, event_seq: the event of a run folder that says the same.
+        facts: `tool_name`; `tool_params`, the tool's arguments, of which secrets are redacted, and what is longer than
+            4 KB is cut; `description`, a sentence made by code, by default one of the other fields; `run_id` and
+            `event_seq`, the event of a run folder that says the same.
 
         Raises `AuditEntryInvalid` for a field that is wrong; nothing is appended then.
         """
-        step = AuditStep(
-            execution_id,
-            execution_type,
-            choice_type,
-            tool_name,
-            tool_params,
-            metadata_of(metadata),
-            description,
-            run_id,
-            event_seq,
-        )
-        return self.extend([step])[0]
+        known = metadata_of(metadata)
+        return self.extend([AuditStep(execution_id, execution_type, choice_type, metadata=known, **facts)])[0]
 
     def extend(self, steps: Sequence[AuditStep], wait_s: float | None = None) -> list[AuditEntry]:
         """Append several entries in one transaction, all or none; raise as `append` does.
@@ -195,7 +190,7 @@ class Audit:
         """Sum up one execution, or the whole audit: entries by choice, corrections, failures, duration, tools."""
         if execution_id is not None:
             check_text("execution_id", execution_id)
-        return summed(counted_of(row) for row in self._summed(execution_id))
+        return summed(self._summed(execution_id))
 
     def verify(self, head: AuditHead | None = None) -> AuditVerification:
         """Check every entry, and return the first that was changed, removed, moved or cut off, if any.
@@ -213,15 +208,13 @@ class Audit:
         external_heads = [] if head is None else [AnchoredHead(KEPT_ELSEWHERE, head)]
         walk = ChainWalk(chains[0] if len(chains) == 1 else None, [*anchored, *external_heads])
         mentioned = Mentioned({anchor.run_id for anchor in anchored})
-        fault: AuditFault | None = None
         with closing(self._walked()) as pages:
             for page in pages:
                 if (fault := walk.step(page)) is not None:
-                    break
-                mentioned.take(page)
-        if fault is None and (fault := walk.end()) is None:
-            fault = self._outside(mentioned.facts(walk.position))
-        return walk.result(fault)
+                    return walk.result(fault)
+                mention(mentioned, page)
+        mentioned.last = walk.position
+        return walk.result(walk.end() or next(iter(self._outside(mentioned)), None))
 
     def head(self) -> AuditHead:
         """Return the end of the chain as it is now."""
@@ -257,12 +250,21 @@ class Audit:
             previous = row["hash"] = entry_hash(previous, hashed)
         cursor.executemany(self._insert.sql, [self._insert.bind(row) for row in stored])
 
-    def _summed(self, execution_id: str | None) -> Iterator[dict[str, Any]]:
+    def _summed(self, execution_id: str | None) -> Iterator[CountedEntry]:
         which = "" if execution_id is None else " AND execution_id = :execution_id"
         values = {} if execution_id is None else {"execution_id": execution_id}
         after = 0
         while rows := self._database.fetch(_SUMMED.format(which=which), after=after, limit=_PAGE, **values):
-            yield from rows
+            for row in rows:
+                metadata = msgspec.json.decode(row["metadata"], type=AuditMetadata)
+                counted = (
+                    row["execution_id"],
+                    row["choice_type"],
+                    row["tool_name"],
+                    metadata,
+                    row["timestamp"],
+                )
+                yield CountedEntry(*counted)
             after = rows[-1]["id"]
 
     def _walked(self) -> Generator[list[tuple[Any, ...]]]:
@@ -332,56 +334,48 @@ def columns_of(step: AuditStep, cleaner: Callable[[], Cleaner]) -> dict[str, Any
 
 def _cleaned(step: AuditStep, make_cleaner: Callable[[], Cleaner]) -> tuple[Any, AuditMetadata, str]:
     """Return parameters, metadata and description without what must not be kept; each is cut at its limit."""
-    raw_metadata = step.metadata
-    counts = dict(itertools.islice((raw_metadata.unique_values or {}).items(), _COLUMNS_MAX))
-    parts = [
-        step.tool_params,
-        raw_metadata.intended_state,
-        raw_metadata.actual_state,
-        raw_metadata.error_message,
-        step.description,
-    ]
+    is_short = _is_short(step)
+    has_payload = is_short and (step.tool_params or step.description or step.metadata != AuditMetadata())
+    if is_short and (step.is_clean or not has_payload):
+        return step.tool_params, step.metadata, step.description
+    raw, cleaner = step.metadata, _VERBATIM if step.is_clean else make_cleaner()
+    counts = dict(itertools.islice((raw.unique_values or {}).items(), _COLUMNS_MAX))
+    parts = [step.tool_params, raw.intended_state, raw.actual_state, raw.error_message, step.description]
     parts.append(list(counts))
-    present_parts = [part for part in parts if not _is_empty(part)]
-    if not present_parts:
-        return parts[0], raw_metadata, ""
-    cleaner = _VERBATIM if step.is_clean else make_cleaner()
-    clean_all = (
-        cleaner.clean(present_parts, limit_bytes=PAYLOAD_MAX_BYTES) if _is_short(present_parts) else None
+    together = (
+        cleaner.clean(parts, limit_bytes=PAYLOAD_MAX_BYTES)
+        if is_short
+        else clean_bounded(cleaner, parts, PAYLOAD_MAX_BYTES)
     )
-    together = clean_all or clean_bounded(cleaner, present_parts, PAYLOAD_MAX_BYTES)
-    alone = together.truncated_from is not None or not isinstance(together.value, list)
-    clean = iter([_clean_alone(cleaner, part) for part in present_parts] if alone else together.value)
-    params, intended, actual, message, description, names = (
-        part if _is_empty(part) else next(clean) for part in parts
-    )
+    is_cut = together.truncated_from is not None or not isinstance(together.value, list)
+    clean = [_clean_alone(cleaner, part) for part in parts] if is_cut else together.value
+    params, intended, actual, message, description, names = clean
     metadata = msgspec.structs.replace(
-        raw_metadata,
-        unique_values=dict(zip(names, counts.values(), strict=True)) or None,
-        error_message=message,
+        raw,
         intended_state=_as_object(intended),
         actual_state=_as_object(actual),
+        error_message=message,
+        unique_values=dict(zip(names, counts.values(), strict=True)) or None,
     )
     return params, metadata, description
 
 
 def _clean_alone(cleaner: Cleaner, part: object) -> Any:
-    if isinstance(part, list):  # names of columns, or parameters that are no object
+    if isinstance(part, list) and part:  # names of columns, or parameters that are no object
         share = max(_NAME_MAX_CHARS, PAYLOAD_MAX_BYTES // len(part))
         return [clean_bounded(cleaner, item, share).value for item in part[:_COLUMNS_MAX]]
     return clean_bounded(cleaner, part, PAYLOAD_MAX_BYTES).value
 
 
-def _is_short(parts: list[Any]) -> bool:
-    """Return True for plain data that need not be cut before it is cleaned, as nearly all is."""
+def _is_short(step: AuditStep) -> bool:
+    """Return True for a step within all limits, as nearly all are."""
     try:
-        return len(_encode(parts)) <= PAYLOAD_MAX_BYTES
+        return (
+            len(step.metadata.unique_values or ()) <= _COLUMNS_MAX
+            and len(_encode((step.tool_params, step.metadata, step.description))) <= PAYLOAD_MAX_BYTES
+        )
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         return False
-
-
-def _is_empty(part: object) -> bool:
-    return part is None or (type(part) in {str, dict, list} and not part)
 
 
 def entry_of(row: Mapping[str, Any]) -> AuditEntry:
@@ -403,12 +397,6 @@ class CountedEntry(NamedTuple):
     tool_name: str
     metadata: AuditMetadata
     timestamp: datetime
-
-
-def counted_of(row: Mapping[str, Any]) -> CountedEntry:
-    """Return the part of a row that a summary counts."""
-    metadata = msgspec.json.decode(row["metadata"], type=AuditMetadata)
-    return CountedEntry(row["execution_id"], row["choice_type"], row["tool_name"], metadata, row["timestamp"])
 
 
 def summed(entries: Iterable[AuditEntry | CountedEntry]) -> AuditSummary:
@@ -454,41 +442,25 @@ def metadata_of(given: AuditMetadata | Mapping[str, Any] | None) -> AuditMetadat
         raise _invalid(f"metadata: {error}") from None
 
 
-class Mentioned:
-    """Names of what is outside of the database, from the rows of a walk along the chain.
+def mention(mentioned: Mentioned, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Add what rows of `COLUMNS` name, of which none is wrong."""
+    for row in rows:
+        position, execution_id, run_id, event_seq, metadata_json = row[0], row[1], row[10], row[11], row[8]
+        is_here = run_id in mentioned.runs
+        if is_here and event_seq is not None:
+            mentioned.events.setdefault(run_id, {})[event_seq] = position, _time_of(row)
+        if '"viewFiles"' not in metadata_json and '"runFiles"' not in metadata_json:
+            continue
+        metadata = msgspec.json.decode(metadata_json, type=AuditMetadata)
+        for name, sha256 in (metadata.run_files or {}).items() if is_here else ():
+            mentioned.files.setdefault(run_id, {}).setdefault(name, (sha256, position))
+        for name, file_name in (metadata.view_files or {}).items():
+            view = MentionedView(name, file_name, position, execution_id, _time_of(row))
+            mentioned.views.setdefault((name, file_name), view)
 
-    run_ids: the runs whose folders are there.
-    """
 
-    def __init__(self, run_ids: set[str]) -> None:
-        self._runs = run_ids
-        self._events: dict[str, dict[int, MentionedEvent]] = {}
-        self._files: dict[str, dict[str, tuple[str, int]]] = {}
-        self._views: dict[tuple[str, str], MentionedView] = {}
-
-    def take(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Take rows of `COLUMNS`, of which none is wrong."""
-        for row in rows:
-            run_id, metadata_json = row[10], row[8]
-            if run_id in self._runs and row[11] is not None:
-                event = MentionedEvent(row[0], datetime.fromisoformat(row[4]).replace(tzinfo=UTC))
-                self._events.setdefault(run_id, {})[row[11]] = event
-            if '"viewFiles"' in metadata_json or '"runFiles"' in metadata_json:
-                self._take_files(row, msgspec.json.decode(metadata_json, type=AuditMetadata))
-
-    def facts(self, last: int) -> MentionedFacts:
-        """Return what they name; last: the place of the last entry."""
-        return MentionedFacts(self._runs, self._events, self._files, list(self._views.values()), last)
-
-    def _take_files(self, row: tuple[Any, ...], known: AuditMetadata) -> None:
-        if row[10] in self._runs:
-            files = self._files.setdefault(row[10], {})
-            for name, sha256 in (known.run_files or {}).items():
-                files.setdefault(name, (sha256, row[0]))
-        for name, file_name in (known.view_files or {}).items():
-            time = datetime.fromisoformat(row[4]).replace(tzinfo=UTC)
-            view = MentionedView(name, file_name, row[0], row[1], time)
-            self._views.setdefault((name, file_name), view)
+def _time_of(row: tuple[Any, ...]) -> datetime:
+    return datetime.fromisoformat(row[4]).replace(tzinfo=UTC)
 
 
 def _invalid(said: str) -> AuditEntryInvalid:

@@ -6,12 +6,13 @@ and how it ended in counts, codes and durations; it holds no data.
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from healkit.parts.views.view_records import MentionedView
+from healkit.core.runtime.contents import MentionedView
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
@@ -123,24 +124,19 @@ class AnchoredHead(msgspec.Struct, frozen=True):
 FaultKind = Literal["changed", "missing", "reordered", "cut_off", "rewritten", "file"]
 
 
-class MentionedEvent(NamedTuple):
-    """Event of a run that an entry names: the entry's place in the chain, and its time."""
+@dataclasses.dataclass
+class Mentioned:
+    """Things outside of the database that the entries of a walk name: runs, their events and files, and views.
 
-    position: int
-    timestamp: datetime
-
-
-class MentionedFacts(NamedTuple):
-    """Things outside of the database that entries name: runs, their events (by number) and files, and views.
-
-    `files` are the SHA-256 and the entry's place by run and name. `last` is the place of the last entry.
+    `runs` are those whose folders are there. `events` are the place and the time of an entry by run and number, `files`
+    the SHA-256 and the entry's place by run and name. `last` is the place of the last entry.
     """
 
     runs: set[str]
-    events: dict[str, dict[int, MentionedEvent]]
-    files: dict[str, dict[str, tuple[str, int]]]
-    views: list[MentionedView]
-    last: int
+    events: dict[str, dict[int, tuple[int, datetime]]] = dataclasses.field(default_factory=dict)
+    files: dict[str, dict[str, tuple[str, int]]] = dataclasses.field(default_factory=dict)
+    views: dict[tuple[str, str], MentionedView] = dataclasses.field(default_factory=dict)
+    last: int = 0
 
 
 class AuditFault(msgspec.Struct, frozen=True, rename="camel"):

@@ -16,7 +16,7 @@ import dataclasses
 import hashlib
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -469,7 +469,7 @@ def empty_evidence(run_id: str) -> EvidenceManifest:
 
 # Questions to a run's policy, and its answers.
 #
-# The policy itself is `healkit.parts.runs.run_policy`; the code that executes steps gets one as a `StepPolicy`.
+# The policy itself is `healkit.parts.runs.run_policy.RunPolicy`.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -508,28 +508,3 @@ class PolicyVerdict:
     def granted(self) -> bool:
         """True if the action may be done."""
         return self.halt is None and not self.refusal
-
-
-class StepPolicy(Protocol):
-    """Policy that is asked before each step and told of its end; it does nothing itself, and never waits."""
-
-    @property
-    def defaults(self) -> PolicyDefaults:
-        """Caps in force, for the manifest."""
-        ...
-
-    def step(self) -> PolicyVerdict:
-        """Ask for a step before it begins; a granted one counts."""
-        ...
-
-    def retry(self, action: str, error_code: str, ename: str = "") -> PolicyVerdict:
-        """Ask to try a failed action again; a grant counts, and names the pause before it."""
-        ...
-
-    def seen(self, state_key: str) -> int:
-        """Return how often that failing state was observed so far."""
-        ...
-
-    def observe(self, observation: Observation) -> PolicyVerdict:
-        """Tell how a step ended; the verdict is on the run, not on the step."""
-        ...

@@ -15,7 +15,6 @@ from healkit.errors import HealkitError
 from healkit.hooks import hookimpl
 from healkit.parts.runs import run_audit
 from healkit.parts.runs.run_folders import runs_folder
-from healkit.parts.runs.run_policy import RunPolicy
 from healkit.parts.runs.runs import Runs
 
 if TYPE_CHECKING:
@@ -66,7 +65,9 @@ def closing(services: Services) -> None:
 
 def _runs(services: Services) -> Runs:
     folder = runs_folder(services.config, services.database.path)
-    return Runs(services.config, folder, lambda: services.cleaner.cleaner, RunPolicy, lambda: services.audit)
+    return Runs(
+        services.config, folder, lambda: services.cleaner.cleaner, lambda: services.audit, audit_steps
+    )
 
 
 def _audit(services: Services) -> Audit:
@@ -74,13 +75,17 @@ def _audit(services: Services) -> Audit:
     from healkit.parts.runs.run_folders import anchored_heads
 
     runs_dir = services.runs.runs_dir
-    files = run_audit.KeptFiles(runs_dir, lambda: services.audit, audit_steps, services.contents.fault)
     return Audit(
-        services.database, lambda: services.cleaner.sanitizer, lambda: anchored_heads(runs_dir), files.fault
+        services.database,
+        lambda: services.cleaner.sanitizer,
+        lambda: anchored_heads(runs_dir),
+        lambda mentioned: run_audit.kept_faults(
+            mentioned, runs_dir, services.audit, audit_steps, services.contents.fault
+        ),
     )
 
 
-def audit_steps(manifest: RunManifest) -> run_audit.StepOf | None:
-    """Return what makes the audit's entries of a run; None for a run that is not audited."""
-    step_maker: run_audit.StepOf | None = hooks.first("audit_steps", manifest=manifest)
-    return step_maker
+def audit_steps(manifest: RunManifest) -> run_audit.Tell | None:
+    """Return what tells the facts of a run's events; None for a run that is not audited."""
+    tell: run_audit.Tell | None = hooks.first("audit_steps", manifest=manifest)
+    return tell

@@ -76,14 +76,16 @@ def _read_events(folder: Path, problems: list[Problem]) -> tuple[list[TraceEvent
     try:
         with plain_files.opened(folder, TRACE) as file:
             for number, line in enumerate(_lines(file), start=1):
-                event = _event(folder, number, line, problems)
-                if event is not None:
+                if line is not None and not line.endswith(b"\n"):
+                    problems.append(_torn(folder, number, line))
+                elif isinstance(event := _event(line), str):
+                    problems.append(Problem("damaged_line", TRACE, number, event))
+                else:
                     events.append(event)
                     lines.append(number)
     except OSError as error:
-        problems.append(
-            Problem("trace_missing", TRACE, None, f"it cannot be read: {error.strerror or error}.")
-        )
+        message = f"it cannot be read: {error.strerror or error}."
+        problems.append(Problem("trace_missing", TRACE, None, message))
     return events, lines
 
 
@@ -98,36 +100,27 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
         yield None
 
 
-def _event(
-    folder: Path,
-    number: int,
-    line: bytes | None,
-    problems: list[Problem],
-) -> TraceEvent | None:
+def _torn(folder: Path, number: int, line: bytes) -> Problem:
+    if is_being_written(folder):
+        return Problem("in_progress", TRACE, number, "is being written.", fault=False)
+    message = f"ends after {len(line):,} bytes without a line end: its writer died, or the disk was full."
+    return Problem("torn_line", TRACE, number, message)
+
+
+def _event(line: bytes | None) -> TraceEvent | str:
+    """Return the event of a line, or what is wrong with it."""
     if line is None:
-        problems.append(Problem("damaged_line", TRACE, number, f"is longer than {LINE_MAX_BYTES:,} bytes."))
-        return None
-    if not line.endswith(b"\n"):
-        if is_being_written(folder):
-            problems.append(Problem("in_progress", TRACE, number, "is being written.", fault=False))
-        else:
-            message = (
-                f"ends after {len(line):,} bytes without a line end: its writer died, or the disk was full."
-            )
-            problems.append(Problem("torn_line", TRACE, number, message))
-        return None
+        return f"is longer than {LINE_MAX_BYTES:,} bytes."
     try:
         return _decode_event(line)
     except msgspec.ValidationError as error:
-        problems.append(Problem("damaged_line", TRACE, number, f"is no event: {error}."))
+        return f"is no event: {error}."
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        what = _POSITION.sub(lambda m: f" at column {int(m[1]) + 1}", str(error))
-        problems.append(Problem("damaged_line", TRACE, number, f"is not JSON: {what}."))
+        return f"is not JSON: {_POSITION.sub(lambda m: f' at column {int(m[1]) + 1}', str(error))}."
     except RecursionError:
-        problems.append(Problem("damaged_line", TRACE, number, "is nested too deeply to be read."))
+        return "is nested too deeply to be read."
     except (ValueError, OverflowError) as error:  # a number or a time that Python cannot hold
-        problems.append(Problem("damaged_line", TRACE, number, f"cannot be read: {error}."))
-    return None
+        return f"cannot be read: {error}."
 
 
 def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list[Problem]) -> Manifest | None:
@@ -321,7 +314,7 @@ def _views(folder: Path, run: Run) -> Iterator[Problem]:
     named = {file: name for _, event in _numbered(run) for name, file in _named_files(event, "view_files")}
     for file, name in named.items():
         try:
-            view_files.check(folder, file)
+            view_files.check_view(folder, file)
         except FileNotFoundError:
             message = f"the file of view {name!r} is not in {str(folder)!r}: removed, evicted, or on another machine."
             yield Problem("evidence_missing", file, None, message, fault=False)

@@ -26,7 +26,7 @@ _UNSHOWN = {"doc_hash", "execution_mode", "execution_profile", "file_ref", "mani
 _FOLLOWS = {"state_key", "state_before", "state_after"}
 
 
-def card(run: Run) -> Card:
+def run_card(run: Run) -> Card:
     """Build a run event by event, its times from its beginning, and what is wrong with the record below."""
     start = run.events[0].ts_utc if run.events else None
     rows = [
@@ -35,11 +35,11 @@ def card(run: Run) -> Card:
     ]
     parts: list[Part] = [Facts(list(_facts(run))), Only("text", ""), Table(_EVENTS, rows)]
     if run.problems:
-        parts += [Only("text", ""), problems(run)]
+        parts += [Only("text", ""), problem_list(run)]
     return Card(f"run {run.run_id}: {outcome(run)}", tone="info", parts=parts)
 
 
-def listing(runs: Sequence[Run]) -> Card:
+def run_list(runs: Sequence[Run]) -> Card:
     """Build the list of runs, in the order given."""
     if not runs:
         return Card(parts=("No runs are recorded here.",))
@@ -51,7 +51,7 @@ def listing(runs: Sequence[Run]) -> Card:
     return Card(tone="info", parts=(Table(_RUNS, rows),))
 
 
-def problems(run: Run) -> Card:
+def problem_list(run: Run) -> Card:
     """Build a verdict on the record, and each problem with its file and line."""
     faults = [problem for problem in run.problems if problem.fault]
     notes = [problem for problem in run.problems if not problem.fault]
@@ -63,7 +63,7 @@ def problems(run: Run) -> Card:
     return Card(title, "✗" if faults else "✓", "bad" if faults else "good", parts=lines)
 
 
-def diff(found: RunDiff) -> Card:
+def run_diff(found: RunDiff) -> Card:
     """Build where two runs part; − stands for the first of them, + for the second."""
     same = f"{plain.count(found.same, 'event')} the same (times, durations and ids are not compared)"
     lines = [f"− {found.left.run_id}", f"+ {found.right.run_id}"]

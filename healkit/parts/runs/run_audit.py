@@ -1,12 +1,14 @@
-"""Audit of a run: entries made of its events.
+"""Audit of a run: the rendering of its events as entries.
 
-There is no second bookkeeping: an entry is made of the event that was written to trace.jsonl, and names it. An event is
-there once its line is written, whatever ends the process. Its entry is committed with the first, with each end of
-something (a verdict, a step of a decision, a halt, the run), and otherwise waits for the next of these, so that the
-checks of a patch cost one commit and not one each. A process that is killed meanwhile leaves events without entries.
-They are taken from the run's folder when the next Healkit is opened: a mark beside the folders says which runs have not
-ended, the head in the manifest says whose audit they belong to, and the run and its event's number say which entries
-are there already.
+There is no second bookkeeping: an entry is made of the event that was written to trace.jsonl, and names it. What it
+says is the part's own that the run is of, which tells the facts of each event (`hooks.Specs.audit_steps`).
+
+An event is there once its line is written, whatever ends the process. Its entry is committed with the first, with each
+end of something (a verdict, a step of a decision, a halt, the run), and otherwise waits for the next of these, so that
+the checks of a patch cost one commit and not one each. A process that is killed meanwhile leaves events without
+entries. They are taken from the run's folder when the next Healkit is opened: a mark beside the folders says which runs
+have not ended, the head in the manifest says whose audit they belong to, and the run and its event's number say which
+entries are there already.
 """
 
 from __future__ import annotations
@@ -17,28 +19,42 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
 from healkit.core import plain_files
+from healkit.core.runtime.contents import MentionedView
 from healkit.errors import EvidenceChanged, HealkitError
 from healkit.parts.runs.audit_records import (
-    AuditEntry,
     AuditFault,
     AuditHead,
     AuditMetadata,
     AuditStep,
-    MentionedFacts,
+    ExecutionType,
+    Mentioned,
 )
 from healkit.parts.runs.contract import TRACE, Run, RunManifest, TraceEvent
-from healkit.parts.views.view_records import MentionedView
 from healkit.plain_text import count
 
-#: Makes the audit's entry of an event; None for an event that the audit does not hold.
-StepOf = Callable[[TraceEvent], AuditStep | None]
-#: Returns what makes the entries of a run; None for a run that is of no kind that is audited.
-StepsOf = Callable[[RunManifest], StepOf | None]
+if TYPE_CHECKING:
+    from healkit.parts.runs.audit import Audit
+
+
+class Told(NamedTuple):
+    """Facts for the audit entry of an event."""
+
+    choice_type: str
+    tool_name: str
+    params: dict[str, Any]
+    metadata: AuditMetadata
+    description: str
+
+
+#: Tells the facts of an event; None for one that the audit does not hold.
+Tell = Callable[[TraceEvent], Told | None]
+#: Returns what tells the facts of a run's events; None for a run of a kind that is not audited.
+TellOf = Callable[[RunManifest], Tell | None]
 #: Events that are committed at once, with what waits: the first of a run, and those that end something.
 _COMMITTED = frozenset(
     {
@@ -53,77 +69,39 @@ _SHORT_WAIT_S = 0.05
 _MARKS = ".audited"
 
 
-class Appends(Protocol):
-    """Part of the audit that a run uses."""
-
-    def extend(self, steps: Sequence[AuditStep], wait_s: float | None = None) -> list[AuditEntry]: ...
-    def head(self) -> AuditHead: ...
-    def get(self, execution_id: str) -> list[AuditEntry]: ...
-
-
-class Told(NamedTuple):
-    """Facts for the audit entry of an event."""
-
-    choice_type: str
-    tool_name: str
-    params: dict[str, Any]
-    metadata: AuditMetadata
-    description: str
-
-
-def entries_of(
-    kind: Literal["heal", "decide"], tell: Callable[[TraceEvent], Told | None], *, is_clean: bool
-) -> StepOf:
-    """Return a function that makes a run's entries from what `tell` says of an event; None for one without an entry.
-
-    is_clean: whether the events are sanitised.
-    """
-
-    def entry_of(event: TraceEvent) -> AuditStep | None:
-        if (facts := tell(event)) is None:
-            return None
-        return AuditStep(
-            execution_id=event.run_id,
-            execution_type=kind,
-            choice_type=facts.choice_type,
-            tool_name=facts.tool_name,
-            tool_params=facts.params,
-            metadata=facts.metadata,
-            description=facts.description,
-            run_id=event.run_id,
-            event_seq=event.seq,
-            timestamp=event.ts_utc,
-            is_clean=is_clean,
-        )
-
-    return entry_of
-
-
-class _Steps:
+class _Entries:
     """Entries of a run's events, in the order of the events.
 
     An entry also holds the hashes of the evidence that was kept since the entry before it.
     """
 
-    def __init__(self, step_of: StepOf) -> None:
-        self._step_of = step_of
+    def __init__(self, manifest: RunManifest, tell: Tell) -> None:
+        self._kind = cast("ExecutionType", manifest.execution_profile.name)  # checked when it is appended
+        self._is_clean = manifest.redaction_policy.payload == "sanitised"
+        self._tell = tell
         self._files: dict[str, str] = {}
 
     def of(self, event: TraceEvent) -> AuditStep | None:
         self._files |= {ref.uri: ref.sha256 for ref in event.evidence_refs}
-        step = self._step_of(event)
-        if step is None or not self._files:
-            return step
-        files, self._files = {**(step.metadata.run_files or {}), **self._files}, {}
-        return msgspec.structs.replace(step, metadata=msgspec.structs.replace(step.metadata, run_files=files))
+        if (told := self._tell(event)) is None:
+            return None
+        metadata = told.metadata
+        if self._files:
+            files, self._files = {**(metadata.run_files or {}), **self._files}, {}
+            metadata = msgspec.structs.replace(metadata, run_files=files)
+        return AuditStep(
+            event.run_id, self._kind, told.choice_type, told.tool_name, told.params, metadata, told.description,
+            event.run_id, event.seq, event.ts_utc, self._is_clean,
+        )  # fmt: skip
 
 
 class RunAudit:
     """Audit of one run; several threads may use it. It raises nothing: `problem` says what could not be appended."""
 
-    def __init__(self, audit: Appends, step_of: StepOf) -> None:
+    def __init__(self, audit: Audit, manifest: RunManifest, tell: Tell) -> None:
         self._audit = audit
-        self._steps = _Steps(step_of)
+        self._run_id = manifest.run_id
+        self._entries = _Entries(manifest, tell)
         self._lock = threading.Lock()
         self._waiting: list[AuditStep] = []
         self._trouble = ""
@@ -135,17 +113,29 @@ class RunAudit:
             return ""
         return f"{count(len(self._waiting), 'entry')} could not be added to the audit: {self._trouble}"
 
-    def begin(self) -> AuditHead | None:
-        """Return the head of the chain before the run; None where it cannot be read."""
+    def begin(self, manifest: RunManifest) -> RunManifest:
+        """Return the manifest with the head of the chain before the run, where that can be read."""
         try:
-            return self._audit.head()
+            return msgspec.structs.replace(manifest, audit=self._audit.head())
         except HealkitError:
-            return None
+            return manifest
 
-    def heard(self, event: TraceEvent) -> None:
-        """Take an event that was written; called by the run with each."""
+    def mark(self, runs_dir: Path) -> None:
+        """Note that the run has begun; where the disk does not take that, its events say so."""
+        folder = runs_dir / _MARKS
+        with contextlib.suppress(OSError):
+            while True:
+                folder.mkdir(mode=0o700, exist_ok=True)
+                with contextlib.suppress(
+                    FileNotFoundError
+                ):  # another run has ended just now, and was the last
+                    (folder / self._run_id).touch(mode=0o600)
+                    return
+
+    def take(self, event: TraceEvent) -> None:
+        """Take an event that was written; called by the journal with each."""
         with self._lock:
-            step = self._steps.of(event)
+            step = self._entries.of(event)
             if step is not None:
                 self._waiting.append(step)
             if event.event_type in _COMMITTED:
@@ -161,6 +151,10 @@ class RunAudit:
                 self._trouble = error.message
                 return None
 
+    def unmark(self, runs_dir: Path) -> None:
+        """Note that all its entries are in the audit."""
+        _unmark(runs_dir, self._run_id)
+
     def _append(self, wait_s: float | None) -> None:
         try:
             self._audit.extend(self._waiting, wait_s)
@@ -170,24 +164,13 @@ class RunAudit:
             self._waiting, self._trouble = [], ""
 
 
-def mark(runs_dir: Path, run_id: str) -> None:
-    """Note that an audited run has begun; raise `OSError`."""
-    folder = runs_dir / _MARKS
-    while True:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # another run has ended just now, and was the last
-            (folder / run_id).touch(mode=0o600)
-            return
-
-
-def unmark(runs_dir: Path, run_id: str) -> None:
-    """Note that all entries of a run are in the audit."""
+def _unmark(runs_dir: Path, run_id: str) -> None:
     with contextlib.suppress(OSError):
         plain_files.remove(runs_dir, f"{_MARKS}/{run_id}")
         (runs_dir / _MARKS).rmdir()
 
 
-def recover(runs_dir: Path, make_audit: Callable[[], Appends], steps_of: StepsOf) -> int:
+def recover(runs_dir: Path, make_audit: Callable[[], Audit], tell_of: TellOf) -> int:
     """Append the entries that killed processes left in run folders; return how many.
 
     Runs that go on, and those of another database's audit, are left alone. Raises `DatabaseError`s.
@@ -200,39 +183,42 @@ def recover(runs_dir: Path, make_audit: Callable[[], Appends], steps_of: StepsOf
         return 0
     audit = make_audit()
     chain = audit.head().chain
-    return sum(_recovered(runs_dir, run_id, chain, audit, steps_of) for run_id in run_ids)
+    return sum(_recovered(runs_dir, run_id, chain, audit, tell_of) for run_id in run_ids)
 
 
-def _recovered(runs_dir: Path, run_id: str, chain: str, audit: Appends, steps_of: StepsOf) -> int:
+def _recovered(runs_dir: Path, run_id: str, chain: str, audit: Audit, tell_of: TellOf) -> int:
     from healkit.parts.runs.reader import read_run
 
     if not (runs_dir / run_id).is_dir():
-        unmark(runs_dir, run_id)
+        _unmark(runs_dir, run_id)
         return 0
     with _held(runs_dir / run_id) as is_held:
         if not is_held:
             return 0
-        run = read_run(runs_dir / run_id)
-        steps = _steps_in(run, chain, steps_of)
+        steps = _steps_in(read_run(runs_dir / run_id), chain, tell_of)
         if steps is None:
             return 0
-        recorded_seqs = {entry.event_seq for entry in audit.get(run_id)}
-        missing = [step for step in steps if step.event_seq not in recorded_seqs]
+        missing = _missing(steps, audit, run_id)
         audit.extend(missing)
-        unmark(runs_dir, run_id)
+        _unmark(runs_dir, run_id)
         return len(missing)
 
 
-def _steps_in(run: Run, chain: str, steps_of: StepsOf) -> list[AuditStep] | None:
+def _steps_in(run: Run, chain: str, tell_of: TellOf) -> list[AuditStep] | None:
     """Return all entries that the events of a run make; None for a run of another audit, or of none."""
     head = msgspec.UNSET if run.manifest is None else run.manifest.audit
     if run.manifest is None or not isinstance(head, AuditHead) or head.chain != chain:
         return None
-    step_of = steps_of(run.manifest)
-    if step_of is None:
+    tell = tell_of(run.manifest)
+    if tell is None:
         return None
-    step_maker = _Steps(step_of)
-    return [step for event in run.events if (step := step_maker.of(event)) is not None]
+    entries = _Entries(run.manifest, tell)
+    return [step for event in run.events if (step := entries.of(event)) is not None]
+
+
+def _missing(steps: Sequence[AuditStep], audit: Audit, run_id: str) -> list[AuditStep]:
+    recorded_seqs = {entry.event_seq for entry in audit.get(run_id)}
+    return [step for step in steps if step.event_seq not in recorded_seqs]
 
 
 @contextlib.contextmanager
@@ -252,72 +238,58 @@ def _held(folder: Path) -> Iterator[bool]:
             yield True
 
 
-class KeptFiles:
-    """Comparison of the audit with the run folders and the files of views; `Audit.verify` uses it.
+def kept_faults(
+    mentioned: Mentioned,
+    runs_dir: Path,
+    audit: Audit,
+    tell_of: TellOf,
+    view_fault: Callable[[MentionedView], str],
+) -> Iterator[AuditFault]:
+    """Yield the run folders, their files and the views that are not as the audit's entries say.
 
     view_fault: says what is wrong with the file of a view that an entry names; empty for nothing.
     """
+    chain = audit.head().chain
+    for run_id in sorted(mentioned.runs):
+        if (runs_dir / run_id).is_dir():  # of one that was deleted, an entry keeps its facts
+            yield from _run_faults(runs_dir / run_id, chain, mentioned, audit, tell_of)
+    for view in mentioned.views.values():
+        if message := view_fault(view):
+            yield AuditFault("file", view.position, message, view.execution_id)
 
-    def __init__(
-        self,
-        runs_dir: Path,
-        audit: Callable[[], Appends],
-        steps_of: StepsOf,
-        view_fault: Callable[[MentionedView], str],
-    ) -> None:
-        self._runs_dir, self._audit = runs_dir, audit
-        self._steps_of, self._view_fault = steps_of, view_fault
 
-    def fault(self, mentioned: MentionedFacts) -> AuditFault | None:
-        """Return the first run folder, file or view that is not as the entries say."""
-        chain = self._audit().head().chain
-        for run_id in sorted(mentioned.runs):
-            if (run_fault := self._run_fault(run_id, chain, mentioned)) is not None:
-                return run_fault
-        for view in mentioned.views:
-            if message := self._view_fault(view):
-                return AuditFault("file", view.position, message, view.execution_id)
-        return None
+def _run_faults(
+    folder: Path, chain: str, mentioned: Mentioned, audit: Audit, tell_of: TellOf
+) -> Iterator[AuditFault]:
+    from healkit.parts.runs.reader import read_run
+    from healkit.parts.runs.run_folders import is_being_written
 
-    def _run_fault(self, run_id: str, chain: str, mentioned: MentionedFacts) -> AuditFault | None:
-        from healkit.parts.runs.reader import read_run
-        from healkit.parts.runs.run_folders import is_being_written
-
-        folder = self._runs_dir / run_id
-        if not folder.is_dir():
-            return None  # deleted: an entry keeps its facts
-        goes_on = is_being_written(folder)
-        run = read_run(folder)
-        steps = _steps_in(run, chain, self._steps_of)
-        if steps is None:
-            return None
-        entries, last = mentioned.events.get(run_id, {}), mentioned.last
-        missing = [step for step in steps if step.event_seq not in entries]
-        if missing and not goes_on:  # it may have ended since the entries were read
-            recorded_seqs = {entry.event_seq for entry in self._audit().get(run_id)}
-            for step in missing:
-                if step.event_seq not in recorded_seqs:
-                    what = f"Event {step.event_seq} of run {run_id!r} ({step.choice_type})"
-                    return AuditFault("cut_off", last + 1, f"{what} has no entry: it was cut off.", run_id)
-        times = {event.seq: event.ts_utc for event in run.events}
-        for seq, entry in sorted(entries.items()):
-            if not goes_on and seq not in times:
-                named_event = f"Entry {entry.position} names event {seq} of run {run_id!r}"
-                message = f"{named_event}, which its {TRACE} does not have."
-                return AuditFault("file", entry.position, message, run_id)
-            if seq in times and times[seq] != entry.timestamp:
-                message = (
-                    f"Event {seq} of run {run_id!r} is not the one that entry {entry.position} was made of."
-                )
-                return AuditFault("file", entry.position, message, run_id)
-        for name, (sha256, position) in sorted(mentioned.files.get(run_id, {}).items()):
-            try:
-                run.read_file(name, sha256)
-            except EvidenceChanged as error:
-                return AuditFault("file", position, error.message, run_id)
-            except OSError as error:
-                message = (
-                    f"The file {name!r} of run {run_id!r}, which entry {position} names, cannot be read: "
-                )
-                return AuditFault("file", position, f"{message}{error.strerror or error}.", run_id)
-        return None
+    run_id = folder.name
+    goes_on = is_being_written(folder)
+    run = read_run(folder)
+    if (steps := _steps_in(run, chain, tell_of)) is None:
+        return
+    entries = mentioned.events.get(run_id, {})
+    missing = [step for step in steps if step.event_seq not in entries]
+    if missing and not goes_on:  # it may have ended since the entries were read
+        for step in _missing(missing, audit, run_id):
+            what = f"Event {step.event_seq} of run {run_id!r} ({step.choice_type})"
+            yield AuditFault("cut_off", mentioned.last + 1, f"{what} has no entry: it was cut off.", run_id)
+    times = {event.seq: event.ts_utc for event in run.events}
+    for seq, (position, time) in sorted(entries.items()):
+        if seq not in times and not goes_on:
+            message = (
+                f"Entry {position} names event {seq} of run {run_id!r}, which its {TRACE} does not have."
+            )
+            yield AuditFault("file", position, message, run_id)
+        elif seq in times and times[seq] != time:
+            message = f"Event {seq} of run {run_id!r} is not the one that entry {position} was made of."
+            yield AuditFault("file", position, message, run_id)
+    for name, (sha256, position) in sorted(mentioned.files.get(run_id, {}).items()):
+        try:
+            run.read_file(name, sha256)
+        except EvidenceChanged as error:
+            yield AuditFault("file", position, error.message, run_id)
+        except OSError as error:
+            message = f"The file {name!r} of run {run_id!r}, which entry {position} names, cannot be read: "
+            yield AuditFault("file", position, f"{message}{error.strerror or error}.", run_id)

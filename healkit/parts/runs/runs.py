@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
@@ -43,11 +43,9 @@ from healkit.core.runtime.events import (
 from healkit.core.secrets.cleaner import Cleaner
 from healkit.core.store.entries import NO_REVISION
 from healkit.errors import HealkitError, PolicyHalted, RunFolderError, RunNotAllowed, is_retryable
-from healkit.parts.runs import run_audit
 from healkit.parts.runs.contract import (
     SCHEMA_VERSION,
     ActionSpec,
-    ErrorObject,
     EventType,
     ExecutionMode,
     ExecutionProfile,
@@ -57,19 +55,21 @@ from healkit.parts.runs.contract import (
     PolicyVerdict,
     Stage,
     StateSignature,
-    StepPolicy,
     condition,
     details_of,
     error_object,
     sign,
 )
-from healkit.parts.runs.run_audit import Appends, RunAudit, StepOf
+from healkit.parts.runs.journal import EventContent, RunJournal
+from healkit.parts.runs.run_audit import RunAudit, TellOf
 from healkit.parts.runs.run_folders import manifest_for
-from healkit.parts.runs.writer import RunWriter
+from healkit.parts.runs.run_policy import RunPolicy
+
+if TYPE_CHECKING:
+    from healkit.parts.runs.audit import Audit
 
 #: Runs around the code of this context, innermost last.
 _inside: ContextVar[tuple[OpenRun, ...]] = ContextVar("healkit_runs", default=())
-MakePolicy = Callable[[PolicyDefaults | None], StepPolicy]
 
 
 class OpenRun:
@@ -79,23 +79,17 @@ class OpenRun:
     """
 
     def __init__(
-        self,
-        owner: Runs,
-        writer: RunWriter,
-        policy: StepPolicy,
-        allow: Sequence[str],
-        config: Config,
-        audit: RunAudit | None = None,
+        self, owner: Runs, journal: RunJournal, policy: RunPolicy, allow: Sequence[str], config: Config
     ) -> None:
         self.owner = owner
-        self.run_id = writer.run_id
-        self.folder: Path = writer.folder
+        self.run_id = journal.run_id
+        self.folder: Path = journal.folder
         self.cleaner = owner.cleaner
         self.result_max_bytes = config.result_max_bytes
-        self.append = writer.append
-        self.learn = writer.learn
-        self.keep = writer.keep
-        self._writer, self._audit = writer, audit
+        self.append = journal.append
+        self.learn = journal.learn
+        self.keep = journal.keep
+        self._journal = journal
         self._policy = policy
         self._allow = tuple(allow)
         self._lock = threading.Lock()
@@ -108,7 +102,7 @@ class OpenRun:
     def problem(self) -> str:
         """Sentence on what is missing in the record; empty when nothing is."""
         fault = f"The record of run {self.run_id!r} is not whole: {self._fault}." if self._fault else ""
-        return self._writer.problem or fault or (self._audit.problem if self._audit else "")
+        return self._journal.problem or fault
 
     @property
     def halted(self) -> Halt | None:
@@ -131,7 +125,7 @@ class OpenRun:
 
     def admit(self, tool_name: str) -> str:
         """Return the next step's id; raises `RunNotAllowed`, or `PolicyHalted` once the policy has ended the run."""
-        if self._writer.closed:
+        if self._journal.closed:
             raise RunFolderError(f"Run {self.run_id!r} has ended.", hint="Begin another: with hk.run(): …")
         if not any(fnmatch.fnmatchcase(tool_name, pattern) for pattern in self._allow):
             allowed = ", ".join(map(repr, self._allow)) or "none"
@@ -210,16 +204,7 @@ class OpenRun:
         """
         outcome = "halted" if self._halted else outcome
         result: dict[str, Any] = {"outcome": outcome, "steps": self._steps, "failures": self._failures}
-        ended = self._writer.finish(
-            {**result, "reason": reason} if reason else result, after or self._last_state, hold=True
-        )
-        try:
-            head = None if self._audit is None or ended is None else self._audit.finish()
-            if head is not None:
-                self._writer.anchor(head)
-                run_audit.unmark(self.owner.runs_dir, self.run_id)
-        finally:
-            self._writer.release()
+        self._journal.finish({**result, "reason": reason} if reason else result, after or self._last_state)
         self.owner.forget(self)
 
     def halt(
@@ -234,23 +219,14 @@ class OpenRun:
             if self._halted is not None:
                 return
             self._halted = halt
-        facts = {
-            "reason": halt.rule,
-            "state_key": halt.state_key,
-            "count": halt.count,
-            "threshold": halt.threshold,
-        }
-        numbers = {"rule": halt.rule, "count": halt.count, "threshold": halt.threshold}
+        numbers = {"count": halt.count, "threshold": halt.threshold}
+        details = {"rule": halt.rule, **numbers}
         error = error_object(
-            "POLICY_HALT", "policy", halt.reason, utc_now(), severity="critical", details=numbers
+            "POLICY_HALT", "policy", halt.reason, utc_now(), severity="critical", details=details
         )
+        metadata = {"policy": {"reason": halt.rule, "state_key": halt.state_key, **numbers}}
         self.append(
-            "policy_halt",
-            step_id=step_id,
-            before=before,
-            after=after,
-            error=error,
-            metadata={"policy": facts},
+            "policy_halt", step_id=step_id, before=before, after=after, error=error, metadata=metadata
         )
 
     def __enter__(self) -> OpenRun:
@@ -267,16 +243,15 @@ class OpenRun:
             self.finish("aborted", f"{type(error).__name__}: {error}")
 
     def __repr__(self) -> str:
-        state = "halted" if self._halted else "ended" if self._writer.closed else "going on"
+        state = "halted" if self._halted else "ended" if self._journal.closed else "going on"
         return f"<run {self.run_id}, {state}, {plain.count(self._steps, 'step')}, in {str(self.folder)!r}>"
 
 
 class Runs(Steps):
     """Begins the runs of one `Healkit`.
 
-    make_policy: the policy of each new run; the policies live on a higher floor, so they are handed in. make_cleaner:
-    called by the first run, because a sanitiser's tables take a while to read. audit: called by the first run that is
-    audited.
+    make_cleaner: called by the first run, because a sanitiser's tables take a while to read. audit: called by the first
+    run that is audited. tell_of: returns what tells the facts of a run's events, by its manifest.
     """
 
     def __init__(
@@ -284,14 +259,14 @@ class Runs(Steps):
         config: Config,
         runs_dir: Path,
         make_cleaner: Callable[[], Cleaner],
-        make_policy: MakePolicy,
-        audit: Callable[[], Appends],
+        audit: Callable[[], Audit],
+        tell_of: TellOf,
     ) -> None:
         self.config = config
         self.runs_dir = runs_dir
         self._make_cleaner = make_cleaner
-        self._make_policy = make_policy
         self._audit = audit
+        self._tell_of = tell_of
         self._open: set[OpenRun] = set()  # held, so that a forgotten one still gets its end
 
     @functools.cached_property
@@ -305,19 +280,19 @@ class Runs(Steps):
         *,
         run_id: str | None = None,
         allow: str | Sequence[str] = "*",
-        policy: PolicyDefaults | StepPolicy | None = None,
+        policy: PolicyDefaults | RunPolicy | None = None,
         mode: ExecutionMode = "live",
         parameters: Mapping[str, Any] | None = None,
-        audited: StepOf | None = None,
+        audited: bool = False,
     ) -> OpenRun:
         """Begin a run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
 
         policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does. mode:
             `dry_run` where whatever comes of it is only shown. parameters: those of the profile, for the manifest.
-        audited: makes the audit's entries of the run's events; without it, the run is not audited.
+        audited: whether its events are entries of the audit; a part tells their facts (`hooks.Specs.audit_steps`).
         """
         allow = (allow,) if isinstance(allow, str) else allow
-        judge = self._make_policy(policy) if isinstance(policy, PolicyDefaults | None) else policy
+        judge = policy if isinstance(policy, RunPolicy) else RunPolicy(policy)
         manifest = manifest_for(
             run_id,
             ExecutionProfile(profile, dict(parameters or {})),
@@ -327,17 +302,15 @@ class Runs(Steps):
             policy=judge.defaults,
             allow=allow,
         )
-        audit = None if audited is None else RunAudit(self._audit(), audited)
-        head = None if audit is None else audit.begin()
-        if head is not None:
-            manifest = msgspec.structs.replace(manifest, audit=head)
-        durable = self.config.synchronous == "FULL"
-        listeners = {} if audit is None else {"heard": audit.heard}
-        writer = RunWriter(self.runs_dir, manifest, self.cleaner, durable=durable, **listeners)
-        if head is not None:
-            with contextlib.suppress(OSError):  # a disk that is full now is told by the events
-                run_audit.mark(self.runs_dir, writer.run_id)
-        run = OpenRun(self, writer, judge, allow, self.config, audit)
+        tell = self._tell_of(manifest) if audited else None
+        journal = RunJournal(
+            self.runs_dir,
+            manifest,
+            self.cleaner,
+            durable=self.config.synchronous == "FULL",
+            audit=None if tell is None else RunAudit(self._audit(), manifest, tell),
+        )
+        run = OpenRun(self, journal, judge, allow, self.config)
         self._open.add(run)
         return run
 
@@ -376,7 +349,7 @@ class Runs(Steps):
         elif record or (record is None and self.config.record_runs):
             yield from self._alone(kind, earlier, policy, demanded=bool(record))
         elif retry:
-            yield Retried(self._make_policy(policy), kind)
+            yield Retried(RunPolicy(policy), kind)
         else:
             yield UNRECORDED
 
@@ -402,8 +375,9 @@ class Runs(Steps):
         except RunFolderError as error:
             if demanded:
                 raise
-            # Not asked for by name: run the tool, and warn its caller.
-            yield _Untold(str(error))
+            sink = Sink()  # not asked for by name: run the tool, and warn its caller
+            sink.problem = str(error)
+            yield sink
             return
         try:
             yield RunStep(run, kind, earlier)
@@ -411,13 +385,6 @@ class Runs(Steps):
             run.finish("aborted", f"{type(error).__name__}: {error}")
             raise
         run.finish()
-
-
-class _Untold(Sink):
-    """Sink of an execution that should be recorded and cannot be."""
-
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
 
 
 # Steps of runs, and executions that are tried again.
@@ -449,7 +416,7 @@ class Retried(Sink):
     """Execution in no run that is tried again as a policy allows, with a row in the log for each attempt."""
 
     def __init__(
-        self, policy: StepPolicy, kind: StepKind = "run", attempts: tuple[int | None, ...] = ()
+        self, policy: RunPolicy, kind: StepKind = "run", attempts: tuple[int | None, ...] = ()
     ) -> None:
         self.attempts = attempts
         self._policy = policy
@@ -564,22 +531,9 @@ class RunStep(Sink):
         self,
         event_type: EventType,
         after: StateSignature | None = None,
-        *,
-        action_spec: ActionSpec | None = None,
-        result: Mapping[str, Any] | None = None,
-        error: ErrorObject | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        **content: Unpack[EventContent],
     ) -> None:
-        self.run.append(
-            event_type,
-            step_id=self.step_id,
-            before=self._before,
-            after=after,
-            action_spec=action_spec,
-            result=result,
-            error=error,
-            metadata=metadata,
-        )
+        self.run.append(event_type, step_id=self.step_id, before=self._before, after=after, **content)
 
     def _keep(self, pieces: list[Any], after: StateSignature | None = None) -> None:
         self.run.keep(pieces, step_id=self.step_id, before=self._before, after=after)

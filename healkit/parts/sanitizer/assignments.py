@@ -302,7 +302,7 @@ def _unpacked(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Sp
     for turn in range(place + 1):
         value = value_at(text, position)
         if value is None or turn == place:
-            return None if value is None else judged(text, value, name, level)
+            return None if value is None else span_if_secret(text, value, name, level)
         following = NEXT_ITEM.match(text, value.end)
         if following is None:
             return None
@@ -325,7 +325,7 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
         and (span := _unpacked(text, begin, stop, name, level))
     ):
         return span
-    if level in NUMBERED and (span := compared(text, begin, name, level)) is not None:
+    if level in NUMBERED and (span := literal_compared_with(text, begin, name, level)) is not None:
         return span
     match = ASSIGN.match(text, stop)
     if match is not None:
@@ -343,11 +343,15 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
         and text.endswith('name="', 0, begin)
         and (match := PART.match(text, stop)) is not None
     ):
-        return judged(text, ValueSpan(match.end(), _line_end(text, match.end()), QUOTED), name, level)
+        return span_if_secret(text, ValueSpan(match.end(), _line_end(text, match.end()), QUOTED), name, level)
     if text.startswith("-", begin) or _ENV_BEFORE.search(text, max(0, begin - 12), begin):
         match = OPTION.match(text, stop)
         if match is not None and (value := value_at(text, match.end())) is not None:
-            return judged(text, value, name, level, loose=value.where == BARE and level < Secrecy.SECRET)
+            if text[value.start : value.end].isalpha() and _WORD_FOLLOWS.match(text, value.end):
+                return None
+            return span_if_secret(
+                text, value, name, level, loose=value.where == BARE and level < Secrecy.SECRET
+            )
     if (
         level in NUMBERED
         and (match := ATTRIBUTE.match(text, stop)) is not None
@@ -355,7 +359,7 @@ def _behind(text: str, begin: int, stop: int, name: str, level: Secrecy) -> Span
     ):
         return _enclosed(text, match.end(), name, level)
     if (match := BESIDE.match(text, stop)) is not None and (value := value_at(text, match.end())) is not None:
-        return judged(text, value, name, level)
+        return span_if_secret(text, value, name, level)
     return _farther(text, stop, name, level)
 
 
@@ -364,11 +368,11 @@ def _enclosed(text: str, start: int, name: str, level: Secrecy) -> Span | None:
     closing = text.find("<", start, start + VALUE_MAX_CHARS)
     if closing > 0:
         inner = text[start:closing].rstrip().removesuffix("]]>")
-        return judged(text, ValueSpan(start, start + len(inner), QUOTED), name, level)
+        return span_if_secret(text, ValueSpan(start, start + len(inner), QUOTED), name, level)
     read = text[start : start + UNCLOSED_MAX_CHARS]
     if len(text) - start <= VALUE_MAX_CHARS or not _ONE_WORD.fullmatch(read):
         return None
-    return judged(text, ValueSpan(start, start + len(read), QUOTED, cut=True), name, level)
+    return span_if_secret(text, ValueSpan(start, start + len(read), QUOTED, cut=True), name, level)
 
 
 def _line_end(text: str, start: int) -> int:
@@ -379,6 +383,8 @@ def _line_end(text: str, start: int) -> int:
 
 _TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?![rn]))*")
 _ONE_WORD = re.compile(r"\S+")
+#: `--password options can be …`: a sentence about the option.
+_WORD_FOLLOWS = re.compile(r" [a-z]")
 #: `</password><user>…`: the value behind a closing tag is another one's.
 _CLOSING_TAG = re.compile(r"</(?:[\w.-]+:)?$")
 _ENV_BEFORE = re.compile(r"(?:ENV|ARG|setx|-x|-gx|login)\s+$")
@@ -426,7 +432,7 @@ def _in_code(text: str, pattern: re.Pattern[str], value: ValueSpan, name: str, l
     if numbered and (name.upper().startswith("X-") if pattern is PAIR else len(candidate) >= 8):
         return mixed(text, value, name, level)  # in a pair, a header
     sure = _is_sure(candidate, level)
-    return judged(text, value, name, level) if _is_shaped(candidate, sure) else None
+    return span_if_secret(text, value, name, level) if _is_shaped(candidate, sure) else None
 
 
 def _in_prose(
@@ -441,7 +447,7 @@ def _in_prose(
         sure = sure and _MINGLED.search(candidate) is not None
     if pattern is PROSE_BARE and level is not Secrecy.PASSWORD and len(candidate) < 10:
         return None
-    return judged(text, value, name, level) if _is_shaped(candidate, sure) else None
+    return span_if_secret(text, value, name, level) if _is_shaped(candidate, sure) else None
 
 
 def _is_sure(found: str, level: Secrecy, *, quoted: bool = False) -> bool:
@@ -481,20 +487,21 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
         position = typed.end()
     if first in "\r\n" and level in NUMBERED and (below := NEXT_LINE.match(text, position)) is not None:
         value = value_at(text, below.end())
-        return None if value is None else judged(text, value, name, level)
+        shaped = value is not None and looks_like_token(text[value.start : value.end])
+        return span_if_secret(text, value, name, level) if value is not None and shaped else None
     if level is Secrecy.PASSWORD and first == "{" and (braced := BRACED.match(text, position)) is not None:
-        return judged(text, ValueSpan(braced.start(1), braced.end(1), QUOTED), name, level)
+        return span_if_secret(text, ValueSpan(braced.start(1), braced.end(1), QUOTED), name, level)
     value = value_at(text, position)
     if value is None or value.f_string:
         return None
     if value.where == QUOTED:
         in_data = match["closed"] in {'"', "'"} and match["sign"] == ":"
-        return judged(text, value._replace(where=STRUCTURED) if in_data else value, name, level)
+        return span_if_secret(text, value._replace(where=STRUCTURED) if in_data else value, name, level)
     if level is Secrecy.HEADER:
         return header(text, position, name)
     if level in _WHOLE_LINES and (line := _line_value(text, begin, match, value)) is not None:
         return line
-    result = judged(text, value, name, level, loose=is_loose(text, begin, match, value))
+    result = span_if_secret(text, value, name, level, loose=is_loose(text, begin, match, value))
     in_json = (match["closed"] or "").endswith('"') and text[value.start : value.end].isdigit()
     if result is not None and in_json:
         return result[0], result[1], '"[REDACTED:secret-name]"'  # a quoted text, so that JSON stays JSON
@@ -557,7 +564,7 @@ def mixed(text: str, value: ValueSpan, name: str, level: Secrecy) -> Span | None
     sure = len(candidate) >= 6 and (
         _LETTERS_AND_MORE.search(candidate) or is_generated(candidate) or looks_like_token(candidate)
     )
-    return judged(text, value, name, level) if sure else None
+    return span_if_secret(text, value, name, level) if sure else None
 
 
 _LETTERS_AND_MORE = re.compile(r"[^\W\d_].*[\d!@#$%^&*]|[\d!@#$%^&*].*[^\W\d_]")
@@ -579,14 +586,18 @@ def in_list(text: str, match: re.Match[str], name: str, level: Secrecy) -> Span 
             turn == 1 and name.lower().endswith("auth") and not looks_like_token(name)
         ):
             stated = Secrecy.PASSWORD if turn == 1 else level
-            return judged(text, value, "", stated)
+            return span_if_secret(text, value, "", stated)
         following = NEXT_ITEM.match(text, value.end)
         if following is None:
             return None
         position = following.end()
         if following["sign"] != "," and name[-1:] in "sS":  # `passwords = {"jane": "…"}`
             value = value_at(text, position)
-            if value is not None and value.where == QUOTED and (span := judged(text, value, "", level)):
+            if (
+                value is not None
+                and value.where == QUOTED
+                and (span := span_if_secret(text, value, "", level))
+            ):
                 return span
     return None
 
@@ -613,7 +624,9 @@ def header(text: str, position: int, name: str) -> Span | None:
     return position + (scheme.end() if scheme else 0), position + len(rest), None
 
 
-def judged(text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: bool = False) -> Span | None:
+def span_if_secret(
+    text: str, value: ValueSpan, name: str, level: Secrecy, *, loose: bool = False
+) -> Span | None:
     candidate = text[value.start : value.end]
     if level is Secrecy.HEADER and value.where != BARE:
         if not hides(level, name, candidate, value.where):
@@ -636,7 +649,7 @@ def default_behind(text: str, start: int, end: int) -> Span | None:
     if not levels and (variable := _VARIABLE.search(text, max(0, start - 300), start)) is not None:
         levels = {level: variable[1] for level in (secrecy_of(variable[1]),) if level in NUMBERED}
     for level, name in levels.items():
-        if (span := judged(text, value, name, level)) is not None:
+        if (span := span_if_secret(text, value, name, level)) is not None:
             return span
     return None
 
@@ -647,7 +660,7 @@ _DEFAULT_LEAST = 4
 _NAME_BEFORE, _BEFORE_CHARS = re.compile(r"[A-Za-z_][\w-]*"), 120
 
 
-def compared(text: str, begin: int, name: str, level: Secrecy) -> Span | None:
+def literal_compared_with(text: str, begin: int, name: str, level: Secrecy) -> Span | None:
     """Find the literal that a secret is compared with, to the left of it: `"…" == password`, `"…".equals(password)`."""
     if (
         text[begin - 1 : begin] not in {" ", "=", "("}

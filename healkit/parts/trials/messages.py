@@ -1,15 +1,22 @@
-"""Messages that try many variants of one code on its checks.
+"""Messages between the host and what runs its trials.
 
-host → trial server: `batch` once, then `share` after `share`, each answered by `outcomes` as they come and a
-`share_done`. A candidate is a list of splices of the batch's code, so that a variant travels in a few bytes.
+Two forms, whatever runs them: a `Share` of work goes out, `Results` come back, in the order of the work. A trial server
+gets each trial as a share of its own, read when its turn comes, so that no child can see the next one; a batch comes
+with the first share of its candidates. A worker of an executor gets a share of either in one message (`shares`).
+
+A candidate is a list of splices of the batch's code, so that a variant travels in a few bytes.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from healkit.core.contracts.cassette import Cassette
 from healkit.core.contracts.patches import Edit
+from healkit.core.contracts.rpc import Init
 from healkit.core.contracts.tools import EntryRef, Withheld
 
 PASSED, WRONG, RAISED, TIMED_OUT, DIED, NOT_RUN, NOT_ON_RECORD = ".wetd-n"
@@ -40,7 +47,7 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     setup: str = ""
 
 
-class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """Part of a search that stays the same for all candidates; `every` goes on after the first failed check.
 
     as_code: where a check's right answer is unknown, the code's own result there is right, a value or an exception;
@@ -60,21 +67,47 @@ class Batch(msgspec.Struct, frozen=True, tag="batch", kw_only=True):
     withheld: Withheld = Withheld()
 
 
-class Share(msgspec.Struct, frozen=True, tag="share"):
-    """Next candidates of the batch."""
-
-    candidates: list[list[Edit]]
+#: Variant of a batch's code.
+Candidate = Sequence[Edit]
 
 
-class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):
-    """Outcomes of some candidates: from `first` on in the share, as many letters each as there are checks."""
+class Share(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Work that goes out at a time: trials, or candidates of this batch, without one of the batch before."""
 
-    first: int
-    letters: list[str]
+    trials: list[Init] = []
+    candidates: list[Candidate] = []
+    batch: Batch | None = None
 
 
-class ShareDone(msgspec.Struct, frozen=True, tag="share_done"):
-    """End of a share; `setup_s` is the time spent on getting ready for it."""
+class TrialDone(msgspec.Struct, frozen=True, omit_defaults=True):
+    """End of one trial; `claim` is the child's own message, unread.
 
-    setup_s: float
-    children: int
+    status: the exit status, negative for a signal. ending: `timeout` where the trial server killed it; `disk_limit` and
+    `lost` are the host's, with the reason as `detail`.
+    """
+
+    status: int = 0
+    claim: bytes = b""
+    printed: bytes = b""
+    ending: Literal["", "timeout", "disk_limit", "lost"] = ""
+    detail: str = ""
+    duration_ms: float = 0.0
+
+
+class Results(msgspec.Struct, frozen=True, tag="results", omit_defaults=True):
+    """Results that come next: of trials, or candidates' letters, one for each check.
+
+    setup_s: the time that getting ready for the share has taken so far. last: the trial server ends now; what it was
+    sent besides was not run.
+    """
+
+    trials: list[TrialDone] = []
+    letters: list[str] = []
+    setup_s: float = 0.0
+    last: bool = False
+
+
+class Unsealed(msgspec.Struct, frozen=True, tag="unsealed"):
+    """Report of a child that could not seal itself, and ran nothing."""
+
+    reason: str

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from healkit.plain_text import count
+
 #: Larger data is not compared; so many sentences are enough.
 _ROWS_MAX, _COLUMNS_MAX, _SENTENCES_MAX = 5_000_000, 200, 5
 #: A date whose first two numbers may both be a month.
@@ -74,7 +76,7 @@ class Seen:
         if length and not rows:
             self._lost["No row is left."] = ("empty", "", "")
         elif is_alike and rows not in (length, sums):
-            message = f"The result has {_count(rows, 'row')}, and the table {length:,}."
+            message = f"The result has {count(rows, 'row')}, and the table {length:,}."
             self._lost[message] = ("fewer" if rows < length else "more", "", "")
         if not is_alike and "" in after and getattr(result, "name", None) is not None:
             after = {str(result.name): after[""]}
@@ -108,7 +110,7 @@ class Seen:
                 continue
             if rows < length and kind != "array":
                 verb = "is" if length - rows == 1 else "are"
-                self._rows[f"{_count(length - rows, 'row')} of {length:,} {verb} left out."] = None
+                self._rows[f"{count(length - rows, 'row')} of {length:,} {verb} left out."] = None
             for name, old_column, new_column in [(n, before[n], after[n]) for n in before if n in after]:
                 if rows == length:
                     self._compare_columns(f" of {name!r}" if name else "", old_column, new_column)
@@ -122,7 +124,7 @@ class Seen:
             self._lost[f"{missing:,} of {total:,} values{where} become missing."] = ("missing", where, "")
         filled = int((one.isna().to_numpy() & ~other.isna()).sum())
         if filled:
-            message = f"{_count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
+            message = f"{count(filled, 'missing value')}{where} {'is' if filled == 1 else 'are'} filled in."
             self._lost[message] = ("filled", where, "")
         present = other.dropna()
         if total > 1 and not len(present) and missing < total:
@@ -192,7 +194,3 @@ def _is_number(column: Any) -> bool:
 def _shown(value: Any) -> str:
     text = repr(value.item() if hasattr(value, "item") else value)
     return text if len(text) <= 40 else f"{text[:39]}…"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,8 +1,9 @@
 """Trials and searches: restricted code, on record.
 
 A trial has a row of the log. A search is many variants of one code, and has one row for all: `score` runs thousands of
-candidates in batches and tells one letter a check; `observe` runs a code with its lines and types watched; `run` gives
-every pair a process of its own, through the same door as `hk.trials`, with a row for each.
+candidates in batches and tells one letter a check; `observe` runs a code with its lines and types watched. `check` runs
+every pair of a code and a check in a process of its own, through the same door as `hk.trials`, with a row for each. All
+go the same way: a job, on lanes (`variants.tried`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import re
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -25,56 +27,42 @@ from healkit.core.contracts.cassette import Cassette
 from healkit.core.contracts.execution import Finished, Started, new_trace_id, utc_now
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import Check, CheckResult, Observed
-from healkit.core.contracts.rpc import NO_CASSETTE, OUTLINE_MAX_CHARS, REPORT_EXTRA_BYTES, Init
+from healkit.core.contracts.rpc import NO_CASSETTE, REPORT_EXTRA_BYTES, ExecutionComplete, Init
 from healkit.core.contracts.tools import EntryRef, Withheld
 from healkit.core.crossing import values
 from healkit.core.host import host_identity
 from healkit.core.rendering import cleaning
 from healkit.core.runtime import background
-from healkit.core.runtime.calls import CALLS_MAX
 from healkit.core.runtime.outcomes import (
     NO_ISOLATION,
-    capped,
     conclude,
     fault_of,
     interruption_of,
     is_exact,
-    is_played,
     is_typed,
     judged,
     outline_of,
     refusal_of,
-    with_own_secrets,
 )
 from healkit.core.runtime.recording import Recorder, Recording
 from healkit.core.store.arguments import pack_arguments
 from healkit.core.wire import claims
-from healkit.core.wire.claims import BadClaim
 from healkit.core.wire.encoding import to_jsonable
 from healkit.core.wire.framing import raw
 from healkit.core.wire.record_text import summarize
+from healkit.core.workers.process import PANDAS_TAG
 from healkit.core.workers.sandbox import Tier
 from healkit.core.workers.tiers import achieved_tier
-from healkit.core.workers.worker import LAST_CHARS
-from healkit.errors import CallNotOnRecord, HealkitError, InternalError, WorkerNotRestricted, is_refused
-from healkit.parts.trials.messages import PASSED, Batch, BatchCheck
-from healkit.parts.trials.preloading import preloading
-from healkit.parts.trials.shares import (
-    LOST,
-    Answer,
-    Reply,
-    Settings,
-    Share,
-    TrialResult,
-    decode_trial,
-    result_of,
-    run_batch_away,
-    slots_of,
-    spread,
-)
-from healkit.parts.trials.trialserver import Draw, Scores, TrialServers, run_batch, run_trials
+from healkit.core.workers.worker import LAST_CHARS, Outcome, split_crash_text
+from healkit.errors import HealkitError, InternalError, WorkerNotRestricted
+from healkit.parts.trials.messages import PASSED, Batch, BatchCheck, TrialDone
+from healkit.parts.trials.shares import Away, Settings, slots_of
+from healkit.parts.trials.trialserver import TrialServers, read_claim
+from healkit.parts.trials.variants import BatchJob, Draw, Here, Job, Lane, Scores, TrialJob, tried
 
 _EMPTY, _NONE = Cassette(), Withheld()
+I = TypeVar("I")  # noqa: E741 - an item
+R = TypeVar("R")
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -100,298 +88,73 @@ class Trial(msgspec.Struct, frozen=True):
     withheld: Withheld = Withheld()
 
 
-def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: float) -> Started:
-    """Return the write-ahead record of a trial; it has no persona and no revision of its own.
+class TrialResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Result of one trial, in the place of its trial in the list."""
 
-    logged: its arguments for the log. ahead_s: the longest that it may wait for other trials.
-    """
-    now = utc_now()
-    return Started(
-        trace_id=new_trace_id(),
-        timestamp=now,
-        tool_name=trial.name,
-        persona="default",
-        arguments=logged.decode(),
-        origin="trial",
-        host=host_identity(),
-        deadline=now + timedelta(seconds=ahead_s + config.start_timeout_s),
-        isolation=tier,
-    )
+    trace_id: str = ""
+    duration_ms: float = 0.0
+    value: Any = None
+    failure: Failure | None = None
+    printed: str = ""
+    #: Time the code itself ran, as its worker claims (`ExecutionComplete.took_s`); 0 without a claim.
+    took_s: float = 0.0
+    #: What the value's JSON does not say of its types (`ExecutionComplete.outline`).
+    outline: str = ""
+    #: Calls that its cassette has answered, and those of them that had other arguments on record.
+    answered: int = 0
+    displaced: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """True when it returned."""
+        return self.failure is None
+
+    @property
+    def lost(self) -> bool:
+        """True when it has no result through no fault of its own: its worker was lost, or never got it."""
+        return self.failure is not None and self.failure.code == _LOST
 
 
-def _finished(result: TrialResult) -> Finished:
-    """Return its end, for the log; without a fingerprint, by which a tool's own failures are grouped."""
-    value = None if result.failure else summarize(values.readable_json(result.value).decode())
-    last = result.printed if result.failure else ""
-    return Finished(result.trace_id, utc_now(), result.duration_ms, value, result.failure, None, last)
+#: Code of a trial without a result, through no fault of its own.
+_LOST = "WORKER_LOST"
+#: Room in a claim beyond the result: conversions, a traceback.
+_CLAIM_EXTRA_BYTES = 1 << 20
+_DETAIL_MAX_CHARS = 1000
+_claim = msgspec.json.Decoder(ExecutionComplete).decode
 
 
-async def run_here(
-    inits: list[Init],
-    records: list[Started],
-    config: Config,
-    parallel: int,
-    servers: TrialServers,
-    on_result: Callable[[int, TrialResult], None],
-    read: tuple[str, ...] = (),
-) -> None:
-    """Run trials in servers of this process; `on_result` gets position and result as each ends."""
-    tier = achieved_tier(config)
-    coming = run_trials(inits, tier, config, servers, parallel, read=read)
-    async for position, outcome, duration_ms in coming:
-        record = records[position]
+async def result_of(
+    done: TrialDone, init: Init, trace_id: str = ""
+) -> tuple[TrialResult, ExecutionComplete | None]:
+    """Return the result of a trial that has ended, and the claim that it rests on."""
+    outcome: Outcome = await read_claim(len(done.claim), outcome_of, done, init)
+    (value, failure), claim = await conclude(outcome, init), outcome.complete
+    result = TrialResult(trace_id, done.duration_ms, value, failure, outcome.last_output)
+    if claim is not None:
+        result = msgspec.structs.replace(
+            result,
+            took_s=min(claim.took_s, done.duration_ms / 1000),
+            outline=outline_of(value, claim, init),
+            answered=claim.answered,
+            displaced=claim.displaced,
+        )
+    return result, claim
+
+
+def outcome_of(done: TrialDone, init: Init) -> Outcome:
+    """Return the end of a trial in the words of any other execution."""
+    printed, crash_text = split_crash_text(done.printed.decode(errors="replace"))
+    last_output = printed[-LAST_CHARS:]
+    if done.ending:
+        detail = done.detail[:_DETAIL_MAX_CHARS]
+        return Outcome(done.ending, last_output=last_output, crash_text=crash_text, detail=detail)
+    if done.claim:
         try:
-            result = await result_of(record.trace_id, outcome, inits[position], duration_ms)
-        except Exception as error:  # noqa: BLE001 - an error of ours ends this trial, and none of the others
-            fault = fault_of(record, error, duration_ms).failure
-            result = TrialResult(record.trace_id, duration_ms, failure=fault, printed=outcome.last_output)
-        on_result(position, result)
-
-
-class Trials:
-    """Runs lists of trials and records each; one for each `Healkit`."""
-
-    def __init__(self, recorder: Recorder, config: Config) -> None:
-        self._recorder = recorder
-        self._config = config
-
-    def run_all(
-        self,
-        trials: Iterable[Trial | tuple[str, Mapping[str, Any]]],
-        *,
-        parallel: int | None = None,
-        executor: Executor | None = None,
-    ) -> list[TrialResult]:
-        """Try many pairs of code and arguments, each in a restricted child of its own, and return their results.
-
-        A trial has no kernel, no displays and nothing to call; it is restricted and recorded like any execution.
-        parallel: how many at a time; by default as many as there are processors, or workers of the executor.
-        executor: any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. Trials
-            that went down with a worker are `lost` in their results; they are not run again.
-
-        Raises `IsolationUnavailable`, also where a worker's machine cannot restrict trials as this one does,
-        `WorkerStartFailed`, or `ConfigError` for an executor that cannot be used; what a trial does never raises.
-        """
-        chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
-        results = background.loop.wait_for(self.run(chosen, parallel, executor))
-        return [_cleaned_trial(trial, result) for trial, result in zip(chosen, results, strict=True)]
-
-    async def run(
-        self,
-        trials: Iterable[Trial],
-        parallel: int | None,
-        executor: Executor | None,
-        *,
-        off_record: bool = False,
-        read: tuple[str, ...] = (),
-    ) -> list[TrialResult]:
-        """Run all of them; results are in the order of the trials.
-
-        Raises `IsolationUnavailable` and `WorkerStartFailed`, and `ConfigError` for an executor that cannot be used.
-
-        off_record: their rows hold no contents, as those of a tool that is kept off the record. read: folders and files
-        of this machine that they may read; no executor has those.
-        """
-        chosen = list(trials)
-        executor = None if read else executor
-        slots = 0 if executor is None else await slots_of(executor, parallel)
-        tier = await asyncio.to_thread(achieved_tier, self._config)
-        longest_s = sum(trial.timeout_s or self._config.timeout_s for trial in chosen)
-        packed = [_packed(trial) for trial in chosen]
-        tapes = {
-            id(cassette): raw(cassette)
-            for cassette in {id(trial.cassette): trial.cassette for trial in chosen}.values()
-        }
-        records = [
-            _started(trial, logged, self._config, tier, longest_s)
-            for trial, (_, logged, _) in zip(chosen, packed, strict=True)
-        ]
-        inits = [
-            _init(
-                self._config,
-                EntryRef(trial.name, "default", 0, ""),
-                trial,
-                sent,
-                exact=exact,
-                cassette=tapes[id(trial.cassette)],
-                withheld=trial.withheld,
-            )
-            for trial, (sent, _, exact) in zip(chosen, packed, strict=True)
-        ]
-        config = preloading(self._config, inits)
-        recordings = [Recording(self._recorder, record, contents=not off_record) for record in records]
-        results: dict[int, TrialResult] = {}
-
-        def take(position: int, result: TrialResult) -> None:
-            recording = recordings[position]
-            try:
-                failure = self._recorder.without_secret_facts(result.failure)
-                result = msgspec.structs.replace(result, failure=failure)
-                finished = _finished(result)
-            except Exception as error:  # noqa: BLE001 - an error of ours ends this trial, and none of the others
-                finished = fault_of(recording.started, error, result.duration_ms)
-            recording.finish(finished)
-            if (fault := recording.fault or finished.failure) is not result.failure:
-                result = TrialResult(result.trace_id, result.duration_ms, failure=fault)
-            results[position] = result
-
-        try:
-            for recording in recordings:
-                recording.begin()
-            if executor is None:
-                servers = background.pool_for(self._config).companion(TrialServers)
-                parallel = max(1, min(parallel or os.cpu_count() or 1, len(chosen)))
-                await run_here(inits, records, config, parallel, servers, take, read)
-            else:
-                settings = Settings.of(config, tier)
-                await self._hand_out(executor, inits, recordings, slots, settings, take)
-        except HealkitError:
-            raise
-        except Exception as error:
-            raise InternalError.of(error) from error
-        finally:
-            for position in sorted(set(range(len(chosen))) - set(results)):
-                _give_up(recordings[position], sys.exception())
-        return [results[position] for position in range(len(chosen))]
-
-    async def _hand_out(
-        self,
-        executor: Executor,
-        inits: list[Init],
-        recordings: list[Recording],
-        slots: int,
-        settings: Settings,
-        take: Callable[[int, TrialResult], None],
-    ) -> None:
-        """Spread over an executor's workers; a trial whose share was lost fails, and is not run again."""
-        records = [recording.started for recording in recordings]
-        waiting = deque(range(len(inits)))
-
-        async def draw(count: int) -> list[int]:
-            fair = -(-len(waiting) // slots)
-            return [waiting.popleft() for _ in range(min(count, fair))]
-
-        def share_of(positions: Sequence[int]) -> Share:
-            return Share(
-                records[positions[0]].trace_id, settings, [inits[position] for position in positions]
-            )
-
-        def read(positions: Sequence[int], reply: Reply, took_s: float) -> list[TrialResult]:
-            requests = [(records[position].trace_id, inits[position]) for position in positions]
-            return _read_trials(requests, reply, took_s)
-
-        coming = spread(executor, draw, share_of, read, slots, settings.isolation)
-        async with contextlib.aclosing(coming) as answers:
-            async for positions, answer in answers:
-                for position, result in zip(positions, answer.results, strict=False):
-                    take(position, result)
-                for position in positions if answer.lost else ():
-                    take(position, _lost(recordings[position], answer))
-
-
-def _lost(recording: Recording, answer: Answer) -> TrialResult:
-    """Return the result of a trial that has none, through no fault of its own."""
-    evalue, hint = f"it was not run: {answer.lost}", "Run the trials that are `lost` again."
-    if answer.sent:
-        evalue, hint = answer.lost, f"{hint} This one may have run in part."
-    failure = Failure(LOST, "WorkerLost", evalue, f"WorkerLost: {evalue}", hint=hint)
-    return TrialResult(recording.started.trace_id, recording.elapsed_ms, failure=failure)
-
-
-def _give_up(recording: Recording, raised: BaseException | None) -> None:
-    """Record the end of a trial that was not run, or not to its end."""
-    if isinstance(raised, WorkerNotRestricted):
-        recording.add(isolation=NO_ISOLATION)
-        recording.begin()
-    if isinstance(raised, InternalError) and raised.__cause__ is not None:
-        recording.refuse(fault_of(recording.started, raised.__cause__, recording.elapsed_ms))
-        return
-    if isinstance(raised, HealkitError):
-        recording.refuse(refusal_of(recording.started, raised, recording.elapsed_ms))
-        return
-    reason = "the trials were stopped"
-    failure = Failure("TOOL_KILLED", "Stopped", reason, f"Stopped: {reason}")
-    trace_id, duration_ms = recording.started.trace_id, recording.elapsed_ms
-    recording.refuse(Finished(trace_id, utc_now(), duration_ms, None, failure))
-
-
-def _read_trials(asked: Sequence[tuple[str, Init]], reply: Reply, took_s: float) -> list[TrialResult]:
-    """Return the results of these trials, within the bounds of what was sent; raises `BadClaim`."""
-    if reply.letters or len(reply.trials) > len(asked):
-        raise BadClaim("it is about trials that were not sent")
-    return [_bounded(*request, result, took_s) for request, result in zip(asked, reply.trials, strict=False)]
-
-
-def _bounded(trace_id: str, init: Init, claim: bytes, took_s: float) -> TrialResult:
-    decoded = decode_trial(claim, init)
-    possible = {CallNotOnRecord.code} if is_played(init) else set()
-    if (
-        decoded.failure is not None
-        and is_refused(decoded.failure.code)
-        and decoded.failure.code not in possible
-    ):
-        raise BadClaim(f"no failure is of the kind {decoded.failure.code[:50]!r}")
-    duration_ms = min(max(decoded.duration_ms, 0.0), took_s * 1000)
-    failure = None if decoded.failure is None else with_own_secrets(capped(decoded.failure))
-    value = None if failure is not None else decoded.value
-    if init.exact:
-        try:
-            value = values.restore(value, limit_bytes=init.data_max_bytes)
-        except values.BadValue as error:
-            raise BadClaim(f"its value cannot be read: {error}") from None
-    printed, own_s = decoded.printed[-LAST_CHARS:], min(max(decoded.took_s, 0.0), duration_ms / 1000)
-    outline = decoded.outline[:OUTLINE_MAX_CHARS]
-    answered, displaced = (min(max(number, 0), CALLS_MAX) for number in (decoded.answered, decoded.displaced))
-    return TrialResult(trace_id, duration_ms, value, failure, printed, own_s, outline, answered, displaced)
-
-
-def _packed(trial: Trial) -> tuple[bytes, bytes, bool]:
-    """Return a trial's arguments as they are sent, as the log keeps them, and whether they cross as they are.
-
-    Raises `ArgumentsInvalid` for what cannot cross.
-    """
-    if not trial.exact and values.is_plain(trial.arguments):
-        plain = msgspec.json.encode(to_jsonable(trial.arguments)[0])
-        return plain, plain, False
-    packed = pack_arguments(trial.name, trial.arguments, inline=True)
-    return packed.sent, packed.logged, True
-
-
-def _init(
-    config: Config,
-    entry: EntryRef,
-    trial: Trial,
-    arguments: bytes,
-    *,
-    exact: bool,
-    watch: bool = False,
-    cassette: msgspec.Raw = NO_CASSETTE,
-    withheld: Withheld = Withheld(),
-) -> Init:
-    """Return the work of one trial, with the configuration's limits; arguments: as they are sent."""
-    return Init(
-        entry=entry,
-        code=trial.code,
-        arguments=msgspec.Raw(arguments),
-        definitions=[],
-        timeout_s=trial.timeout_s or config.timeout_s,
-        rpc_timeout_s=config.rpc_timeout_s,
-        memory_bytes=config.memory_mb * MIB,
-        cpu_s=config.cpu_s,
-        result_max_bytes=config.result_max_bytes,
-        output_max_bytes=config.result_max_bytes,
-        data_max_bytes=config.memory_mb * MIB,
-        call=trial.call,
-        watch=watch,
-        exact=exact,
-        cassette=cassette,
-        run=trial.run,
-        setup=trial.setup,
-        withheld=withheld,
-    )
-
-
-# Searches: many variants of one code, one row of the log.
+            claim = claims.decode(done.claim, _claim, max_bytes=init.result_max_bytes + _CLAIM_EXTRA_BYTES)
+            return Outcome("complete", complete=claim, last_output=last_output)
+        except claims.BadClaim as error:
+            return Outcome("protocol", detail=str(error), last_output=last_output)
+    return Outcome("died", status=done.status, last_output=last_output, crash_text=crash_text)
 
 
 #: A search's row that says RUNNING for longer may be taken for one of a dead host.
@@ -468,118 +231,162 @@ class Held:
         return zip(self.checks, self.limits_s, strict=True)
 
 
-class Searches:
-    """Searches on one database's record; one for each `Healkit`. All methods belong to healkit's event loop.
+class Trials:
+    """Runs lists of variants on one database's record. All methods but `run_all` belong to healkit's event loop.
 
-    All raise `IsolationUnavailable` and `WorkerStartFailed`.
+    All raise `IsolationUnavailable` and `WorkerStartFailed`, and `ConfigError` for an executor that cannot be used.
     """
 
     def __init__(self, recorder: Recorder, config: Config) -> None:
         self._recorder = recorder
         self._config = config
-        self._trials = Trials(recorder, config)
 
-    async def score(
+    def run_all(
         self,
-        held: Held,
-        draw: Draw,
-        on_scores: Callable[[Scores], None],
+        trials: Iterable[Trial | tuple[str, Mapping[str, Any]]],
         *,
-        every: bool = False,
-        as_code: bool = False,
         parallel: int | None = None,
         executor: Executor | None = None,
-    ) -> Score:
-        """Try candidates, splices of the code, until there are no more; `on_scores` gets outcomes as they come.
+    ) -> list[TrialResult]:
+        """Try many pairs of code and arguments, each in a restricted child of its own, and return their results.
 
-        parallel: how many servers; by default as many as there are processors, or workers of the executor. executor:
-        any `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what was
-        counted until then is on record. Raises `ConfigError` for an executor that cannot be used.
+        A trial has no kernel, no displays and nothing to call; it is restricted and recorded like any execution.
+        parallel: how many at a time; by default as many as there are processors, or workers of the executor.
+        executor: any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. Trials
+            that went down with a worker are `lost` in their results; they are not run again.
+
+        Raises `IsolationUnavailable`, also where a worker's machine cannot restrict trials as this one does,
+        `WorkerStartFailed`, or `ConfigError` for an executor that cannot be used; what a trial does never raises.
         """
-        batch = Batch(
-            entry=held.entry,
-            code=held.code,
-            checks=[_as_sent(check, limit_s) for check, limit_s in held.limited()],
-            every=every,
-            memory_bytes=self._config.memory_mb * MIB,
-            result_max_bytes=self._config.result_max_bytes,
-            output_max_bytes=self._config.result_max_bytes,
-            as_code=as_code,
-            cassette=held.fixture.cassette,
-            withheld=held.fixture.withheld,
-        )
-        executor = None if held.fixture.read else executor  # other machines do not have those files
-        slots = 0 if executor is None else await slots_of(executor, parallel)
-        config = preloading(self._config, [batch])
-        score = Score()
-        async with self._recorded(held.entry, {"checks": len(held.checks)}, score.summary) as tier:
-            if executor is None:
-                servers = background.pool_for(self._config).companion(TrialServers)
-                parallel = parallel or os.cpu_count() or 1
-                coming = run_batch(batch, draw, tier, config, servers, parallel, held.fixture.read)
-            else:
-                settings = Settings.of(config, tier)
-                coming = run_batch_away(batch, draw, settings, executor, slots, score.lose)
-            async with contextlib.aclosing(coming):
-                async for scores in coming:
-                    score.add(scores)
-                    on_scores(scores)
-        return score
+        chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
+        results = background.loop.wait_for(self.run(chosen, parallel, executor))
+        return [_cleaned_trial(trial, result) for trial, result in zip(chosen, results, strict=True)]
+
+    async def run(
+        self,
+        trials: Iterable[Trial],
+        parallel: int | None = None,
+        executor: Executor | None = None,
+        *,
+        off_record: bool = False,
+        read: tuple[str, ...] = (),
+    ) -> list[TrialResult]:
+        """Run all of them; results are in the order of the trials.
+
+        off_record: their rows hold no contents, as those of a tool that is kept off the record. read: folders and files
+        of this machine that they may read; no executor has those.
+        """
+        chosen = list(trials)
+        executor = None if read else executor
+        count = min(await _lane_count(parallel, executor), max(len(chosen), 1))
+        tier = await asyncio.to_thread(achieved_tier, self._config)
+        longest_s = sum(trial.timeout_s or self._config.timeout_s for trial in chosen)
+        packed = [_packed(trial) for trial in chosen]
+        cassettes = {id(trial.cassette): trial.cassette for trial in chosen}
+        tapes = {place: raw(cassette) for place, cassette in cassettes.items()}
+        inits = [
+            _init(self._config, trial, sent, exact=exact, cassette=tapes[id(trial.cassette)])
+            for trial, (sent, _, exact) in zip(chosen, packed, strict=True)
+        ]
+        recordings = [
+            Recording(
+                self._recorder,
+                _started(trial, logged, self._config, tier, longest_s),
+                contents=not off_record,
+            )
+            for trial, (_, logged, _) in zip(chosen, packed, strict=True)
+        ]
+        results: dict[int, TrialResult] = {}
+        try:
+            for recording in recordings:
+                recording.begin()
+            config = preloading(self._config, inits)
+            lanes = self._lanes(TrialJob(inits), tier, config, count, executor=executor, read=read)
+            async with contextlib.aclosing(tried(lanes)) as coming:
+                async for ends in coming:
+                    for position, done in ends:
+                        results[position] = await self._end(recordings[position], done, inits[position])
+        except HealkitError:
+            raise
+        except Exception as error:
+            raise InternalError.of(error) from error
+        finally:
+            for position in sorted(set(range(len(chosen))) - set(results)):
+                _give_up(recordings[position], sys.exception())
+        return [results[position] for position in range(len(chosen))]
+
+    async def _end(self, recording: Recording, done: TrialDone, init: Init) -> TrialResult:
+        """Record the end of a trial, and return its result."""
+        trace_id, result = recording.started.trace_id, TrialResult()
+        try:
+            result, _ = await result_of(done, init, trace_id)
+            failure = self._recorder.without_secret_facts(result.failure)
+            result = msgspec.structs.replace(result, failure=failure)
+            finished = _finished(result)
+        except Exception as error:  # noqa: BLE001 - an error of ours ends this trial, and none of the others
+            finished = fault_of(recording.started, error, done.duration_ms)
+        recording.finish(finished)
+        if (fault := recording.fault or finished.failure) is not result.failure:
+            return TrialResult(trace_id, done.duration_ms, failure=fault)
+        return result
+
+    def _lanes(
+        self,
+        job: Job[I, R],
+        tier: Tier,
+        config: Config,
+        count: int,
+        *,
+        executor: Executor | None = None,
+        read: tuple[str, ...] = (),
+    ) -> list[Lane[I, R]]:
+        """Return so many lanes: trial servers of this process, which may read something, or slots of an executor."""
+        if executor is not None:
+            return Away(executor, count, Settings.of(config, tier)).lanes(job)
+        servers = background.pool_for(self._config).companion(TrialServers)
+        return Here(tier, config, servers, read).lanes(job, count)
 
     async def observe(self, held: Held, *, watch: bool = True) -> list[Observed]:
         """Run the code once for each check, each in a process of its own.
 
         watch: False for what each check gives and how long it takes, and nothing else.
         """
-        config, entry, cassette = self._config, held.entry, raw(held.fixture.cassette)
+        entry, fixture, tape = held.entry, held.fixture, raw(held.fixture.cassette)
         inits = [
             _init(
-                config,
-                entry,
-                Trial(held.code, timeout_s=limit_s, call=check.call, run=run_of(check), setup=check.setup),
+                self._config,
+                Trial(
+                    held.code, {}, entry.tool_name, limit_s, check.call, run=run_of(check), setup=check.setup,
+                    withheld=fixture.withheld,
+                ),
                 msgspec.json.encode(_sent_arguments(check)),
                 exact=is_exact(check),
+                cassette=tape,
+                entry=entry,
                 watch=watch,
-                cassette=cassette,
-                withheld=held.fixture.withheld,
             )
             for check, limit_s in held.limited()
-        ]
+        ]  # fmt: skip
         observations: dict[int, Observed] = {}
-        servers = background.pool_for(config).companion(TrialServers)
-        parallel = min(os.cpu_count() or 1, max(len(inits), 1))
+        count = min(os.cpu_count() or 1, max(len(inits), 1))
         what = {"observed" if watch else "timed": len(inits)}
         async with self._recorded(entry, what, dict) as tier:
-            coming = run_trials(
-                inits, tier, preloading(config, inits), servers, parallel, read=held.fixture.read
-            )
-            async with contextlib.aclosing(coming):
-                async for position, outcome, duration_ms in coming:
-                    (value, failure), claim = await conclude(outcome, inits[position]), outcome.complete
-                    took_s = _took_s(0.0 if claim is None else claim.took_s, duration_ms)
-                    outline = outline_of(value, claim, inits[position])
-                    result = judged(held.checks[position], value, failure, took_s, outline=outline)
-                    watched = _seen(claim.watched if claim is not None else msgspec.Raw(b"null"))
-                    failed_lines: Sequence[int] = watched.failed_lines
-                    if not failed_lines and failure is not None:  # killed before it could tell
-                        failed_lines = [frame.lineno for frame in failure.frames if frame.in_tool]
-                    observations[position] = Observed(
-                        result=result,
-                        lines=watched.lines,
-                        failed_lines=list(failed_lines),
-                        types=watched.types,
-                    )
+            config = preloading(self._config, inits)
+            lanes = self._lanes(TrialJob(inits), tier, config, count, read=fixture.read)
+            async with contextlib.aclosing(tried(lanes)) as coming:
+                async for ends in coming:
+                    for position, done in ends:
+                        result, claim = await result_of(done, inits[position])
+                        observations[position] = _observed(held.checks[position], result, claim)
         return [observations[position] for position in range(len(inits))]
 
-    async def run(
+    async def check(
         self,
         entry: EntryRef,
         codes: Sequence[str],
         checks: Sequence[Check],
         limits_s: Sequence[float],
         *,
-        parallel: int | None = None,
-        executor: Executor | None = None,
         off_record: bool = False,
         fixture: Fixture = Fixture(),
     ) -> list[list[CheckResult]]:
@@ -600,23 +407,50 @@ class Searches:
             for code in codes
             for check, limit_s in zip(checks, limits_s, strict=True)
         ]
-        results = await self._trials.run(trials, parallel, executor, off_record=off_record, read=fixture.read)
-        check_results = [
-            msgspec.structs.replace(
-                judged(
-                    checks[i % len(checks)],
-                    r.value,
-                    r.failure,
-                    _took_s(r.took_s, r.duration_ms),
-                    r.trace_id,
-                    r.outline,
-                ),
-                answered=r.answered,
-                displaced=r.displaced,
-            )
-            for i, r in enumerate(results)
-        ]
-        return [check_results[i * len(checks) : (i + 1) * len(checks)] for i in range(len(codes))]
+        results = iter(await self.run(trials, off_record=off_record, read=fixture.read))
+        return [[_judged(check, next(results), calls=True) for check in checks] for _ in codes]
+
+    async def score(
+        self,
+        held: Held,
+        draw: Draw,
+        on_scores: Callable[[Scores], None],
+        *,
+        every: bool = False,
+        as_code: bool = False,
+        parallel: int | None = None,
+        executor: Executor | None = None,
+    ) -> Score:
+        """Try candidates, splices of the code, until there are no more; `on_scores` gets outcomes as they come.
+
+        parallel: how many servers; by default as many as there are processors, or workers of the executor. executor:
+        any `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what was
+        counted until then is on record.
+        """
+        batch = Batch(
+            entry=held.entry,
+            code=held.code,
+            checks=[_as_sent(check, limit_s) for check, limit_s in held.limited()],
+            every=every,
+            memory_bytes=self._config.memory_mb * MIB,
+            result_max_bytes=self._config.result_max_bytes,
+            output_max_bytes=self._config.result_max_bytes,
+            as_code=as_code,
+            cassette=held.fixture.cassette,
+            withheld=held.fixture.withheld,
+        )
+        executor = None if held.fixture.read else executor  # other machines do not have those files
+        count = await _lane_count(parallel, executor)
+        config = preloading(self._config, [batch])
+        score = Score()
+        async with self._recorded(held.entry, {"checks": len(held.checks)}, score.summary) as tier:
+            job = BatchJob(batch, draw, score.lose)
+            lanes = self._lanes(job, tier, config, count, executor=executor, read=held.fixture.read)
+            async with contextlib.aclosing(tried(lanes)) as coming:
+                async for scores in coming:
+                    score.add(scores)
+                    on_scores(scores)
+        return score
 
     @contextlib.asynccontextmanager
     async def _recorded(
@@ -660,6 +494,99 @@ class Searches:
                 recording.refuse(interruption_of(recording.started, raised, recording.elapsed_ms))
 
 
+def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: float) -> Started:
+    """Return the write-ahead record of a trial; it has no persona and no revision of its own.
+
+    logged: its arguments for the log. ahead_s: the longest that it may wait for other trials.
+    """
+    now = utc_now()
+    return Started(
+        trace_id=new_trace_id(),
+        timestamp=now,
+        tool_name=trial.name,
+        persona="default",
+        arguments=logged.decode(),
+        origin="trial",
+        host=host_identity(),
+        deadline=now + timedelta(seconds=ahead_s + config.start_timeout_s),
+        isolation=tier,
+    )
+
+
+def _finished(result: TrialResult) -> Finished:
+    """Return its end, for the log; without a fingerprint, by which a tool's own failures are grouped."""
+    value = None if result.failure else summarize(values.readable_json(result.value).decode())
+    last = result.printed if result.failure else ""
+    return Finished(result.trace_id, utc_now(), result.duration_ms, value, result.failure, None, last)
+
+
+def _give_up(recording: Recording, raised: BaseException | None) -> None:
+    """Record the end of a trial that was not run, or not to its end."""
+    if isinstance(raised, WorkerNotRestricted):
+        recording.add(isolation=NO_ISOLATION)
+        recording.begin()
+    if isinstance(raised, InternalError) and raised.__cause__ is not None:
+        recording.refuse(fault_of(recording.started, raised.__cause__, recording.elapsed_ms))
+        return
+    if isinstance(raised, HealkitError):
+        recording.refuse(refusal_of(recording.started, raised, recording.elapsed_ms))
+        return
+    reason = "the trials were stopped"
+    failure = Failure("TOOL_KILLED", "Stopped", reason, f"Stopped: {reason}")
+    trace_id, duration_ms = recording.started.trace_id, recording.elapsed_ms
+    recording.refuse(Finished(trace_id, utc_now(), duration_ms, None, failure))
+
+
+def _packed(trial: Trial) -> tuple[bytes, bytes, bool]:
+    """Return a trial's arguments as they are sent, as the log keeps them, and whether they cross as they are.
+
+    Raises `ArgumentsInvalid` for what cannot cross.
+    """
+    if not trial.exact and values.is_plain(trial.arguments):
+        plain = msgspec.json.encode(to_jsonable(trial.arguments)[0])
+        return plain, plain, False
+    packed = pack_arguments(trial.name, trial.arguments, inline=True)
+    return packed.sent, packed.logged, True
+
+
+def _init(
+    config: Config,
+    trial: Trial,
+    arguments: bytes,
+    *,
+    exact: bool,
+    cassette: msgspec.Raw = NO_CASSETTE,
+    entry: EntryRef | None = None,
+    watch: bool = False,
+) -> Init:
+    """Return the work of one trial, with the configuration's limits; arguments: as they are sent."""
+    return Init(
+        entry=entry or EntryRef(trial.name, "default", 0, ""),
+        code=trial.code,
+        arguments=msgspec.Raw(arguments),
+        definitions=[],
+        timeout_s=trial.timeout_s or config.timeout_s,
+        rpc_timeout_s=config.rpc_timeout_s,
+        memory_bytes=config.memory_mb * MIB,
+        cpu_s=config.cpu_s,
+        result_max_bytes=config.result_max_bytes,
+        output_max_bytes=config.result_max_bytes,
+        data_max_bytes=config.memory_mb * MIB,
+        call=trial.call,
+        watch=watch,
+        exact=exact,
+        cassette=cassette,
+        run=trial.run,
+        setup=trial.setup,
+        withheld=trial.withheld,
+    )
+
+
+async def _lane_count(parallel: int | None, executor: Executor | None) -> int:
+    """Return how many lanes to have: `parallel`, else as many as there are processors or workers of the executor."""
+    return parallel or os.cpu_count() or 1 if executor is None else await slots_of(executor, parallel)
+
+
 def _as_sent(check: Check, limit_s: float) -> BatchCheck:
     return BatchCheck(
         arguments=raw(_sent_arguments(check)),
@@ -684,13 +611,29 @@ def _sent_arguments(check: Check) -> Any:
     return check.arguments if is_exact(check) else to_jsonable(check.arguments)[0]
 
 
-def _took_s(claimed_s: float, duration_ms: float) -> float:
-    """Return how long a check took: the worker's own number, if it is plausible."""
-    own_s = duration_ms / 1000
-    return claimed_s if 0.0 < claimed_s < own_s else own_s
+def _judged(check: Check, result: TrialResult, *, calls: bool = False) -> CheckResult:
+    """Return the check's result; its time is the worker's own number, if that is plausible. calls: count them too."""
+    took_s = result.took_s or result.duration_ms / 1000
+    outcome = judged(check, result.value, result.failure, took_s, result.trace_id, result.outline)
+    if not calls:
+        return outcome
+    return msgspec.structs.replace(outcome, answered=result.answered, displaced=result.displaced)
 
 
-def _seen(claim: msgspec.Raw) -> _Observation:
+def _observed(check: Check, result: TrialResult, claim: ExecutionComplete | None) -> Observed:
+    watched = observation_of(claim.watched if claim is not None else msgspec.Raw(b"null"))
+    failed_lines: Sequence[int] = watched.failed_lines
+    if not failed_lines and result.failure is not None:  # killed before it could tell
+        failed_lines = [frame.lineno for frame in result.failure.frames if frame.in_tool]
+    return Observed(
+        result=_judged(check, result),
+        lines=watched.lines,
+        failed_lines=list(failed_lines),
+        types=watched.types,
+    )
+
+
+def observation_of(claim: msgspec.Raw) -> _Observation:
     """Return what a child reports to have observed; empty if that cannot be read."""
     try:
         return claims.decode(claim, _observation, max_bytes=REPORT_EXTRA_BYTES) or _Observation()
@@ -706,3 +649,39 @@ def _cleaned_trial(trial: Trial, result: TrialResult) -> TrialResult:
     cleaning.arguments(trial.arguments, cleaner)
     failure = None if result.failure is None else cleaning.failure(result.failure, cleaner)
     return msgspec.structs.replace(result, failure=failure, printed=cleaner.text(result.printed).value)
+
+
+# Library that trials need, imported ahead by their server.
+
+
+_PANDAS_CODE, _NUMPY_CODE = (re.compile(rf"\b(?:import|from)\s+{name}\b") for name in ("pandas", "numpy"))
+_NUMPY_TAG = re.compile(rb'"@":\["(?:numpy|dtype|ndarray|objects|texts)"')
+
+
+def preloading(config: Config, work: Sequence[Init | Batch]) -> Config:
+    """Return the settings with the library that the work needs among those to be imported ahead."""
+    wanted = ""
+    for task in work:
+        if _PANDAS_CODE.search(_source(task)) or any(PANDAS_TAG.search(text) for text in _texts(task)):
+            wanted = "pandas"
+            break
+        if _NUMPY_CODE.search(_source(task)) or any(_NUMPY_TAG.search(text) for text in _texts(task)):
+            wanted = "numpy"
+    if not wanted or wanted in config.preload:
+        return config
+    return dataclasses.replace(config, preload=(*config.preload, wanted))
+
+
+def _source(work: Init | Batch) -> str:
+    """Return the code of the work, with what is run before it."""
+    setups = [work.setup] if isinstance(work, Init) else [check.setup for check in work.checks]
+    return "\n".join([work.code, *setups])
+
+
+def _texts(work: Init | Batch) -> list[bytes]:
+    """Return the encoded values of the work that may hold frames or arrays."""
+    if isinstance(work, Init):
+        return [bytes(work.cassette), *([bytes(work.arguments)] if work.exact else [])]
+    exact = [check for check in work.checks if check.exact]
+    encoded_values = [bytes(text) for check in exact for text in (check.arguments, check.expected)]
+    return [*encoded_values, *(bytes(call.result) for call in work.cassette.calls)]

@@ -39,7 +39,7 @@ from healkit.core.workers.inside import lockdown, seccomp
 from healkit.core.workers.inside.capture import TOOL_MODULE, PlainStream
 from healkit.core.workers.inside.cleanup import empty_folder
 from healkit.core.workers.inside.tool_runner import Compiled, ToolRunner
-from healkit.parts.trials.messages import Batch, Share
+from healkit.parts.trials.messages import Results, Share, TrialDone, Unsealed
 
 if TYPE_CHECKING:
     from healkit.parts.trials.batch import BatchServer
@@ -47,30 +47,12 @@ if TYPE_CHECKING:
 
 PRELOAD_VARIABLE = "HEALKIT_PRELOAD"
 _READ_BYTES = 1 << 16
-_decode = msgspec.json.Decoder(rpc.Init | Batch | Share).decode
+_decode = msgspec.json.Decoder(Share).decode
 _CRASH_BYTES = 64 * 1024
 #: Longest code that is compiled in the trial server; a longer one costs its own child the time and the memory.
 _COMPILED_MAX_CHARS = 100_000
 #: Room in a claim beyond the result: conversions, a traceback.
 _CLAIM_EXTRA_BYTES = 1 << 20
-
-
-class TrialDone(msgspec.Struct, frozen=True, tag="trial_done"):
-    """Report of one trial, as the trial server saw it; `claim` is the child's own message, unread.
-
-    `status` is the exit status, negative for a signal; `timed_out` says that the trial server killed it.
-    """
-
-    status: int
-    timed_out: bool
-    claim: bytes
-    printed: bytes
-
-
-class Unsealed(msgspec.Struct, frozen=True, tag="unsealed"):
-    """Report of a child that could not seal itself, and ran nothing."""
-
-    reason: str
 
 
 class TrialLoop:
@@ -114,17 +96,19 @@ class TrialLoop:
         frames = framing.FrameReader(self.bridge, ahead=False)
         while (frame := frames.read()) is not None:
             work = _decode(frame)
-            if isinstance(work, rpc.Init):
-                self.send(self.try_one(work))
+            for init in work.trials:
+                done = self.try_one(init)
+                # The next trial would find what one has left that cannot be removed.
+                self.send(Results(trials=[done], last=not self.clean))
                 if not self.clean:
-                    return  # the next trial would find what this one has left
-            elif isinstance(work, Batch):
+                    return
+            if work.batch is not None:
                 # Late: these modules import `random`, which seeds itself anew in each fork.
                 from healkit.parts.trials.batch import BatchServer
 
-                preimport(work.code)
-                batch = BatchServer(work, self.become_many, self.send, self.restrictions.scratch)
-            elif batch is not None:
+                preimport(work.batch.code)
+                batch = BatchServer(work.batch, self.become_many, self.send, self.restrictions.scratch)
+            if batch is not None and work.candidates:
                 batch.share(work)
 
     def send(self, message: msgspec.Struct) -> None:
@@ -159,7 +143,7 @@ class TrialLoop:
         self.clean = empty_folder(self.restrictions.scratch)
         size = os.fstat(self.printed).st_size
         printed = os.pread(self.printed, _CRASH_BYTES, max(0, size - _CRASH_BYTES)) if size else b""
-        return TrialDone(status, timed_out, claim or b"", printed)
+        return TrialDone(status, claim or b"", printed, "timeout" if timed_out else "")
 
     def compiled(self, init: rpc.Init) -> Compiled | None:
         """Compile here what several trials in a row run: none of them has to, nor to copy the pages that it takes.

@@ -32,7 +32,7 @@ from sqlmodel import col
 from healkit.core import plain_files
 from healkit.core.contracts.execution import TRIED_ORIGINS, utc_now
 from healkit.core.crossing.values import BadValue, CannotCross
-from healkit.core.runtime.contents import Side
+from healkit.core.runtime.contents import MentionedView, Side
 from healkit.core.store.database import Database
 from healkit.core.store.locations import views_folder
 from healkit.core.store.models import ExecutionLog, ToolRegistry, table_of
@@ -48,7 +48,7 @@ from healkit.errors import (
 )
 from healkit.parts.views import view_files
 from healkit.parts.views.tables import USES, VIEWS
-from healkit.parts.views.view_records import DataView, MentionedView, ViewColumn
+from healkit.parts.views.view_records import DataView, ViewColumn
 
 #: Characters of the digest in the name that a view has by itself.
 _NAME_DIGITS = 12
@@ -105,8 +105,8 @@ class DataViews:
                     _refer(session, use, digest)
                     return digest
         try:
-            self._make_folder()
-            file = slowly(lambda: view_files.write(value, whole, digest, self.folder))
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = slowly(lambda: view_files.write_view(value, whole, digest, self.folder))
             size = file.stat().st_size
         except OSError as error:
             raise ViewError(
@@ -188,7 +188,7 @@ class DataViews:
                 hint="Give it a name to keep it (hk.views.put), or raise HEALKIT_VIEWS_MB.",
             )
         try:
-            return view_files.read(self.folder, view.file.name)
+            return view_files.read_view(self.folder, view.file.name)
         except FileNotFoundError:
             raise ViewGone(
                 f"The data of view {view.name!r} is not on this machine: there is no file {str(view.file)!r}.",
@@ -221,9 +221,9 @@ class DataViews:
             return ""
         try:
             if row.file_name == mentioned.file_name:
-                view_files.check(self.folder, row.file_name)
+                view_files.check_view(self.folder, row.file_name)
             elif (
-                view_files.identity(view_files.encoded(view_files.read(self.folder, _file_name(row))))
+                view_files.identity(view_files.encoded(view_files.read_view(self.folder, _file_name(row))))
                 != digest
             ):
                 return f"{subject}; its file {_file_name(row)!r} holds other data than was kept."
@@ -335,7 +335,7 @@ class DataViews:
         stamp = _stamp(self.folder / name)
         if self._checked.get(name) != stamp or stamp is None:
             try:
-                view_files.check(self.folder, name)
+                view_files.check_view(self.folder, name)
             except (BadValue, OSError):
                 return False
             self._checked[name] = stamp
@@ -354,9 +354,6 @@ class DataViews:
             conditions = VIEWS.c.file_name == name, VIEWS.c.evicted_at.is_(None)
             if session.scalar(select(func.count()).where(*conditions)) == 0:
                 plain_files.remove(self.folder, name)
-
-    def _make_folder(self) -> None:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _make_room(self, session: Session, newest: str) -> None:
         """Evict views until the rest fits the budget; the newest last. Raise `ViewError` where names alone fill it."""

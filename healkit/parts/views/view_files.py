@@ -72,7 +72,7 @@ def is_own(name: str) -> bool:
     return bool(_NAME.fullmatch(name) or _PART.fullmatch(name))
 
 
-def write(value: object, whole: Encoded, digest: str, folder: Path) -> Path:
+def write_view(value: object, whole: Encoded, digest: str, folder: Path) -> Path:
     """Write a value into the folder, and return its file, named by its content; raise `OSError`.
 
     The file is there whole or not at all, readable by its owner only.
@@ -93,7 +93,7 @@ def write(value: object, whole: Encoded, digest: str, folder: Path) -> Path:
         part.unlink(missing_ok=True)
 
 
-def read(folder: Path, name: str) -> Any:
+def read_view(folder: Path, name: str) -> Any:
     """Return the value of a file.
 
     Raises `OSError`, and `BadValue` for a file that does not have the content that its name says.
@@ -116,10 +116,10 @@ def read(folder: Path, name: str) -> Any:
     return value
 
 
-def check(folder: Path, name: str) -> None:
+def check_view(folder: Path, name: str) -> None:
     """Check that a file has the content that its name says; raise as `read` does."""
     if not _has_hash(name):
-        read(folder, name)
+        read_view(folder, name)
     else:
         _check_bytes(_bytes_of(folder, name), name)
 

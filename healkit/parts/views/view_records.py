@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -50,13 +50,3 @@ class FirstRows:
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
-
-
-class MentionedView(NamedTuple):
-    """View that an entry names, with the name of its file, and the entry's place, execution and time."""
-
-    name: str
-    file_name: str
-    position: int
-    execution_id: str
-    timestamp: datetime

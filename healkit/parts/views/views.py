@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from healkit.core.crossing.values import SecretColumns
     from healkit.core.rendering.document import Card
+    from healkit.core.runtime.contents import MentionedView
     from healkit.parts.views.data_views import DataViews
-    from healkit.parts.views.view_records import MentionedView
 
 
 #: Limit of the bytes that wait to be kept; an execution that brings more waits until there is room.
@@ -263,9 +263,6 @@ _SHOWN_COLUMNS_MAX = 8
 class ViewList(list[DataView]):
     """Views as a list that shows itself as a table."""
 
-    def __init__(self, views: Iterable[DataView] = ()) -> None:
-        super().__init__(views)
-
     def card(self) -> Card:
         """Build the table."""
         from healkit.parts.views import render
@@ -289,6 +286,12 @@ class Views:
     def __init__(self, keeper: ViewKeeper, secret_columns: SecretColumns) -> None:
         self._keeper, self._secret_columns = keeper, secret_columns
 
+    @property
+    def _kept(self) -> DataViews:
+        """Views of the database, once what executions brought before is kept: the order is always the same."""
+        self._keeper.wait()
+        return self._keeper.views
+
     def put(self, value: object, name: str, *, created_by: str = "user") -> DataView:
         """Keep a frame, an array or a table under a name; it is never evicted.
 
@@ -302,24 +305,20 @@ class Views:
                 f"A {type(value).__name__} is no frame, array or table.",
                 hint="Give a DataFrame, for example.",
             )
-        self._keeper.wait()  # what executions brought before is kept before: the order is always the same
-        self._keeper.views.keep(value, name=name, created_by=created_by)
-        return self._keeper.views.get(name)
+        self._kept.keep(value, name=name, created_by=created_by)
+        return self._kept.get(name)
 
     def get(self, name: str) -> DataView:
         """Return what is known of a view; raise `ViewNotFound`."""
-        self._keeper.wait()
-        return self._keeper.views.get(name)
+        return self._kept.get(name)
 
     def is_open_to(self, view: DataView, persona: str) -> bool:
         """Return whether an execution for that persona was given the view or returned it, or a user named it."""
-        self._keeper.wait()
-        return self._keeper.views.is_open_to(view, persona)
+        return self._kept.is_open_to(view, persona)
 
     def list(self, limit: int = 100, kind: str | None = None) -> ViewList:
         """Return the views, newest first; only those of a kind where one is given, such as `DataFrame`."""
-        self._keeper.wait()
-        return ViewList(self._keeper.views.list(limit, kind))
+        return ViewList(self._kept.list(limit, kind))
 
     def load(self, name: str) -> Any:
         """Return the data, equal to what was kept and of the same type.
@@ -369,8 +368,7 @@ class Views:
 
     def remove(self, name: str) -> None:
         """Remove a view; executions that refer to it cannot be run again. Raises `ViewNotFound`."""
-        self._keeper.wait()
-        self._keeper.views.remove(name)
+        self._kept.remove(name)
 
     def used(self, trace_id: str) -> dict[str, builtins.list[DataView]]:
         """Return the views that an execution was given (`arguments`) and returned (`result`), in order."""

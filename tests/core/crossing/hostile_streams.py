@@ -401,8 +401,8 @@ def readers(folder: Path) -> dict[str, Callable[[Any], object]]:
 
     def kept(value: Any) -> None:
         whole = view_files.encoded(value)
-        file, _ = view_files.write(value, whole, view_files.identity(whole), folder)
-        view_files.read(file)
+        file, _ = view_files.write_view(value, whole, view_files.identity(whole), folder)
+        view_files.read_view(file)
 
     def converted(value: Any) -> None:
         if isinstance(value, pa.Table | pa.RecordBatch | pl.DataFrame):

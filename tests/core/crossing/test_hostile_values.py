@@ -54,6 +54,7 @@ def check(claims: list[dict[str, Any]]) -> None:
         assert claim["mb"] <= FACTOR * claim["bytes"] / 1e6 + READING_MB, claim
 
 
+@pytest.mark.slow
 def test_forged_frames_and_tables_are_whole_or_refused_and_cost_little() -> None:
     claims = decoded("short")
     check(claims)
@@ -89,6 +90,7 @@ def views(frame: pd.DataFrame):
 """
 
 
+@pytest.mark.slow
 def test_a_table_of_views_does_not_abort_a_host_that_decides(tmp_path: Path) -> None:
     """B13: `to_pandas` ended the host's process for it."""
     program = f"""
@@ -126,6 +128,7 @@ ODD = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_odd_values_have_a_card_a_row_and_a_view(healkit: Healkit) -> None:
     choice = f"[{', '.join(f'lambda: {code}' for code in ODD)}][n]()"
     imports = "import numpy as np, pandas as pd"

@@ -35,6 +35,7 @@ def listed(wrong: dict[str, str]) -> str:
     return "".join(f"\n- {name}: {what}" for name, what in wrong.items())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_every_probe_ends_as_its_tier_promises(host: Host, batch: Facts) -> None:
     tier = host[0]
@@ -46,6 +47,7 @@ def test_every_probe_ends_as_its_tier_promises(host: Host, batch: Facts) -> None
     assert not wrong, listed(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-2")
 def test_nothing_that_the_probes_left_behind_has_rights_of_its_own(batch: Facts) -> None:
     assert batch["what was left"] == "denied"

@@ -28,11 +28,11 @@ from healkit.core.rendering.to_text import text_of
 from healkit.parts.heal import timeline
 from healkit.parts.heal.timeline import story_of
 from healkit.parts.runs.contract import error_object
+from healkit.parts.runs.journal import RunJournal
 from healkit.parts.runs.reader import read_run
-from healkit.parts.runs.writer import RunWriter
 
 
-def told(writer: RunWriter) -> dict[str, Any]:
+def told(writer: RunJournal) -> dict[str, Any]:
     writer.finish({"outcome": "completed"})
     return story_of(read_run(writer.folder))
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from recorded_run_samples import BROKEN
 
 from healkit import Execution, Healkit
 
@@ -22,10 +21,3 @@ def failed(healkit: Healkit) -> Callable[..., Execution]:
         return execution
 
     return run
-
-
-@pytest.fixture
-def divide(healkit: Healkit) -> Healkit:
-    """Return a vault with a tool that fails for 0."""
-    healkit.vault.add("divide", BROKEN)
-    return healkit

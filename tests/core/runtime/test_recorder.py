@@ -137,6 +137,7 @@ def test_a_record_that_no_database_takes_is_put_aside_and_blocks_nothing(where: 
         assert [row["status"] for row in log_rows(where)] == ["SUCCESS"]
 
 
+@pytest.mark.slow
 @LOG_2
 def test_the_true_ending_in_the_spool_comes_before_the_verdict_that_the_host_died(where: str) -> None:
     begun = started(host=dead_host())

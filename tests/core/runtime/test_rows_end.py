@@ -107,14 +107,20 @@ def raised_at_each_step(
 
 
 @pytest.mark.requirement("LOG-16")
-def test_an_error_at_any_step_of_a_sql_tool_ends_its_row(tools: Healkit, injected: Injection) -> None:
-    raised_at_each_step(tools, injected, "rows")
+def test_an_error_at_some_steps_of_a_sql_tool_ends_its_row(tools: Healkit, injected: Injection) -> None:
+    raised_at_each_step(tools, injected, "rows", part=4)
 
 
 @leaves_sockets
 @pytest.mark.requirement("LOG-16")
 def test_an_error_at_some_steps_of_a_nested_call_ends_both_rows(tools: Healkit, injected: Injection) -> None:
-    raised_at_each_step(tools, injected, "outer", part=40)
+    raised_at_each_step(tools, injected, "outer", part=120)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("LOG-16")
+def test_an_error_at_any_step_of_a_sql_tool_ends_its_row(tools: Healkit, injected: Injection) -> None:
+    raised_at_each_step(tools, injected, "rows")
 
 
 @leaves_sockets
@@ -208,6 +214,7 @@ async def _all_others() -> None:
         await asyncio.wait(executions)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-16")
 def test_an_error_in_one_trial_ends_that_trial_only(tools: Healkit, injected: Injection) -> None:
     codes = [("def one(n):\n    return n", {"n": number}) for number in range(3)]

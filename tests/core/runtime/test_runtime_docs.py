@@ -35,6 +35,7 @@ def test_the_page_does_what_it_says(tmp_path: Path, page: str, said: str) -> Non
         assert shown in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("DATA-1", "DATA-2")
 def test_the_examples_of_the_page_on_values_end_as_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -17,7 +17,7 @@ from store_samples import asked_of, failed, moment, recorded, started, succeeded
 from healkit import Healkit
 from healkit.core.contracts.execution import FILTER_NAMES, Filters, Finished, utc_now
 from healkit.core.contracts.failure import Failure
-from healkit.core.runtime.history import NewestRows
+from healkit.core.runtime.execution import NewestRows
 from healkit.core.store.database import Database
 from healkit.core.store.log_reader import Log
 from healkit.core.store.log_writer import LogWriter

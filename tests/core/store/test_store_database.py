@@ -582,6 +582,7 @@ def test_a_read_is_of_the_file_that_is_there_now(sqlite_database: Database) -> N
     assert len(sqlite_database.fetch(NEWEST, limit=1)) == 1
 
 
+@pytest.mark.slow
 def test_a_database_that_is_closed_or_dropped_leaves_none_of_its_files_open(
     tmp_path: Path, empty_database: Path
 ) -> None:

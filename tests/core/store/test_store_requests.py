@@ -161,6 +161,7 @@ def test_of_two_requests_for_one_parent_the_second_is_overtaken(database: Databa
     assert len(Vault(database).history("share")) == 2
 
 
+@pytest.mark.slow
 @HEAL_4
 @pytest.mark.parametrize(
     ("moment", "state", "revisions"), [("before", "pending", 1), ("after", "accepted", 2)]

@@ -143,9 +143,14 @@ HOSTILE_GRANTS: list[tuple[dict[str, object], str]] = [
     ({"timeout_s": 1e9, "cpu_s": 10**9, "read": ["{secret}"]}, READS),
     ({"read": ["/"], "write": ["/"], "own_grants": True}, READS),
 ]
+#: Those of the quick tier: one that reads, one that writes, one that calls.
+QUICK = {0, 6, 13}
 
 
-@pytest.mark.parametrize("number", range(len(HOSTILE_GRANTS)))
+@pytest.mark.parametrize(
+    "number",
+    [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in range(len(HOSTILE_GRANTS))],
+)
 def test_a_hostile_database_reads_writes_and_calls_nothing(
     number: int, foreign: Callable[..., Path], opened: Callable[[Path], Healkit], secret: Path
 ) -> None:

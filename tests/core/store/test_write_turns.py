@@ -57,6 +57,7 @@ def write_from_threads(meet: Meet, path: str) -> int:
             return sum(threads.map(work, range(THREADS)))
 
 
+@pytest.mark.slow
 def test_four_hosts_of_eight_threads_wait_for_their_turns_however_long_that_takes(
     sqlite_database: Database,
 ) -> None:

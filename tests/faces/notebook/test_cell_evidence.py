@@ -7,7 +7,7 @@ from failing_cells import ORDERS, below, fix_of, healed, ran
 
 from healkit.core.contracts.failure import Failure
 from healkit.errors import HealError
-from healkit.parts.cells.failing import notebook_cells
+from healkit.parts.cells.own_cells import notebook_cells
 from healkit.parts.explain.explanation import MatchedFailure
 from healkit.parts.explain.fixes import change_of
 

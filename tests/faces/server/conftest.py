@@ -11,9 +11,9 @@ from healkit.core.store.database import Database
 from healkit.parts.traces.outbox import CollectedTraces
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collecting]:
-    """`healkit collect`, asked as often as the tests of one file like."""
+    """`healkit collect`, asked as often as the tests like."""
     db = tmp_path_factory.mktemp("collector") / "healkit.db"
     environ = {"HEALKIT_COLLECT_RATE_PER_S": "100000"}
     with collecting(db, **environ) as server:

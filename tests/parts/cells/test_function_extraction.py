@@ -22,7 +22,7 @@ from healkit.core.contracts.vault import VaultEntry
 from healkit.core.pysource.shapes import input_schema, read_shape
 from healkit.core.store.arguments import pack_arguments, validate_arguments
 from healkit.errors import UsageInvalid
-from healkit.parts.cells.function_extraction import extract_function
+from healkit.parts.cells.cell_program import extract_function
 
 
 @dataclasses.dataclass

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healkit.parts.cells.notebook_file import NotebookCell
-from healkit.parts.cells.notebook_text import NotebookText
-from healkit.parts.cells.order import order_remarks
+from healkit.parts.cells.notebook_file import NotebookCell, NotebookText
+from healkit.parts.cells.notebook_state import order_remarks
 
 ROOT = Path(__file__).parents[3]
 #: Ways in which programs write the same notebook.
@@ -48,8 +47,12 @@ def written(folder: Path, sources: list[Any], form: str = "Jupyter") -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", FORMS)
-@given(texts=st.lists(TEXTS, min_size=1, max_size=3), new=TEXTS, as_list=st.booleans())
+@given(
+    texts=st.lists(TEXTS, min_size=1, max_size=3),
+    new=TEXTS,
+    as_list=st.booleans(),
+    form=st.sampled_from(list(FORMS)),
+)
 def test_an_edit_changes_the_text_of_one_cell_only(
     tmp_path_factory: pytest.TempPathFactory, form: str, texts: list[str], new: str, as_list: bool
 ) -> None:

@@ -47,23 +47,9 @@ _MODULES = (
 )  # fmt: skip
 #: Pieces of formats, as they are documented.
 _TYPICAL = {
-    "'utf-8'",
-    "'utf-16'",
-    "'cp1252'",
-    " %H:%M",
-    "pd.Timestamp('2024-01-31')",
-    "%H:%M",
-    "%d",
-    "%m",
-    "%Y",
-    "%H",
-    "%M",
-    "%S",
-    "%s",
-    ",",
-    ".0f",
-    "10,.2f",
-}
+    "'utf-8'", "'7D'", "'utf-16'", "'cp1252'", " %H:%M", "pd.Timestamp('2024-01-31')", "%H:%M", "%d",
+    "%m", "%Y", "%H", "%M", "%S", "%s", ",", ".0f", "10,.2f",
+}  # fmt: skip
 _NAME = re.compile(r"[^\W\d]\w*")
 
 

@@ -14,7 +14,7 @@ from healkit.core.contracts.vault import VaultEntry
 from healkit.parts.heal.inputs import neighbour_files
 from healkit.parts.heal.verdicts import place_of
 from healkit.parts.heal.workbench import Bench
-from healkit.parts.trials.trials import Searches
+from healkit.parts.trials.trials import Trials
 
 HEAL_10 = pytest.mark.requirement("HEAL-10")
 HALF = '''def half(n: int) -> float:
@@ -193,7 +193,7 @@ def test_no_advice_names_a_server_that_does_not_exist(healkit: Healkit) -> None:
 @HEAL_10
 def test_validation_ends_with_the_budget(healkit: Healkit) -> None:
     """E9: 19.8 s of a 10 s budget: ten seconds were added for what was found at the end."""
-    searches = Searches(healkit.recorder, healkit.config)
+    searches = Trials(healkit.recorder, healkit.config)
     bench = Bench(searches, VaultEntry("t", "default", 1, "", "").ref, 100.0, reserve_s=15.0)
     assert 80.0 < bench.left_s <= 85.0
     assert 95.0 < bench.beside(0.0).left_s <= 100.0

@@ -12,7 +12,7 @@ from healkit.core.contracts.patches import difference
 from healkit.core.workers.inside.capture import describe
 from healkit.parts.heal.verdicts import returned_types
 from healkit.parts.heal.workbench import Bench
-from healkit.parts.trials.trials import Searches
+from healkit.parts.trials.trials import Trials
 
 LETTERS = "def letters(text):\n    return sorted(set(text[1:]))\n"
 EXAMPLES = [
@@ -56,7 +56,7 @@ def test_what_only_its_json_makes_equal_is_wrong(
     report = healed(healkit, "letters", code, examples, bad, good)
     assert (report.verdict_code, report.best.patch.code) == ("cured", good)
     assert report.attempts[1].why.endswith(said)
-    bench = Bench(Searches(healkit.recorder, healkit.config), healkit.vault.get("letters").ref, 60.0)
+    bench = Bench(Trials(healkit.recorder, healkit.config), healkit.vault.get("letters").ref, 60.0)
     letters = dict(bench.score(code, [[difference(code, one)] for one in (bad, good)], report.checks))
     assert letters == {0: "w-", 1: ".."}
 

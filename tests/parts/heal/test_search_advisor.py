@@ -18,7 +18,7 @@ from healkit.parts.heal.advisor import Advisor, Case, Peer
 from healkit.parts.heal.advisors.search.strategy import SearchAdvisor
 from healkit.parts.heal.records import Patch
 from healkit.parts.heal.workbench import Bench
-from healkit.parts.trials.trials import Searches
+from healkit.parts.trials.trials import Trials
 
 
 def entry_of(code: str, name: str = "tool", **more: Any) -> VaultEntry:
@@ -34,7 +34,7 @@ def case_of(code: str, *checks: Check, peers: tuple[Peer, ...] = (), **more: Any
 
 
 def bench_of(healkit: Healkit, case: Case, budget_s: float, stop: threading.Event | None = None) -> Bench:
-    return Bench(Searches(healkit.recorder, healkit.config), case.entry.ref, budget_s, stop)
+    return Bench(Trials(healkit.recorder, healkit.config), case.entry.ref, budget_s, stop)
 
 
 def first(healkit: Healkit, case: Case, budget_s: float = 60.0) -> Patch | None:

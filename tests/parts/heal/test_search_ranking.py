@@ -25,7 +25,7 @@ from healkit.parts.heal.advisors.search.patch_ranking import (
 from healkit.parts.heal.advisors.search.strategy import start_search
 from healkit.parts.heal.records import Attempt, Patch, Verdict
 from healkit.parts.heal.workbench import Bench
-from healkit.parts.trials.trials import Searches
+from healkit.parts.trials.trials import Trials
 
 CODE = "def f(n):\n    while True:\n        if n > 3:\n            return n + 1\n        n += 1\n"
 
@@ -139,7 +139,7 @@ def proposed(
     entry = VaultEntry("f", "default", 1, CODE, code_hash(CODE))
     known = {3: 4, 9: 10}  # the second passes as it is
     checks = tuple(Check(origin="declared", arguments={"n": n}, known=True, expected=known[n]) for n in known)
-    bench = Bench(Searches(healkit.recorder, healkit.config), entry.ref, 60.0)
+    bench = Bench(Trials(healkit.recorder, healkit.config), entry.ref, 60.0)
     search = start_search(Case(entry, None, checks), bench)
     assert search is not None
     search._evaluator.found = [one.patch for one in order]

@@ -13,7 +13,7 @@ from healkit.core.contracts.tools import EntryRef
 from healkit.parts.heal.advisors.search.edit_space import Candidate
 from healkit.parts.heal.advisors.search.strategy import CandidateEvaluator, Evaluated, StopCriterion
 from healkit.parts.heal.workbench import Bench
-from healkit.parts.trials.trials import Searches
+from healkit.parts.trials.trials import Trials
 
 pytestmark = pytest.mark.requirement("HEAL-2")
 #: Longer than is looked on in any case after a success, and than is waited for at the end.
@@ -81,7 +81,7 @@ def test_a_comparison_is_whole_when_no_candidate_is_left(
     healkit: Healkit, more: int, budget_s: float, compared: bool
 ) -> None:
     """H10: a source that has ended leaves nothing to compare with; one that time ends does."""
-    bench = Bench(Searches(healkit.recorder, healkit.config), EntryRef("f", "default", 0, ""), 60.0)
+    bench = Bench(Trials(healkit.recorder, healkit.config), EntryRef("f", "default", 0, ""), 60.0)
     evaluator = CandidateEvaluator(bench, CODE, CHECKS[1:], ".", budget_s)
 
     def candidates() -> Iterator[Candidate]:

@@ -12,7 +12,7 @@ from healkit.core.contracts.tools import EntryRef
 from healkit.parts.heal.advisor import Workbench
 from healkit.parts.heal.checks import LIMIT_LEAST_S
 from healkit.parts.heal.workbench import Bench, Conditions
-from healkit.parts.trials.trials import Searches
+from healkit.parts.trials.trials import Trials
 
 ENTRY = EntryRef("f", "default", 0, "")
 CODE = "def f(n):\n    return n + 0\n"
@@ -28,14 +28,12 @@ def returns(value: object, n: int) -> Check:
 
 
 def bench_of(healkit: Healkit, budget_s: float = 60.0, stop: threading.Event | None = None) -> Bench:
-    return Bench(Searches(healkit.recorder, healkit.config), ENTRY, budget_s, stop)
+    return Bench(Trials(healkit.recorder, healkit.config), ENTRY, budget_s, stop)
 
 
 def test_a_bench_finds_the_candidate_that_passes(healkit: Healkit) -> None:
     tried: list[int] = []
-    bench: Workbench = Bench(
-        Searches(healkit.recorder, healkit.config), ENTRY, 60.0, on_progress=tried.append
-    )
+    bench: Workbench = Bench(Trials(healkit.recorder, healkit.config), ENTRY, 60.0, on_progress=tried.append)
     scores = dict(bench.score(CODE, map(number, range(200)), [returns(8, 1), returns(9, 2)]))
     assert [position for position, letters in scores.items() if letters == ".."] == [7]
     assert sorted(scores) == list(range(200))
@@ -87,7 +85,7 @@ def test_codes_run_on_record_and_are_observed(healkit: Healkit) -> None:
 
 def test_a_sealed_tool_is_tried_off_the_record(healkit: Healkit) -> None:
     bench = Bench(
-        Searches(healkit.recorder, healkit.config), ENTRY, 60.0, conditions=Conditions(off_record=True)
+        Trials(healkit.recorder, healkit.config), ENTRY, 60.0, conditions=Conditions(off_record=True)
     )
     code = "def f(secret):\n    print(secret)\n    return secret if secret[0] == 'o' else secret[99]\n"
     checks = [Check(origin="failing", arguments={"secret": text}) for text in ("ok-zanzibar", "no-zanzibar")]

@@ -129,7 +129,7 @@ def test_without_a_boundary_it_does_not_start(
     install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEALKIT_ISOLATION", "process")
-    with pytest.raises(HealkitError, match="is no boundary"):
+    with pytest.raises(HealkitError, match="is not a boundary"):
         Notebook(install(), tmp_path)
 
 

@@ -137,6 +137,7 @@ def test_the_newest_trace_is_kept_so_that_its_number_is_not_given_again(tmp_path
 
 
 @LEARN_1
+@pytest.mark.slow  # it starts a server
 def test_a_collector_shows_the_priority_of_a_clients_trace(tmp_path: Path) -> None:
     path = tmp_path / "collector.db"
     with collector_samples.collecting(path) as server, contextlib.ExitStack() as opened:

@@ -14,10 +14,10 @@ from healkit import Healkit
 DIVIDES = "def divides(n):\n    return 12 / n\n"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a database in which a tool has failed, and its fix was kept."""
-    path = tmp_path / "healkit.db"
+    path = tmp_path_factory.mktemp("learned") / "healkit.db"
     with Healkit(path) as healkit:
         healkit.vault.add("divides", DIVIDES)
         for n in (1, 2, 3, 4, 0):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,12 +49,6 @@ EXAMPLES = {
 FIXED = PRICES.replace("range(len(rows) - 1)", "range(len(rows))")
 
 
-@pytest.fixture
-def healkit(tmp_path: Path) -> Iterator[Healkit]:
-    with Healkit(tmp_path / "healkit.db") as made:
-        yield made
-
-
 def fixed_by_hand(healkit: Healkit) -> None:
     """Fix the first tool, as an agent would whose patch was accepted."""
     healkit.vault.add("load_prices", PRICES, examples=EXAMPLES["load_prices"])
@@ -69,44 +62,35 @@ def heal(healkit: Healkit, name: str, code: str) -> HealReport:
     return healkit.heal(name, advisors=["memory"], auto=True, budget_s=20)
 
 
-@pytest.mark.requirement("LEARN-5")
-def test_a_fix_accepted_in_one_tool_is_proposed_first_in_another_and_kept(healkit: Healkit) -> None:
+@pytest.mark.requirement("LEARN-4", "LEARN-5")
+def test_a_fix_is_proposed_first_while_it_stands_and_not_once_it_was_taken_back(healkit: Healkit) -> None:
     fixed_by_hand(healkit)
+    assert healkit.config.heal_advisors[0] == "memory"
     report = heal(healkit, "add_ages", AGES)
     assert (report.outcome, report.best.patch.advisor if report.best else "") == ("kept", "memory")
     assert "range(len(people))" in healkit.vault.get("add_ages").code
     assert report.best is not None
     assert "as in revision 2 of load_prices, kept 1 time" in report.best.patch.reason
     assert report.best.number == 1
-    assert healkit.config.heal_advisors[0] == "memory"
-
-
-@pytest.mark.requirement("LEARN-4")
-def test_a_fix_that_was_taken_back_twice_is_not_proposed_any_more(healkit: Healkit) -> None:
-    fixed_by_hand(healkit)
-    assert heal(healkit, "add_ages", AGES).outcome == "kept"
-    healkit.vault.undo("load_prices")
-    healkit.vault.undo("add_ages")
+    for name in ("load_prices", "add_ages"):
+        healkit.vault.undo(name)
     assert heal(healkit, "count_days", DAYS).attempts == ()
-    assert {row["kept"] for row in FixMemory(healkit.database).show()} == {0}
-    assert not any(row["proposed"] for row in FixMemory(healkit.database).show())
+    rows = FixMemory(healkit.database).show()
+    assert {(row["kept"], row["proposed"]) for row in rows} == {(0, False)}
+    for name in ("load_prices", "add_ages"):  # what was undone comes back, and counts again
+        healkit.vault.undo(name)
+    assert heal(healkit, "count_days", DAYS).outcome == "kept"
 
 
 @pytest.mark.requirement("LEARN-4")
 def test_a_declined_patch_counts_against_its_templates(healkit: Healkit) -> None:
     fixed_by_hand(healkit)
-    healkit.vault.add("add_ages", AGES, examples=EXAMPLES["add_ages"])
+    healkit.vault.add("add_ages", AGES)
     code = AGES.replace("range(len(people) - 1)", "range(len(people))")
     healkit.requests.decline(healkit.requests.add("add_ages", code).id, "not like that")
-    assert heal(healkit, "count_days", DAYS).attempts == ()
-    assert all(row["against"] for row in FixMemory(healkit.database).show() if row["kept"])
-
-
-def test_a_fix_that_comes_back_after_it_was_undone_counts_again(healkit: Healkit) -> None:
-    fixed_by_hand(healkit)
-    healkit.vault.undo("load_prices")
-    healkit.vault.undo("load_prices")
-    assert heal(healkit, "count_days", DAYS).outcome == "kept"
+    rows = [row for row in FixMemory(healkit.database).show() if row["kept"]]
+    assert rows
+    assert all(row["against"] and not row["proposed"] for row in rows)
 
 
 def test_a_persons_own_change_is_no_fix(healkit: Healkit) -> None:
@@ -177,35 +161,28 @@ def hostile(**changes: object) -> dict[str, object]:
     }
 
 
+HOSTILE = [
+    "", "[]", "[" * 100_000, *map(json.dumps, (
+        {"version": 2, "fixes": []}, hostile(old="(" * 1900), hostile(old="-" * 1900 + "1"),
+        hostile(new=" + ".join(["_hole0"] * 200)), hostile(new="x" * 2001), hostile(old="_hole0"),
+        hostile(new="__import__('os').system(_hole0)"), hostile(new="_hole0.token"), hostile(place="\n# If.test"),
+        hostile(good=10**9), hostile(good=-1), hostile(more=1), {"version": 1, "fixes": [hostile()["fixes"]]},
+        {"version": 1, "fixes": [], "more": "x" * 1_000_000},
+    )),
+]  # fmt: skip
+
+
 @pytest.mark.requirement("LEARN-5")
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "[]",
-        "[" * 100_000,
-        json.dumps({"version": 2, "fixes": []}),
-        json.dumps(hostile(old="(" * 1900)),
-        json.dumps(hostile(old="-" * 1900 + "1")),
-        json.dumps(hostile(new=" + ".join(["_hole0"] * 200))),
-        json.dumps(hostile(new="x" * 2001)),
-        json.dumps(hostile(old="_hole0")),
-        json.dumps(hostile(new="__import__('os').system(_hole0)")),
-        json.dumps(hostile(new="_hole0.token")),
-        json.dumps(hostile(place="\n# If.test")),
-        json.dumps(hostile(good=10**9)),
-        json.dumps(hostile(good=-1)),
-        json.dumps(hostile(more=1)),
-        json.dumps({"version": 1, "fixes": [hostile()["fixes"]]}),
-        json.dumps({"version": 1, "fixes": [], "more": "x" * 1_000_000}),
-    ],
-)
-def test_a_hostile_file_is_refused_and_nothing_of_it_kept(
-    healkit: Healkit, tmp_path: Path, content: str
-) -> None:
+def test_a_hostile_file_is_refused_and_nothing_of_it_kept(healkit: Healkit, tmp_path: Path) -> None:
     path = tmp_path / "fixes.json"
-    path.write_text(content)
     memory = FixMemory(healkit.database)
-    with pytest.raises(UsageInvalid, match="cannot be imported"):
-        memory.import_(path)
+    accepted = []
+    for content in HOSTILE:
+        path.write_text(content)
+        try:
+            memory.import_(path)
+            accepted.append(content[:100])
+        except UsageInvalid as error:
+            assert "cannot be imported" in error.message  # noqa: PT017 - of each
+    assert accepted == []
     assert memory.show() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from typing import Any
@@ -22,10 +23,17 @@ GRADE = """def grade(points):
 """
 
 
-def graded(healkit: Healkit, *points: Any) -> None:
-    healkit.vault.add("grade", GRADE)
+_numbers = itertools.count(1)
+
+
+def graded(healkit: Healkit, *points: Any) -> tuple[str, str]:
+    """Add a tool that grades, and run it with these; its name and code."""
+    name = f"grade_{next(_numbers)}"
+    code = GRADE.replace("grade", name)
+    healkit.vault.add(name, code)
     for one in points:
-        healkit.execute("grade", "default", {"points": one})
+        healkit.execute(name, "default", {"points": one})
+    return name, code
 
 
 def returned(value: Any, **arguments: Any) -> Recorded:
@@ -81,17 +89,19 @@ def test_runs_that_tell_as_much_stay_as_they_were_given() -> None:
     assert order([returned(1, n=5)] * 4) == [0, 1, 2, 3]
 
 
-def test_the_code_as_it_is_gives_what_is_on_record(healkit: Healkit) -> None:
-    graded(healkit, 10, 90, 71, "x")
-    report = healkit.regress("grade")
-    assert {one.outcome for one in report.reruns} == {"same"}
-    assert (len(report.reruns), report.not_reached, report.first_fault_after) == (4, (), None)
-    assert "no recorded run differs" in str(report)
+def test_the_code_as_it_is_gives_what_is_on_record_and_re_runs_are_trials(shared: Healkit) -> None:
+    name, _ = graded(shared, 10, 90, 90, 71, "x")
+    for _ in range(2):
+        report = shared.regress(name)
+        assert [one.outcome for one in report.reruns] == ["same"] * 4
+        assert (report.not_reached, report.first_fault_after) == ((), None)
+        assert "no recorded run differs" in str(report)
+    assert shared.log.count(tool=name, tried=False) == 5
 
 
-def test_a_fault_is_found_early_and_named(healkit: Healkit) -> None:
-    graded(healkit, 10, 20, 95, 50, 33, 90, 71, 80, 12)
-    report = healkit.regress("grade", GRADE.replace(">= 90", "> 90"))
+def test_a_fault_is_found_early_and_named(shared: Healkit) -> None:
+    name, code = graded(shared, 10, 20, 95, 50, 33, 90, 71, 80, 12)
+    report = shared.regress(name, code.replace(">= 90", "> 90"))
     (fault,) = report.faults
     assert (fault.recorded, fault.now) == ('"A"', "'B'")
     assert report.first_fault_after is not None
@@ -100,32 +110,23 @@ def test_a_fault_is_found_early_and_named(healkit: Healkit) -> None:
     assert "1 recorded run of 9 differs" in report._repr_html_()
 
 
-def test_re_runs_are_trials_and_the_same_arguments_are_run_once(healkit: Healkit) -> None:
-    graded(healkit, 10, 10, 10)
-    assert len(healkit.regress("grade").reruns) == 1
-    assert healkit.log.count(tool="grade", tried=False) == 3
-    assert len(healkit.regress("grade").reruns) == 1
-
-
-def test_a_failure_that_returns_now_is_fixed_and_no_fault(healkit: Healkit) -> None:
-    graded(healkit, "x", 90)
-    report = healkit.regress(
-        "grade",
-        GRADE.replace("    if", "    points = int(points) if str(points).isdigit() else 0\n    if", 1),
-    )
+def test_a_failure_that_returns_now_is_fixed_and_no_fault(shared: Healkit) -> None:
+    name, code = graded(shared, "x", 90)
+    number = "    points = int(points) if str(points).isdigit() else 0\n    if"
+    report = shared.regress(name, code.replace("    if", number, 1))
     assert report.counts["fixed"] == 1
     assert not report.faults
 
 
-def test_what_differs_with_the_active_code_too_is_not_blamed_on_the_new_code(healkit: Healkit) -> None:
-    healkit.vault.add("dice", "import random\ndef dice(sides):\n    return random.random()\n")
-    healkit.execute("dice", "default", {"sides": 6})
-    healkit.vault.patch("dice", "def dice(sides):\n    return 4.0\n", reason="fair")
-    report = healkit.regress("dice", "def dice(sides):\n    # as it is\n    return 4.0\n")
+def test_what_differs_with_the_active_code_too_is_not_blamed_on_the_new_code(shared: Healkit) -> None:
+    shared.vault.add("dice", "import random\ndef dice(sides):\n    return random.random()\n")
+    shared.execute("dice", "default", {"sides": 6})
+    shared.vault.patch("dice", "def dice(sides):\n    return 4.0\n", reason="fair")
+    report = shared.regress("dice", "def dice(sides):\n    # as it is\n    return 4.0\n")
     assert [one.outcome for one in report.reruns] == ["as_active"]
 
 
-def test_calls_are_answered_from_the_record_and_none_is_made(healkit: Healkit) -> None:
+def test_calls_are_answered_from_the_record_and_none_is_made(shared: Healkit) -> None:
     made: list[int] = []
 
     def price(item: int) -> int:
@@ -136,44 +137,42 @@ def test_calls_are_answered_from_the_record_and_none_is_made(healkit: Healkit) -
         made.append(-item)
         return item
 
-    healkit.provide(price)
-    healkit.provide(other)
+    shared.provide(price)
+    shared.provide(other)
     code = "def total(item):\n    return mcp.host.price(item=item) + 1\n"
-    healkit.vault.add("total", code)
-    assert healkit.execute_tool("total", "default", {"item": 3}) == 7
-    report = healkit.regress("total", code.replace("+ 1", "+ 2"))
+    shared.vault.add("total", code)
+    assert shared.execute_tool("total", "default", {"item": 3}) == 7
+    report = shared.regress("total", code.replace("+ 1", "+ 2"))
     assert [one.outcome for one in report.reruns] == ["differs"]
-    unknown = healkit.regress("total", "def total(item):\n    return mcp.host.other(item=item)\n")
+    unknown = shared.regress("total", "def total(item):\n    return mcp.host.other(item=item)\n")
     assert [one.outcome for one in unknown.reruns] == ["undecided"]
     assert made == [3]
 
 
-def test_what_the_budget_does_not_reach_is_listed(healkit: Healkit) -> None:
-    healkit.vault.add("slow", "import time\ndef slow(n):\n    time.sleep(0.2)\n    return n\n")
-    for n in range(4):
-        healkit.execute("slow", "default", {"n": n})
-    report = healkit.regress("slow", budget_s=0.3)
+def test_what_the_budget_does_not_reach_is_listed(shared: Healkit) -> None:
+    shared.vault.add("slow", "import time\ndef slow(n):\n    time.sleep(0.1)\n    return n\n")
+    for n in range(3):
+        shared.execute("slow", "default", {"n": n})
+    report = shared.regress("slow", budget_s=0.15)
     assert 1 <= len(report.reruns) <= 2
-    assert len(report.reruns) + len(report.not_reached) == 4
+    assert len(report.reruns) + len(report.not_reached) == 3
     assert "not reached" in str(report)
 
 
-def test_a_budget_that_is_none_is_refused(healkit: Healkit) -> None:
-    graded(healkit)
-    with pytest.raises(ConfigError, match="budget_s=0"):
-        healkit.regress("grade", budget_s=0)
-
-
-def test_a_tool_without_runs_has_an_empty_report(healkit: Healkit) -> None:
-    graded(healkit)
-    report = healkit.regress("grade")
+def test_a_tool_without_runs_has_an_empty_report_and_a_budget_that_is_none_is_refused(
+    shared: Healkit,
+) -> None:
+    name, _ = graded(shared)
+    report = shared.regress(name)
     assert report.reruns == ()
     assert "nothing on record to run again" in str(report)
+    with pytest.raises(ConfigError, match="budget_s=0"):
+        shared.regress(name, budget_s=0)
 
 
-def test_of_many_recorded_runs_healing_checks_those_that_tell_most(healkit: Healkit) -> None:
-    graded(healkit, 90, *range(20, 55))
-    checks = passing_runs(healkit.log, healkit.vault.get("grade"))
+def test_of_many_recorded_runs_healing_checks_those_that_tell_most(shared: Healkit) -> None:
+    name, _ = graded(shared, 90, *range(20, 55))
+    checks = passing_runs(shared.log, shared.vault.get(name))
     assert len(checks) == 30
     assert {"points": 90} in [check.arguments for check in checks]  # the oldest of 36
     ids = [check.log_id or 0 for check in checks]

@@ -11,7 +11,7 @@ from graph_samples import call, collect, trace
 
 from healkit import Healkit
 from healkit.errors import UsageInvalid
-from healkit.parts.learn.ranking import START, Ranker, words_of
+from healkit.parts.learn.ranking import START, Ranker, stems_of
 
 LEARN_3 = pytest.mark.requirement("LEARN-3")
 
@@ -164,7 +164,7 @@ def test_each_call_is_predicted_before_it_is_learned() -> None:
 
 
 def test_words_are_split_and_cut_to_their_stems() -> None:
-    assert words_of("get_openOrders of the classes, 3 PARCELS tracking") == [
+    assert stems_of("get_openOrders of the classes, 3 PARCELS tracking") == [
         "open", "order", "class", "parcel", "track",
     ]  # fmt: skip
 

@@ -95,26 +95,24 @@ def test_tools_in_pages_are_all_there_under_names_that_python_can_write(healkit:
     assert run("return mcp.shop.import_(x=1)").value == '{"called": "import"}'
 
 
-@pytest.mark.parametrize(
-    ("name", "how", "expected"),
-    [
-        ("vault", {"command": ["x"]}, "it is healkit's own"),
-        ("two words", {"command": ["x"]}, "it is no identifier"),
-        ("_hidden", {"command": ["x"]}, "it is no identifier"),
-        ("shop", {}, "one of the two"),
-        ("shop", {"command": ["x"], "url": "http://x"}, "one of the two"),
-        ("shop", {"command": "npx -y server"}, r"use command=\['npx', '-y', 'server'\]"),
-        ("shop", {"command": []}, "not a list of texts"),
-        ("shop", {"command": ["x", 1]}, "not a list of texts"),
-        ("shop", {"url": "ftp://x"}, "not an http:// or https:// address"),
-        ("shop", {"command": ["x"], "start_timeout_s": 0}, "greater than 0"),
-    ],
-)
-def test_what_could_not_work_is_refused_before_anything_is_started(
-    healkit: Healkit, name: str, how: dict[str, Any], expected: str
-) -> None:
-    with pytest.raises(ConfigError, match=expected):
-        healkit.connect(name, **how)
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("vault", {"command": ["x"]}, "it is healkit's own"),
+    ("two words", {"command": ["x"]}, "it is no identifier"),
+    ("_hidden", {"command": ["x"]}, "it is no identifier"),
+    ("shop", {}, "one of the two"),
+    ("shop", {"command": ["x"], "url": "http://x"}, "one of the two"),
+    ("shop", {"command": "npx -y server"}, r"use command=\['npx', '-y', 'server'\]"),
+    ("shop", {"command": []}, "not a list of texts"),
+    ("shop", {"command": ["x", 1]}, "not a list of texts"),
+    ("shop", {"url": "ftp://x"}, "not an http:// or https:// address"),
+    ("shop", {"command": ["x"], "start_timeout_s": 0}, "greater than 0"),
+]
+
+
+def test_what_could_not_work_is_refused_before_anything_is_started(healkit: Healkit) -> None:
+    for name, how, expected in WRONG:
+        with pytest.raises(ConfigError, match=expected):
+            healkit.connect(name, **how)
 
 
 @pytest.mark.slow
@@ -186,26 +184,24 @@ def test_a_tool_learns_that_its_server_is_unavailable_and_the_log_learns_why(
     assert state(healkit) == "failed"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("{", "Cannot read MCP servers"),
-        ("[]", "has no mcpServers object"),
-        ('{"mcpServers": {"x": "npx"}}', "has no mcpServers object"),
-        ('{"mcpServers": {"x": {"type": "sse", "url": "http://x"}}}', "'x' speaks 'sse'"),
-        ('{"mcpServers": {"x": {"command": ["npx"]}}}', "command .a text. and args"),
-        ('{"mcpServers": {"x": {"command": "npx", "env": {"A": 1}}}}', "env of the MCP server 'x'"),
-        ('{"mcpServers": {"a-b": {"command": "x"}, "a_b": {"command": "x"}}}', "would both be mcp.a_b"),
-        ('{"mcpServers": {"host": {"command": "x"}}}', "it is healkit's own"),
-    ],
-)
-def test_a_file_that_cannot_be_read_as_servers_is_refused(
-    healkit: Healkit, tmp_path: Path, text: str, expected: str
-) -> None:
-    (tmp_path / "mcp.json").write_text(text)
-    with pytest.raises(ConfigError, match=expected):
-        healkit.connect_all(tmp_path / "mcp.json")
-    assert healkit.servers() == []
+WRONG_FILES = [
+    ("{", "Cannot read MCP servers"),
+    ("[]", "has no mcpServers object"),
+    ('{"mcpServers": {"x": "npx"}}', "has no mcpServers object"),
+    ('{"mcpServers": {"x": {"type": "sse", "url": "http://x"}}}', "'x' speaks 'sse'"),
+    ('{"mcpServers": {"x": {"command": ["npx"]}}}', "command .a text. and args"),
+    ('{"mcpServers": {"x": {"command": "npx", "env": {"A": 1}}}}', "env of the MCP server 'x'"),
+    ('{"mcpServers": {"a-b": {"command": "x"}, "a_b": {"command": "x"}}}', "would both be mcp.a_b"),
+    ('{"mcpServers": {"host": {"command": "x"}}}', "it is healkit's own"),
+]
+
+
+def test_a_file_that_cannot_be_read_as_servers_is_refused(healkit: Healkit, tmp_path: Path) -> None:
+    for text, expected in WRONG_FILES:
+        (tmp_path / "mcp.json").write_text(text)
+        with pytest.raises(ConfigError, match=expected):
+            healkit.connect_all(tmp_path / "mcp.json")
+        assert healkit.servers() == []
 
 
 @pytest.mark.slow

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import pytest
 
+from healkit.parts.sanitizer import assignments, private_keys, secret_values, syntaxes
 from healkit.parts.sanitizer.matcher import Matcher
 from healkit.parts.sanitizer.rule import expand
 from healkit.parts.sanitizer.sanitizer import rules_for
@@ -51,6 +53,19 @@ def test_a_token_is_found_wherever_it_stands() -> None:
     examples = [expand(rule.caught[0], random.Random(3)) for rule in RULES if rule.kind == "token"]
     texts = [surrounding.format(example) for example in examples for surrounding in SURROUNDINGS]
     assert [text for text in texts if not WHOLE.find(text)] == []
+
+
+def test_each_form_of_a_pattern_takes_the_example_before_it() -> None:
+    tables = {
+        f"{module.__name__}.{name}": table
+        for module in (assignments, private_keys, secret_values, syntaxes)
+        for name, table in vars(module).items()
+        if name.endswith("_FORMS")
+    }
+    assert len(tables) > 15
+    for name, table in tables.items():
+        for example, pattern in table.items():
+            assert re.search(f"(?i){pattern}", example), (name, example)
 
 
 def test_every_rule_has_a_unique_id_a_description_and_examples() -> None:

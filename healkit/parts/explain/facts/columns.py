@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SCANNED_MAX = 100_000
-_QUOTED = (
-    r"invalid literal for int\(\) with base 10: (?P<a>'.*'|\".*\")|"
-    r"could not convert string to float: (?P<b>'.*'|\".*\")"
+#: Ends with the text that is no number.
+_NO_NUMBER = re.compile(
+    r"(?:(?P<whole>invalid literal for int\(\) with base 10)|could not convert string to float): ('.*'|\".*\")"
 )
 
 
@@ -92,11 +92,11 @@ def converted(scene: Scene) -> Any:
 
 def number_text(scene: Scene) -> Facts | None:
     """Say which row holds the text that is not a number."""
-    match = re.search(_QUOTED, str(scene.error))
+    match = _NO_NUMBER.search(str(scene.error))
     if match is None:
         return None
     try:
-        text = ast.literal_eval(match["a"] or match["b"])
+        text = ast.literal_eval(match[2])
     except (ValueError, SyntaxError):
         return None
     node = scene.node
@@ -122,7 +122,7 @@ def number_text(scene: Scene) -> Facts | None:
         return _in_columns(scene, owner, text)
     if is_series(owner):
         return _row_of(
-            scene, owner, text, "row_not_number", _why_no_number(text, "int" if match["a"] else "float")
+            scene, owner, text, "row_not_number", _why_no_number(text, "int" if match["whole"] else "float")
         )
     return _in_list(scene, text)
 

@@ -250,15 +250,19 @@ _OWN_ADVICE = re.compile(
     rf"(?:[Dd]id you mean|(?:[Pp]erhaps|[Mm]aybe) you meant):? {_QUOTE}({_INSIDE}){_QUOTE}"
 )
 #: What a message says where a name is none that there is.
-_NO_SUCH = re.compile(
-    r"(?i)\bnot (?:found|an?|the name|defined|exist|in|one of|among|permitted|appear|recogni[sz]ed)\b|does not|do not"
-    r"|\bno (?:variable|column|field|such|dimension|attribute|item)|could not interpret|unable to find|cannot find"
-    r"|expected one of|unknown|invalid|has no|unexpected"
-)
+NO_SUCH = {
+    r"\bnot (?:found|an?|the name|defined|exist|in|one of|among|permitted|appear|recogni[sz]ed)\b": "a is not among b, c",
+    r"\bno (?:variable|column|field|such|dimension|attribute|item)|has no": "no such column: a",
+    r"do(?:es)? not|could not interpret|unable to find|cannot find": "cannot find a",
+    r"expected one of|unknown|invalid|unexpected": "unknown field a",
+}
+_NO_SUCH = re.compile("|".join(NO_SUCH), re.IGNORECASE)
 #: What a message calls a name that an object in the statement has.
-_PARTS = re.compile(
-    r"(?i)\b(?:columns?|entry|fields?|variables?|dim(?:ension)?s?|coord(?:inate)?s?|keys?|labels?|name|inputs?)\b"
-)
+PARTS = {
+    r"\b(?:columns?|entry|fields?|variables?|keys?|labels?|name|inputs?)\b": "no column a",
+    r"\b(?:dim(?:ension)?s?|coord(?:inate)?s?)\b": "dimensions (a, b)",
+}
+_PARTS = re.compile("|".join(PARTS), re.IGNORECASE)
 
 
 def message_of(error: BaseException) -> str:

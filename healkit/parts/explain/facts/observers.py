@@ -422,13 +422,9 @@ def _fit(value: object, use: tuple[str, Any], is_builtin: bool) -> float:
         owner = value.columns if is_frame(value) else value if type(value) is dict else ()
         return 1.0 if type(wanted) is str and wanted in owner else 0.0
     if what == "attribute":
-        return (
-            1.0
-            if wanted in set(_attributes(value))
-            else 0.0
-            if "__getattr__" in _slots(type(value))
-            else -1.0
-        )
+        if wanted in set(_attributes(value)):
+            return 1.0
+        return 0.0 if "__getattr__" in _slots(type(value)) else -1.0
     return 0.0
 
 

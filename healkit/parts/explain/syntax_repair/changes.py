@@ -201,9 +201,12 @@ _MAKERS = (
 # Lines that are indented wrongly
 
 
-_HEAD = re.compile(
-    r"\s*(?:async\s+)?(?:def|class|if|elif|else|for|while|try|except|finally|with|match|case)\b.*:\s*(?:#.*)?$"
-)
+#: Words that begin a block.
+BLOCK = (
+    "if", "for", "while", "elif", "else", "def", "class", "try", "except", "finally", "with", "match", "case",
+    "async",
+)  # fmt: skip
+_HEAD = re.compile(rf"\s*(?:async\s+)?(?:{'|'.join(BLOCK[:-1])})\b.*:\s*(?:#.*)?$")
 _INDENT_WORDS = (
     "indent",
     "block",
@@ -619,11 +622,6 @@ def _operands(found: list[DraftToken], left: DraftToken, right: DraftToken | Non
 # Headers of blocks: their word and their colon
 
 
-#: Words that begin a block.
-BLOCK = (
-    "if", "for", "while", "elif", "else", "def", "class", "try", "except", "finally", "with", "match", "case",
-    "async",
-)  # fmt: skip
 #: Words that begin a statement.
 _WORDS = ("def", "class", "return", "import", "from", "while", "for", "elif", "else", "except", "finally", "with", "raise",
           "yield", "assert", "global", "nonlocal", "try", "pass", "break", "continue", "lambda", "async", "await", "del", "if")  # fmt: skip

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import keyword
 import re
 import warnings
@@ -50,12 +51,32 @@ def compiler_message(text: str, *, is_cell: bool = False) -> CompilerMessage | N
 # Tokens, lines and changes
 
 
+_PREFIX = "(?i:[rbuf]|rb|br|fr|rf)?"
+#: Signs of Python and of other languages, the longest first.
+_SIGNS = (
+    "**= //= >>= <<= === !== ... := -> => =< <> == != <= >= ++ -- += -= *= /= %= &= |= ^= @= ** // << >> && || ?? :: "
+    "- + * / % @ & | ^ ~ < > ( ) [ ] { } , : ; . = ! ? ` $"
+)
+#: Kinds of tokens in the order in which they are tried: kind, pattern, example.
+TOKENS = (
+    ("string", rf'{_PREFIX}"""(?:\\.|[^\\])*?"""', '"""a\nb"""'),
+    ("string", rf"{_PREFIX}'''(?:\\.|[^\\])*?'''", "r'''a\nb'''"),
+    ("string", rf'{_PREFIX}"(?:\\.|[^"\\\n])*"', 'f"a"'),
+    ("string", rf"{_PREFIX}'(?:\\.|[^'\\\n])*'", "'a'"),
+    ("open", rf"{_PREFIX}(?:\"\"\"|'''|\"|')[^\n]*", "'a"),
+    ("comment", r"\#[^\n]*", "# a"),
+    ("number", r"\d[\w.]*(?<!\.\.)", "1.5"),
+    ("name", r"[^\W\d]\w*", "a1"),
+    ("newline", r"\r?\n", "\n"),
+    ("space", r"[ \t\f]+|\\\r?\n", "  "),
+    ("op", "|".join(map(re.escape, _SIGNS.split())), ">>="),
+    ("other", ".", "\x00"),
+)
 _TOKEN = re.compile(
-    r'''(?P<string>(?i:[rbuf]|rb|br|fr|rf)?(?:"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))'''
-    r'''|(?P<open>(?i:[rbuf]|rb|br|fr|rf)?(?:"""|\'\'\'|"|')[^\n]*)'''
-    r"|(?P<comment>\#[^\n]*)|(?P<number>\d[\w.]*(?<!\.\.))|(?P<name>[^\W\d]\w*)|(?P<newline>\r?\n)|(?P<space>[ \t\f]+|\\\r?\n)"
-    r"|(?P<op>\*\*=|//=|>>=|<<=|===|!==|\.\.\.|:=|->|=>|=<|<>|==|!=|<=|>=|\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=|@=|\*\*|//|<<|>>|&&|\|\||\?\?|::|[-+*/%@&|^~<>()\[\]{},:;.=!?`$])"
-    r"|(?P<other>.)",
+    "|".join(
+        f"(?P<{kind}>{'|'.join(pattern for _, pattern, _ in rows)})"
+        for kind, rows in itertools.groupby(TOKENS, key=lambda row: row[0])
+    ),
     re.DOTALL,
 )
 OPENERS = {"(": ")", "[": "]", "{": "}"}

@@ -19,14 +19,19 @@ _LOOKS_LIKE = {
     "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u2026": "...", "\u2192": "->", "\uff08": "(", "\uff09": ")",
     "\uff0c": ",", "\uff1a": ":", "\uff1b": ";", "\uff1d": "=", "\u3001": ",", "\u2028": "\n", "\u2029": "\n",
 }  # fmt: skip
-_FENCE = re.compile(
-    r"^[ \t]*(?:```|~~~)[^\n`]*\n(.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
-)
+_MARKS = r"^[ \t]*(?:```|~~~)"
+_FENCE = re.compile(rf"{_MARKS}[^\n`]*\n(.*?)(?:{_MARKS}[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d*\]:|\s+\.\.\.:)(?: |$)")
-_NUMBERED = re.compile(r"^[ \t]*\d+[:|.)]?(?:[ \t]|$)")
-_CODE_LINE = re.compile(
-    r"^\s*(?:#|@|\"\"\"|'''|(?:async\s+)?(?:def|class|for|while|if|with)\b.*:|(?:import|from)\s+\w|return\b|\w[\w.\[\]\"']*\s*(?:[-+*/|&]?=|\()|$)"
-)
+_NUMBERED = re.compile(r"^[ \t]*\d+[:|.)]?(?: |(?=\t)|$)")
+#: How a line of code begins, each form with an example.
+CODE_LINES = {
+    r"#|@|\"\"\"|'''": "# a comment",
+    r"(?:async\s+)?(?:def|class|for|while|if|with)\b.*:": "for a in b:",
+    r"(?:import|from)\s+\w|return\b": "import a",
+    r"\w[\w.\[\]\"']*\s*(?:[-+*/|&]?=|\()": "a.b += 1",
+    r"$": "",
+}
+_CODE_LINE = re.compile(rf"^\s*(?:{'|'.join(CODE_LINES)})")
 _SENTENCE = re.compile(
     r"^\s*(?:[-*•]\s+|\d+\.\s+|#+\s+)?[`*_]*[A-Z][\w'’`*,-]*(?:\s+[\w'’`*(),/.:;+=<>-]+)*[.:!?]?\s*$"
 )
@@ -51,7 +56,7 @@ def readings(text: str) -> Iterator[tuple[str, str]]:
 def _unfenced(text: str) -> str | None:
     """Keep what is between code fences."""
     blocks = [match[1] for match in _FENCE.finditer(text)]
-    head = re.split(r"^[ \t]*(?:```|~~~)", text, maxsplit=1, flags=re.MULTILINE)[0]
+    head = re.split(_MARKS, text, maxsplit=1, flags=re.MULTILINE)[0]
     if re.search(r"^[ \t]*(?:def|class|import|from)\b.*(?::$|\w$)", head, re.MULTILINE):
         return None  # the fence stands in a docstring
     if blocks:
@@ -62,7 +67,7 @@ def _unfenced(text: str) -> str | None:
         ]
         return "\n\n".join(block.rstrip("\n") for block in (with_code or blocks)) + "\n"
     lines = text.splitlines(keepends=True)
-    code_lines = [line for line in lines if not re.match(r"^\s*(?:```|~~~)\w*\s*$", line)]
+    code_lines = [line for line in lines if not re.match(rf"{_MARKS}\w*\s*$", line)]
     return "".join(code_lines) if len(code_lines) < len(lines) else None
 
 
@@ -89,7 +94,7 @@ def _without_numbers(text: str) -> str | None:
     numbered = [line for line in lines if line.strip()]
     if len(numbered) < 2 or not all(_NUMBERED.match(line) for line in numbered):
         return None
-    return "\n".join(re.sub(r"^[ \t]*\d+[:|.)]? ?", "", line) for line in lines) + "\n"
+    return "\n".join(_NUMBERED.sub("", line) for line in lines) + "\n"
 
 
 def _without_marks(text: str) -> str | None:
@@ -167,6 +172,11 @@ class Rewrite:
 _SHORT = {
     "‹head›": r"(?P<head>^␣*(?:\}␣*)?(?:if|elif|while|for|def|class|else|try|finally|except|with)\b[^\n{}]*?)",
     "‹end›": r"(?P<rest>␣*(?:\x02+)?␣*)$",  # where it ends, but for a comment
+    "‹def›": r"(?:function|func|fn|fun|sub|procedure|method|define|defun|deff?|dfe|edf)",
+    "‹type›": r"(?:public|private|static|void|int|string|String|float|double|bool|boolean)",
+    "‹var›": r"(?:let|var|const|auto|val|my|local|int|float|double|string|String|bool|char|dim|Dim|set)",
+    "‹ends›": r"(?:done|fi|esac|begin|end(?:if|for|while|function| if| for| while| function)?)",
+    "‹each›": r"␣*\(␣*(?:int|let|var|const|auto)?␣*‹n›",
     "‹c for›": r"\bfor␣*\(␣*(?:int|let|var|auto)?␣*‹n›␣*=␣*(?P<a>[^;\n]+?)␣*;␣*\w+",
     "‹c step›": r"␣*;␣*(?:\w+␣*\+\+|\+\+␣*\w+|\w+␣*\+=␣*1)␣*\)",
     "‹i›": r"^(?P<i>␣*)",  # where a line begins, with its indent
@@ -204,11 +214,11 @@ REWRITES: tuple[Rewrite, ...] = (
     _condition("unequal_turned", r"=!(?!=)", "!=", "a =! b", "a != b", 0.5),
     _line("increment", r"(?P<a>[\w.\]]+)\+\+(?=[ \t;]*(?:\x02|$))", "{a} += 1", "a++", "a += 1"),
     _line("decrement", r"(?P<a>[\w.\]]+)--(?=[ \t;]*(?:\x02|$))", "{a} -= 1", "a--", "a -= 1"),
-    _row("function", r"‹i›(?:async␣+)?(?:function|func|fn|fun|sub|procedure|method|define|defun|deff?|dfe|edf)␣+‹n›␣*(?P<p>\()", "{i}def {n}{p}",
+    _row("function", r"‹i›(?:async␣+)?‹def›␣+‹n›␣*(?P<p>\()", "{i}def {n}{p}",
          "function f(a):\n    return a\n", "def f(a):\n    return a\n"),
-    _row("typed_function", r"‹i›(?:public|private|static|void|int|string|String|float|double|bool|boolean)(?:␣+(?:public|static|void|int|String|float|double|bool|boolean))*␣+‹n›␣*(?P<p>\([^\n]*\)␣*[:{])", "{i}def {n}{p}",
+    _row("typed_function", r"‹i›‹type›(?:␣+‹type›)*␣+‹n›␣*(?P<p>\([^\n]*\)␣*[:{])", "{i}def {n}{p}",
          "int f(a):\n    return a\n", "def f(a):\n    return a\n", 0.5),
-    _line("declared", r"‹i›(?:let|var|const|auto|val|my|local|int|float|double|string|String|bool|char|dim|Dim|set)␣+(?P<n>\w+␣*=)", "{i}{n}",
+    _line("declared", r"‹i›‹var›␣+(?P<n>\w+␣*=)", "{i}{n}",
          "let a = 1", "a = 1"),
     _line("typed_declared", r"‹i›(?:let|var|const)␣+(?P<n>\w+␣*:)", "{i}{n}", "let a: int = 1", "a: int = 1"),
     _row("typed_parameter", r"(?P<b>[(,]␣*)(?P<t>int|float|str|string|bool|list|dict|double|String|boolean)␣+‹n›(?=␣*[,)=])", "{b}{n}",
@@ -217,7 +227,7 @@ REWRITES: tuple[Rewrite, ...] = (
          "for (int i = 0; i < n; i++):\n    pass\n", "for i in range(0, n):\n    pass\n", 0.3),
     _row("c_loop_to", r"‹c for›␣*<=␣*(?P<b>[^;\n=]+?)‹c step›", "for {n} in range({a}, {b} + 1)",
          "for (i = 1; i <= n; i++):\n    pass\n", "for i in range(1, n + 1):\n    pass\n", 0.3),
-    _row("each", r"\b(?:foreach|for␣+each|for)␣*\(␣*(?:int|let|var|const|auto)?␣*‹n›␣+(?:in|of)␣+(?P<a>[^\n]+?)\)(?=␣*(?:[:{]|$))", "for {n} in {a}",
+    _row("each", r"\b(?:foreach|for␣+each|for)‹each›␣+(?:in|of)␣+(?P<a>[^\n]+?)\)(?=␣*(?:[:{]|$))", "for {n} in {a}",
          "for (let x of xs):\n    pass\n", "for x in xs:\n    pass\n"),
     _row("foreach", r"\b(?:foreach|for␣+each)␣+‹n›␣+(?:in|of|as)\b", "for {n} in",
          "foreach x in xs:\n    pass\n", "for x in xs:\n    pass\n"),
@@ -232,7 +242,7 @@ REWRITES: tuple[Rewrite, ...] = (
     _row("closing_before", r"‹i›\}␣*(?=else|elif|catch|except|finally|while)", "{i}",
          "if a:\n    b = 1\n} else:\n    b = 2\n", "if a:\n    b = 1\nelse:\n    b = 2\n"),
     _row("closing", r"^␣*\};?␣*(?:\n|\Z)", "", "if a:\n    b = 1\n}\n", "if a:\n    b = 1\n", 0.5),
-    _row("end", r"^␣*(?:end|endif|end if|fi|done|esac|endfor|end for|endwhile|end while|endfunction|end function|begin)␣*;?␣*(?:\n|\Z)", "",
+    _row("end", r"^␣*‹ends›␣*;?␣*(?:\n|\Z)", "",
          "if a:\n    b = 1\nend if\n", "if a:\n    b = 1\n"),
     _line("throw", r"\bthrow␣+(?:new␣+)?", "raise ", "throw new ValueError(a)", "raise ValueError(a)"),
     _line("new", r"\bnew␣+(?=[A-Za-z_]\w*\()", "", "a = new Box()", "a = Box()"),

@@ -50,7 +50,7 @@ from healkit.parts.models.protocols import Progress, Prompt, Reply
 from healkit.parts.post_mortem.post_mortem import SHOWN_FRAMES, PostMortem
 from healkit.parts.post_mortem.previews import type_name
 from healkit.parts.sanitizer.sanitizer import Sanitizer, SecretMap, cut_text
-from healkit.parts.traces.delivery import readable
+from healkit.parts.traces.delivery import shown_reason
 
 if TYPE_CHECKING:
     from healkit.parts.models.client import ModelClient
@@ -236,7 +236,7 @@ class Conversation:
         try:
             answer = self._read(self._reply(number))
         except UnusableAnswer as unusable:
-            self.unusable = readable(self._secret_map.text(str(unusable)))
+            self.unusable = shown_reason(self._secret_map.text(str(unusable)))
             self._told.append(self._briefing.unusable(str(unusable)))
             return None
         self._tried.append(answer.code)
@@ -246,7 +246,7 @@ class Conversation:
             code=answer.code,
             advisor="model",
             author="model",
-            reason=_quoted(readable(self._secret_map.text(answer.reason))),
+            reason=_quoted(shown_reason(self._secret_map.text(answer.reason))),
             rank=float(number),  # it has seen why the ones before would not do
             cost=cost,
         )
@@ -266,7 +266,7 @@ class Conversation:
         self._count("input_tokens", reply.input_tokens)
         self._count("output_tokens", reply.output_tokens)
         if reply.ending == "refused":
-            refusal = readable(self._secret_map.text(reply.text))
+            refusal = shown_reason(self._secret_map.text(reply.text))
             raise ModelRefused(
                 f"The model {self._client.model!r} declined" + (f": {refusal}" if refusal else "."),
                 hint="Ask another model, or another advisor.",

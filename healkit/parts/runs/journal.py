@@ -1,7 +1,8 @@
-"""Writer of a run folder: events by line, evidence by content.
+"""Journal of a run: its list of events, with its evidence.
 
-Each event is one write of one whole line, made once the thing has happened; `kill -9` cannot undo it. The writer waits
-for the disk (fsync) only when the run ends or its policy halts it.
+An event is made once, here: numbered, cleaned, and rendered twice, as a line of trace.jsonl and, where the run is
+audited, as an entry of the audit (`run_audit`). Each line is one write, made once the thing has happened; `kill -9`
+cannot undo it. The journal waits for the disk (fsync) only when the run ends or its policy halts it.
 
 A full or broken disk never changes what a tool does. A torn line is cut off again, its event waits in memory with its
 number, later events wait behind it, and all are written in order as soon as the disk takes them. Events that still wait
@@ -18,26 +19,19 @@ import hashlib
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import msgspec
 
 from healkit.core import plain_files
 from healkit.core.crossing import values
-from healkit.core.secrets.cleaner import (
-    PAYLOAD_MAX_BYTES,
-    Cleaned,
-    Cleaner,
-    clean_bounded,
-    secret_columns,
-)
+from healkit.core.secrets.cleaner import Cleaned, Cleaner, clean_bounded, secret_columns
 from healkit.core.wire.encoding import to_jsonable
 from healkit.errors import RunFolderError
-from healkit.parts.runs.audit_records import AuditHead
 from healkit.parts.runs.contract import (
     CONTRACT_KEYS,
     EVIDENCE,
@@ -54,6 +48,7 @@ from healkit.parts.runs.contract import (
     TraceEvent,
     empty_evidence,
 )
+from healkit.parts.runs.run_audit import RunAudit
 from healkit.parts.runs.run_folders import begin_folder, discard, manifest_bytes, publish, write_whole
 from healkit.plain_text import count
 
@@ -64,15 +59,37 @@ _SYNCED: frozenset[str] = frozenset({"run_finished", "policy_halt"})
 _encode = msgspec.json.Encoder().encode
 
 
+class EventPlace(TypedDict, total=False):
+    """Place of an event: the step that it belongs to, and the states before and after."""
+
+    step_id: str | None
+    before: StateSignature | None
+    after: StateSignature | None
+
+
+class EventContent(TypedDict, total=False):
+    """Content of an event; the fields are those of `TraceEvent`."""
+
+    action_spec: ActionSpec | None
+    result: Mapping[str, Any] | None
+    error: ErrorObject | None
+    evidence: Iterable[EvidenceRef]
+    metadata: Mapping[str, Any] | None
+
+
+class EventFields(EventPlace, EventContent, total=False):
+    """Fields of an event that whoever appends it knows."""
+
+
 def _cleaned(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
     redacted = values.without_secret_frames(value, partial(secret_columns, cleaner))
     return clean_bounded(cleaner, redacted, max_bytes)
 
 
-class EventRedactor:
-    """Cleaner of one event's payload, with a count of what it hid; one is made for each event."""
+class _Redaction:
+    """Cleaning of one event's payload, with a count of what it hid; one is made for each event."""
 
-    def __init__(self, cleaner: Cleaner, max_bytes: int = PAYLOAD_MAX_BYTES) -> None:
+    def __init__(self, cleaner: Cleaner, max_bytes: int) -> None:
         self._cleaner = cleaner
         self._max_bytes = max_bytes
         self.hidden: dict[str, int] = {}
@@ -105,14 +122,14 @@ class EventRedactor:
         return msgspec.structs.replace(error, message=str(self.payload(error.message)), details=details)
 
 
-class RunWriter:
-    """Writer of one run folder, from `run_started` to `run_finished`; several threads may use it.
+class RunJournal:
+    """List of one run's events, from `run_started` to `run_finished`; several threads may append.
 
     Raises `RunFolderError`, `RunExists` or `RunLocked` when it cannot begin. After that it raises nothing for the disk:
     `problem` holds one sentence on what could not be written.
 
-    durable: sync evidence files to the disk whenever the trace is synced; each costs as much time again. heard: gets
-    each event that was written, in order.
+    durable: sync evidence files to the disk whenever the trace is synced; each costs as much time again. audit: gets
+    each event that was written, in order; None for a run that is not audited.
     """
 
     def __init__(
@@ -122,23 +139,23 @@ class RunWriter:
         cleaner: Cleaner,
         *,
         durable: bool = False,
-        heard: Callable[[TraceEvent], None] = lambda _: None,
+        audit: RunAudit | None = None,
     ) -> None:
         self.run_id = manifest.run_id
-        self._manifest = manifest
+        self._manifest = manifest if audit is None else audit.begin(manifest)
         self._cleaner = cleaner = cleaner.of_record()  # a run is one record
         self._payload_max_bytes = manifest.redaction_policy.payload_max_bytes
         self._lock = threading.RLock()
         self._owner = os.getpid()
-        self._heard = heard
-        self._held = -1
+        self._audit = audit
+        self.closed = False
         self._seq = 0
         self._size_bytes = 0
         self._waiting: deque[bytes] = deque()
         self._lost = 0
         self._trouble = self._not_synced = ""
         self._durable = durable
-        self.folder, self._descriptor = begin_folder(runs_dir, manifest)
+        self.folder, self._descriptor = begin_folder(runs_dir, self._manifest)
         try:
             metadata = {
                 "manifest_uri": RUN_MANIFEST,
@@ -153,8 +170,10 @@ class RunWriter:
             self.folder = publish(self.folder, runs_dir, self.run_id)
         except BaseException:
             os.close(self._descriptor)
-            self._descriptor = -1
+            self.closed = True
             raise
+        if audit is not None:
+            audit.mark(runs_dir)
         self._evidence = EvidenceStore(
             self.folder, self.run_id, cleaner, manifest.redaction_policy.evidence_max_bytes
         )
@@ -170,124 +189,92 @@ class RunWriter:
             parts.append(f"evidence could not be kept ({kinds}: {self._evidence.problem})")
         if self._not_synced:
             parts.append(f"it could not be brought to the disk ({self._not_synced})")
-        if not parts:
-            return ""
-        return f"The record of run {self.run_id!r} in {str(self.folder)!r} is not whole: {'; '.join(parts)}."
-
-    @property
-    def closed(self) -> bool:
-        """True once `finish` was called, also where `run_finished` could not be written."""
-        return self._descriptor < 0
+        if parts:
+            return (
+                f"The record of run {self.run_id!r} in {str(self.folder)!r} is not whole: {'; '.join(parts)}."
+            )
+        return "" if self._audit is None else self._audit.problem
 
     def learn(self, *values: object) -> None:
         """Take note of the secrets in a value that is not written yet: they are hidden in every line from now on."""
         for value in values:
             clean_bounded(self._cleaner, value, self._payload_max_bytes)
 
-    def append(
-        self,
-        event_type: EventType,
-        *,
-        step_id: str | None = None,
-        before: StateSignature | None = None,
-        after: StateSignature | None = None,
-        action_spec: ActionSpec | None = None,
-        result: Mapping[str, Any] | None = None,
-        error: ErrorObject | None = None,
-        evidence: Iterable[EvidenceRef] = (),
-        metadata: Mapping[str, Any] | None = None,
-    ) -> TraceEvent | None:
+    def append(self, event_type: EventType, **fields: Unpack[EventFields]) -> TraceEvent | None:
         """Write one event with its payload cleaned, and return it; `metadata.hidden` counts what was hidden.
 
         Return None where the run has ended, or belongs to another process.
         """
-        redactor = EventRedactor(self._cleaner, self._payload_max_bytes)
-        spec, fault = redactor.action(action_spec), redactor.error(error)
-        cleaned_result, cleaned_metadata = redactor.open_field(result), redactor.open_field(metadata) or {}
-        if redactor.hidden:
-            cleaned_metadata["hidden"] = redactor.hidden
+        redaction = _Redaction(self._cleaner, self._payload_max_bytes)
+        spec, error = redaction.action(fields.get("action_spec")), redaction.error(fields.get("error"))
+        result = redaction.open_field(fields.get("result"))
+        metadata = redaction.open_field(fields.get("metadata")) or {}
+        if redaction.hidden:
+            metadata["hidden"] = redaction.hidden
         with self._lock:
-            if self._descriptor < 0 or os.getpid() != self._owner:
-                return None  # the run has ended, or belongs to the parent process
+            if not self._is_open():
+                return None
             event = TraceEvent(
                 seq=self._seq + 1,
                 ts_utc=datetime.now(UTC),
                 run_id=self.run_id,
                 event_type=event_type,
-                step_id=step_id,
-                state_signature_before=before,
-                state_signature_after=after,
+                step_id=fields.get("step_id"),
+                state_signature_before=fields.get("before"),
+                state_signature_after=fields.get("after"),
                 action_spec=spec,
-                result=cleaned_result,
-                error=fault,
-                evidence_refs=list(evidence),
-                metadata=cleaned_metadata,
+                result=result,
+                error=error,
+                evidence_refs=list(fields.get("evidence", ())),
+                metadata=metadata,
             )
             self._put(_line(event))
             if event_type in _SYNCED:
                 self._sync()
-            self._heard(event)
+            if self._audit is not None:
+                self._audit.take(event)
             return event
 
-    def keep(
-        self,
-        pieces: Iterable[Piece],
-        *,
-        step_id: str | None = None,
-        before: StateSignature | None = None,
-        after: StateSignature | None = None,
-    ) -> list[EvidenceRef]:
+    def keep(self, pieces: Iterable[Piece], **place: Unpack[EventPlace]) -> list[EvidenceRef]:
         """Store evidence and write `evidence_captured`, which refers to it and names what could not be stored.
 
         Return the references to what was stored.
         """
         with self._lock:
-            if self._descriptor < 0 or os.getpid() != self._owner:
+            if not self._is_open():
                 return []
-            refs, lost = self._evidence.keep(pieces, step_id, datetime.now(UTC))
+            refs, lost = self._evidence.keep(pieces, place.get("step_id"), datetime.now(UTC))
             if refs or lost:
                 metadata = {"manifest_uri": EVIDENCE_MANIFEST, **({"not_kept": lost} if lost else {})}
-                self.append(
-                    "evidence_captured",
-                    step_id=step_id,
-                    before=before,
-                    after=after,
-                    evidence=refs,
-                    metadata=metadata,
-                )
+                self.append("evidence_captured", **place, evidence=refs, metadata=metadata)
             return refs
 
-    def finish(
-        self, result: Mapping[str, Any], after: StateSignature | None = None, *, hold: bool = False
-    ) -> TraceEvent | None:
-        """Write `run_finished`, sync, release the folder, and return the event; a second call does nothing.
+    def finish(self, result: Mapping[str, Any], after: StateSignature | None = None) -> None:
+        """Write `run_finished`, sync, and let go of the folder; a second call does nothing.
 
-        after: the last state that was observed. hold: keep the lock until `release`, for what belongs to the run's end.
+        after: the last state that was observed. The lock is held until the manifest has the audit's head.
         """
         with self._lock:
-            if self._descriptor < 0:
-                return None
+            if self.closed:
+                return
             metadata = {"status": result.get("outcome", "completed")}
-            event = self.append("run_finished", after=after, result=result, metadata=metadata)
-            self._held, self._descriptor = self._descriptor, -1
-            if not hold:
-                self.release()
-            return event
+            is_written = (
+                self.append("run_finished", after=after, result=result, metadata=metadata) is not None
+            )
+            self.closed = True
+            try:
+                if self._audit is not None and is_written and (head := self._audit.finish()) is not None:
+                    manifest = msgspec.structs.replace(self._manifest, audit=head)
+                    write_whole(self.folder / RUN_MANIFEST, manifest_bytes(manifest))
+                    self._audit.unmark(self.folder.parent)
+            except OSError as error:
+                self._not_synced = error.strerror or str(error)
+            finally:
+                os.close(self._descriptor)
 
-    def release(self) -> None:
-        """Let go of a folder that `finish` has held; safe to call twice."""
-        with self._lock:
-            if self._held >= 0:
-                os.close(self._held)
-                self._held = -1
-
-    def anchor(self, head: AuditHead) -> None:
-        """Write the head of the audit's chain into the manifest; called once the run has ended."""
-        manifest = msgspec.structs.replace(self._manifest, audit=head)
-        try:
-            write_whole(self.folder / RUN_MANIFEST, manifest_bytes(manifest))
-        except OSError as error:
-            self._not_synced = error.strerror or str(error)
+    def _is_open(self) -> bool:
+        """Return False once the run has ended, and in a forked child: the run is its parent's."""
+        return not self.closed and os.getpid() == self._owner
 
     def _put(self, line: bytes) -> None:
         """Give the line its number and write it, or queue it behind the lines that wait."""

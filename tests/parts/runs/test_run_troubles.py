@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from recorded_run_samples import recorded
+from run_samples import recorded
 from waiting import wait_until
 
 from healkit import Config, Healkit

@@ -14,7 +14,7 @@ from healkit.core.contracts.rpc import Init
 from healkit.core.contracts.tools import EntryRef
 from healkit.core.crossing import values
 from healkit.parts.trials.messages import Batch, BatchCheck
-from healkit.parts.trials.preloading import preloading
+from healkit.parts.trials.trials import preloading
 
 ENTRY = EntryRef("f", "default", 0, "")
 PLAIN = "def f(x):\n    return x\n"

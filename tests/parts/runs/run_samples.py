@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from healkit import Healkit
 from healkit.core.secrets.cleaner import Cleaned, Cleaner, Verbatim
 from healkit.parts.runs.contract import (
     SCHEMA_VERSION,
@@ -19,8 +20,8 @@ from healkit.parts.runs.contract import (
     error_object,
     sign,
 )
+from healkit.parts.runs.journal import RunJournal
 from healkit.parts.runs.reader import validate_run
-from healkit.parts.runs.writer import RunWriter
 
 NOW = datetime(2025, 3, 1, 14, 2, 11, tzinfo=UTC)
 
@@ -32,11 +33,11 @@ def manifest(run_id: str = "a", evidence_max_bytes: int = 1 << 20) -> RunManifes
     )  # fmt: skip
 
 
-def begin(folder: Path, run_id: str = "a", cleaner: Cleaner | None = None, **options: Any) -> RunWriter:
-    return RunWriter(folder, manifest(run_id, **options), cleaner or Verbatim())
+def begin(folder: Path, run_id: str = "a", cleaner: Cleaner | None = None, **options: Any) -> RunJournal:
+    return RunJournal(folder, manifest(run_id, **options), cleaner or Verbatim())
 
 
-def tell(writer: RunWriter, steps: int = 1, n: int = 0) -> None:
+def tell(writer: RunJournal, steps: int = 1, n: int = 0) -> None:
     """Write one failing step after the other, with evidence, as the executor would tell it."""
     for number in range(1, steps + 1):
         step = f"step_{number}"
@@ -76,3 +77,17 @@ def checked(folder: Path) -> Run:
     run = validate_run(folder)
     assert [str(problem) for problem in run.problems] == []
     return run
+
+
+BROKEN = "def divide(n: int):\n    print('dividing', n)\n    return 1 / n\n"
+FIXED = "def divide(n: int):\n    return 1 / n if n else 0\n"
+
+
+def recorded(healkit: Healkit) -> Run:
+    """Return the newest run, in order."""
+    newest = max(healkit.runs_dir.iterdir(), key=lambda path: (path.name != ".new", path.stat().st_mtime_ns))
+    return checked(newest)
+
+
+def types(run: Run) -> list[str]:
+    return [event.event_type for event in run.events]

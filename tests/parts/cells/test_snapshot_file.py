@@ -55,8 +55,8 @@ VALUES: dict[str, Any] = {
 def test_values_arrive_equal_whichever_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for names in (list(VALUES), list(reversed(VALUES))):
-        snapshot_file.write(tmp_path, {name: VALUES[name] for name in names})
-        found = snapshot_file.load(str(tmp_path), {})
+        snapshot_file.write_snapshot(tmp_path, {name: VALUES[name] for name in names})
+        found = snapshot_file.load_snapshot(str(tmp_path), {})
         assert list(found) == names
         for name, value in found.items():
             assert equal(VALUES[name], value), name
@@ -64,25 +64,25 @@ def test_values_arrive_equal_whichever_their_order(tmp_path: Path, monkeypatch: 
 
 def test_what_one_reader_writes_no_other_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    snapshot_file.write(tmp_path, VALUES)
-    first = snapshot_file.load(str(tmp_path), {})
+    snapshot_file.write_snapshot(tmp_path, VALUES)
+    first = snapshot_file.load_snapshot(str(tmp_path), {})
     first["array"][0, 0] = 99
     first["frame"].loc[0, "n"] = 99
-    second = snapshot_file.load(str(tmp_path), {})
+    second = snapshot_file.load_snapshot(str(tmp_path), {})
     assert second["array"][0, 0] == 0
     assert second["frame"].loc[0, "n"] == 1
 
 
 def test_what_cannot_cross_is_named_by_its_place(tmp_path: Path) -> None:
     with pytest.raises(CannotCross) as caught:
-        snapshot_file.write(tmp_path, {"frame": FRAME, "rows": [1, iter([])]})
+        snapshot_file.write_snapshot(tmp_path, {"frame": FRAME, "rows": [1, iter([])]})
     assert caught.value.path == "$.rows[1]"
 
 
 @pytest.mark.parametrize("value", [Point(1, 2), Colour.RED, [Point(1, 2)]])
 def test_what_would_arrive_as_another_type_is_refused(tmp_path: Path, value: object) -> None:
     with pytest.raises(CannotCross, match=r"\$\.value.*arrives as"):
-        snapshot_file.write(tmp_path, {"value": value})
+        snapshot_file.write_snapshot(tmp_path, {"value": value})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import multiprocessing.spawn
 import os
 import pickle
@@ -24,7 +23,8 @@ from waiting import wait_until
 from healkit import Config, Healkit
 from healkit.core.workers.sandbox import bubblewrap_path
 from healkit.errors import IsolationUnavailable, WorkerNotRestricted
-from healkit.parts.trials.shares import Share, run_share
+from healkit.parts.trials.messages import TrialDone
+from healkit.parts.trials.shares import Parcel, run_share
 from healkit.parts.trials.trials import Trial
 
 DOUBLE = "def double(n):\n    return n * 2\n"
@@ -78,59 +78,76 @@ def test_a_worker_is_sent_what_its_trials_need_and_nothing_else(tmp_path: Path, 
     }  # fmt: skip
 
 
-def reply(**fields: Any) -> bytes:
-    return msgspec.json.encode(fields)
+def reply(refusal: dict[str, str] | None = None, **results: Any) -> bytes:
+    return msgspec.json.encode({"results": {"type": "results"} | results, "refusal": refusal})
 
 
-def trial(**fields: Any) -> str:
-    return base64.b64encode(msgspec.json.encode({"duration_ms": 1.0} | fields)).decode()
+def trial(
+    claim: bytes | None = None, duration_ms: float = 1.0, printed: str = "", **fields: Any
+) -> dict[str, Any]:
+    """Return the end of a trial as a worker of an executor tells it."""
+    claim = msgspec.json.encode({"type": "execution_complete"} | fields) if claim is None else claim
+    return msgspec.to_builtins(TrialDone(0, claim, printed.encode(), duration_ms=duration_ms))
 
 
 def failure(code: str) -> dict[str, str]:
     return {"code": code, "ename": "E", "evalue": "e", "traceback": "E: e"}
 
 
-FORGED = {
+#: Replies that are none: both trials are lost.
+NO_REPLY: dict[str, Any] = {
     "no bytes": None,
     "a pickle": pickle.dumps({"trials": []}),
     "nothing done": reply(),
     "too many": reply(trials=[trial()] * 9),
     "letters": reply(letters=["."]),
-    "a code of its own": reply(trials=[trial(failure=failure("ALL_WELL"))]),
     "no trial": reply(trials=["bm9uZQ=="]),
-    "a value over its limit": reply(trials=[trial(value="x" * 6_000_000)]),
-    "a value of many elements": reply(trials=[trial(value=[[]] * 500_000)]),
-    "deep": reply(trials=[base64.b64encode(b'{"duration_ms":1,"value":' + b"[" * 900 + b"]" * 900 + b"}").decode()]),
-    "endless time": reply(trials=[base64.b64encode(b'{"duration_ms":1e999}').decode()]),
-    "large": b'{"trials":["' + b"A" * 60_000_000 + b'"]}',
-}  # fmt: skip
+    "endless time": reply(trials=[trial()]).replace(b"1.0", b"1e999"),
+    "large": b'{"results":{"trials":["' + b"A" * 60_000_000 + b'"]}}',
+}
+#: Claims that break a limit: the trial has failed, by its fault.
+NO_CLAIM = {
+    "no message": trial(b"none"),
+    "a value over its limit": trial(value="x" * 6_000_000),
+    "a value of many elements": trial(value=[[]] * 500_000),
+    "deep": trial(b'{"type":"execution_complete","value":' + b"[" * 900 + b"]" * 900 + b"}"),
+    "a long outline": trial(outline="set" * 1000),
+}
 
 
 @pytest.mark.requirement("SCALE-2")
-@pytest.mark.parametrize("kind", FORGED)
-def test_a_forged_reply_is_no_result(tmp_path: Path, empty_database: Path, kind: str) -> None:
+def test_a_forged_reply_is_no_result(tmp_path: Path, empty_database: Path) -> None:
     database = trusted_copy(empty_database, tmp_path / "healkit.db")
     with Healkit(database, config=Config(result_max_bytes=1_000_000)) as healkit:
-        results = healkit.trials(doubles(2), executor=OnTheSpot(lambda _: FORGED[kind]), parallel=1)
-        assert [result.lost for result in results] == [True, True]
-        assert "cannot be used" in results[0].failure.evalue
-        assert len(results[0].failure.evalue) < 1000
-        rows = healkit.log.query().rows
-        assert [(row.status, row.error_code) for row in rows] == [("FAILURE", "WORKER_LOST")] * 2
+        for kind, answer in NO_REPLY.items():
+            results = healkit.trials(doubles(2), executor=OnTheSpot(lambda _, a=answer: a), parallel=1)
+            assert [result.lost for result in results] == [True, True], kind
+            assert "cannot be used" in results[0].failure.evalue, kind
+            assert len(results[0].failure.evalue) < 1000
+        rows = healkit.log.query(limit=100).rows
+        assert {(row.status, row.error_code) for row in rows} == {("FAILURE", "WORKER_LOST")}
+        assert len(rows) == 2 * len(NO_REPLY)
+        for kind, end in NO_CLAIM.items():
+            answer = reply(trials=[end] * 2)
+            results = healkit.trials(doubles(2), executor=OnTheSpot(lambda _, a=answer: a), parallel=1)
+            codes = [result.failure and result.failure.code for result in results]
+            assert codes == ["TOOL_PROTOCOL"] * 2, kind
 
 
 @pytest.mark.requirement("SCALE-2")
 def test_what_a_worker_claims_is_cut_to_its_bounds(healkit: Healkit) -> None:
-    said = failure("TOOL_EXCEPTION") | {"traceback": "x" * 300_000, "near": ["n"] * 1000}
-    answer = reply(
-        trials=[trial(failure=said, duration_ms=1e12, took_s=1e12, printed="x" * 9000, outline="set" * 1000)]
-    )
-    (result,) = healkit.trials(doubles(1), executor=OnTheSpot(lambda _: answer))
+    said = failure("ALL_WELL") | {"traceback": "x" * 300_000, "near": ["n"] * 1000}
+    end = trial(failure=said, duration_ms=1e12, took_s=1e12, printed="x" * 9000)
+    lost = msgspec.to_builtins(TrialDone(ending="lost", detail="y" * 300_000))
+    answer = reply(trials=[end, lost])
+    result, other = healkit.trials(doubles(2), executor=OnTheSpot(lambda _: answer), parallel=1)
+    assert result.failure.code == "TOOL_EXCEPTION"
     assert len(result.failure.traceback) == 200_000
     assert len(result.failure.near) < 20
     assert 0 <= result.took_s <= result.duration_ms / 1000 < 60
     assert len(result.printed) == 4000
-    assert result.outline == ("set" * 1000)[:200]
+    assert other.lost
+    assert len(other.failure.evalue) <= 1000
 
 
 @pytest.mark.requirement("SCALE-2")
@@ -138,7 +155,7 @@ def test_what_a_worker_claims_is_cut_to_its_bounds(healkit: Healkit) -> None:
 def test_a_refusal_is_raised_and_on_record_with_its_reason(healkit: Healkit, kind: type[Exception]) -> None:
     done = [trial(value=0)]
     refusal = {"code": kind.code, "message": "its kernel is too old", "host": "node7"}
-    answers = iter([reply(trials=done, refusal=refusal)])
+    answers = iter([reply(refusal, trials=done)])
     with pytest.raises(kind, match=r"'node7'.*its kernel is too old"):
         healkit.trials(doubles(3), executor=OnTheSpot(lambda _: next(answers)), parallel=1)
     ends = sorted((row.status, row.error_code or "") for row in healkit.log.query().rows)
@@ -223,14 +240,14 @@ def test_ctrl_c_ends_trials_and_their_rows_say_so(healkit: Healkit, away: bool) 
 @pytest.mark.slow
 @pytest.mark.requirement("SCALE-2")
 def test_a_share_ends_after_a_second_and_its_rest_goes_out_again(healkit: Healkit) -> None:
-    shares: list[Share] = []
+    parcels: list[Parcel] = []
 
     def answer(payload: bytes) -> bytes:
-        shares.append(msgspec.json.decode(payload, type=Share))
+        parcels.append(msgspec.json.decode(payload, type=Parcel))
         return run_share(payload)
 
     slow = SLOW.replace("0.05", "0.4")
     results = healkit.trials([(slow, {"n": n}) for n in range(6)], executor=OnTheSpot(answer), parallel=1)
     assert [result.value for result in results] == list(range(6))
-    assert [len(share.trials) for share in shares][:2] in ([6, 3], [6, 4], [6, 5])
-    assert len({share.key for share in shares}) == len(shares)
+    assert [len(parcel.share.trials) for parcel in parcels][:2] in ([6, 3], [6, 4], [6, 5])
+    assert len({parcel.key for parcel in parcels}) == len(parcels)

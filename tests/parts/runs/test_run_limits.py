@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from recorded_run_samples import BROKEN, FIXED, recorded, types
+from run_samples import BROKEN, FIXED, recorded, types
 
 from healkit import Healkit
 from healkit.errors import (
@@ -13,7 +13,6 @@ from healkit.errors import (
     ToolNotFound,
     UsageInvalid,
 )
-from healkit.parts.runs.contract import PolicyDefaults
 from healkit.parts.runs.reader import validate_run
 
 
@@ -47,20 +46,6 @@ def test_the_third_time_in_the_same_failing_state_ends_the_run(divide: Healkit) 
     }  # fmt: skip
     assert read.events[-1].result == {"outcome": "halted", "steps": 3, "failures": 3}
     assert divide.execute("divide", arguments={"n": 2}).ok  # the run is over, healkit is not
-
-
-@pytest.mark.requirement("RUN-6")
-def test_a_run_makes_the_steps_it_may_and_no_more(divide: Healkit) -> None:
-    with divide.run(policy=PolicyDefaults(hard_cap_steps=2)) as run:
-        for _ in range(2):
-            assert divide.execute("divide", arguments={"n": 2}).ok
-        for _ in range(2):
-            with pytest.raises(PolicyHalted, match="hard_cap_steps"):
-                divide.execute("divide", arguments={"n": 2})
-    read = validate_run(run.folder)
-    assert read.manifest.policy_defaults.hard_cap_steps == 2
-    assert types(read).count("policy_halt") == 1
-    assert types(read).count("action_started") == 2
 
 
 def test_a_run_executes_only_the_tools_on_its_list(divide: Healkit) -> None:

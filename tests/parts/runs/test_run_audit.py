@@ -16,23 +16,14 @@ from side_by_side import Meet, at_once
 
 from healkit import Config, Healkit
 from healkit.parts.heal.record import heal_steps
-from healkit.parts.runs.audit_records import AuditStep
-from healkit.parts.runs.contract import TraceEvent
 from healkit.parts.runs.reader import in_order, read_run, validate_run
 from healkit.parts.runs.run_folders import run_folders
 from healkit.parts.runs.runs import OpenRun
 
 
-def step_of(event: TraceEvent) -> AuditStep | None:
-    """Make an entry of every event but those that begin something."""
-    if event.event_type.endswith("started"):
-        return None
-    return AuditStep(event.run_id, "notebook", event.event_type, run_id=event.run_id, event_seq=event.seq)
-
-
 def audited(healkit: Healkit) -> OpenRun:
     """Begin a run that is audited."""
-    return healkit.runs.begin("test", audited=step_of)
+    return healkit.runs.begin("heal", allow="half", audited=True)
 
 
 @pytest.mark.requirement("DECIDE-3")
@@ -77,20 +68,22 @@ def test_a_run_that_is_abandoned_is_in_the_audit(healkit: Healkit) -> None:
         assert again.audit.verify().anchors == 1
 
 
+#: Tells which events of the healing are entries.
+HEALED = heal_steps("half", contents=True)
 KILLED = """
 import os, signal, sys
 from healkit import Healkit
 healkit = Healkit(sys.argv[1])
 healkit.vault.add("half", "def half(n):\\n    return n / 0\\n", examples=[{"arguments": {"n": 4}, "result": 2.0}])
-from healkit.parts.runs.writer import RunWriter
-write, left = RunWriter.append, [int(sys.argv[2])]
+from healkit.parts.runs.journal import RunJournal
+write, left = RunJournal.append, [int(sys.argv[2])]
 def append(self, *args, **known):
     event = write(self, *args, **known)
     left[0] -= 1
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
     return event
-RunWriter.append = append
+RunJournal.append = append
 healkit.heal("half", auto=True, budget_s=5)
 """
 
@@ -105,10 +98,6 @@ def killed_healing(path: Path | None, after: int) -> str:
     return folder.name
 
 
-def heal_entry(event: TraceEvent) -> AuditStep | None:
-    return heal_steps("half", contents=True, is_clean=True)(event)
-
-
 def opened(meet: Meet, url: str) -> None:
     meet()
     Healkit(url).close()
@@ -116,7 +105,7 @@ def opened(meet: Meet, url: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("DECIDE-3", "DATA-7")
-@pytest.mark.parametrize(("after", "at_a_time"), [(2, 1), (9, 3), (14, 1)])
+@pytest.mark.parametrize(("after", "at_a_time"), [(2, 1), (9, 3)])
 def test_each_event_of_a_killed_healing_is_one_entry_once_the_next_healkit_is_opened(
     healkit: Healkit, after: int, at_a_time: int
 ) -> None:
@@ -125,7 +114,7 @@ def test_each_event_of_a_killed_healing_is_one_entry_once_the_next_healkit_is_op
     at_once(opened, *[(healkit.url,)] * at_a_time)
     with Healkit(healkit.path) as again:
         events = read_run(again.runs_dir / run_id).events
-        told = [event.seq for event in events if heal_entry(event) is not None]
+        told = [event.seq for event in events if HEALED(event) is not None]
         assert [entry.event_seq for entry in again.audit.get(run_id)] == told
         assert told
         assert again.audit.verify().ok
@@ -163,7 +152,7 @@ def test_a_run_that_goes_on_and_one_of_another_database_are_left_alone(
     healkit: Healkit, tmp_path: Path
 ) -> None:
     config = Config(runs_dir=str(healkit.runs_dir))
-    run = healkit.runs.begin("heal", audited=heal_entry, allow="half")
+    run = audited(healkit)
     run.append("proposal_received", metadata={"author": "rules"})
     with Healkit(healkit.path) as beside, Healkit(tmp_path / "another.db", config=config) as another:
         assert beside.audit.get(run.run_id) == another.audit.get(run.run_id) == []

@@ -19,10 +19,11 @@ from healkit import Config, Healkit
 from healkit.core.contracts.patches import Check, Edit
 from healkit.core.contracts.tools import EntryRef
 from healkit.core.runtime import background
-from healkit.parts.trials.trials import Held, Score, Searches
-from healkit.parts.trials.trialserver import Candidate, Scores
+from healkit.parts.trials.messages import Candidate
+from healkit.parts.trials.trials import Held, Score, Trials
+from healkit.parts.trials.variants import Scores
 
-TIERS = ["namespaces", "landlock", "process"]
+TIERS = ["namespaces", *(pytest.param(tier, marks=pytest.mark.slow) for tier in ("landlock", "process"))]
 ENTRY = EntryRef("f", "default", 0, "")
 
 
@@ -57,7 +58,7 @@ def searched(
         return list(itertools.islice(left, count))
 
     held = Held(ENTRY, code, checks, [limit_s] * len(checks))
-    batches = Searches(healkit.recorder, healkit.config)
+    batches = Trials(healkit.recorder, healkit.config)
     score: Score = wait(batches.score(held, draw, take, parallel=parallel, **more))
     return score
 
@@ -274,7 +275,7 @@ def test_cancelling_a_search_ends_its_processes_and_its_row_says_so(healkit: Hea
         begun.set()
         return [[]] * count
 
-    batches = Searches(healkit.recorder, healkit.config)
+    batches = Trials(healkit.recorder, healkit.config)
     future = background.loop.submit(
         batches.score(Held(ENTRY, code, [returns(1)], [5.0]), draw, print, parallel=2)
     )
@@ -319,7 +320,7 @@ def test_observing_tells_lines_types_and_where_it_failed(healkit: Healkit) -> No
         returns(9, items=["long one"]),
         Check(origin="failing", call="f(None)"),
     ]
-    batches = Searches(healkit.recorder, healkit.config)
+    batches = Trials(healkit.recorder, healkit.config)
     passing, failing, called = wait(batches.observe(Held(ENTRY, code, checks, [2.0] * 3)))
     assert passing.result.outcome == "passed"
     assert passing.lines == [1, 2, 3, 5, 6, 7, 8, 9, 10]
@@ -341,7 +342,7 @@ def test_a_hang_or_crash_under_observation_is_reported_as_such(healkit: Healkit)
         "def f():\n    return sum(range(10**11))\n": ("timeout", False),
         "import ctypes\ndef f():\n    ctypes.string_at(0)\n": ("died", False),
     }
-    batches = Searches(healkit.recorder, healkit.config)
+    batches = Trials(healkit.recorder, healkit.config)
     for code, (outcome, lines) in codes.items():
         (observed,) = wait(batches.observe(Held(ENTRY, code, [Check(origin="failing")], [0.5])))
         assert observed.result.outcome == outcome
@@ -352,8 +353,8 @@ def test_a_hang_or_crash_under_observation_is_reported_as_such(healkit: Healkit)
 def test_each_code_runs_with_each_check_in_a_process_of_its_own(healkit: Healkit) -> None:
     checks = [returns(1, n=1), Check(origin="declared", call="f(0)", raises="ZeroDivisionError")]
     codes = ["def f(n):\n    return 1 // n\n", "def f(n):\n    return n\n"]
-    batches = Searches(healkit.recorder, healkit.config)
-    results = wait(batches.run(ENTRY, codes, checks, [2.0, 2.0]))
+    batches = Trials(healkit.recorder, healkit.config)
+    results = wait(batches.check(ENTRY, codes, checks, [2.0, 2.0]))
     assert [[one.outcome for one in row] for row in results] == [["passed", "passed"], ["passed", "wrong"]]
     assert results[0][1].failure.startswith("ZeroDivisionError: ")
     rows = {row.trace_id: row for row in healkit.log.query().rows}

@@ -21,14 +21,12 @@ from healkit.core.secrets.cleaner import Cleaner, Verbatim
 from healkit.errors import RunExists, RunFolderError, RunLocked
 from healkit.parts.runs import run_folders
 from healkit.parts.runs.contract import ExecutionProfile, PolicyDefaults, RunManifest
+from healkit.parts.runs.journal import RunJournal
 from healkit.parts.runs.reader import in_order, validate_run
 from healkit.parts.runs.run_folders import app_version, is_being_written, manifest_for, new_run_id
-from healkit.parts.runs.writer import RunWriter
 from healkit.parts.sanitizer.sanitizer import Sanitizer
 
-sys.path.insert(
-    0, str(Path(__file__).parents[2] / "core" / "store")
-)  # the store's samples are these tests' too
+sys.path.insert(0, str(Path(__file__).parents[2] / "core" / "store"))  # the store's samples
 from store_samples import fill
 
 HOLDER = """
@@ -98,13 +96,28 @@ def test_a_second_process_on_a_run_is_refused(tmp_path: Path) -> None:
     assert [(problem.kind, problem.fault) for problem in run.problems] == [("unfinished", False)]
 
 
-@pytest.mark.parametrize(
-    "run_id", ["", ".", "..", "a/b", "../a", "/tmp/a", ".hidden", "a\\b", "a\n", "a b", "last", "é", "x" * 129, 3, None]
-)  # fmt: skip
 @pytest.mark.requirement("RUN-1")
-def test_a_run_id_that_is_no_folder_name_is_refused(tmp_path: Path, run_id: Any) -> None:
-    with pytest.raises(RunFolderError, match="cannot be a run's id"):
-        begin(tmp_path / "runs", run_id)
+def test_a_run_id_that_is_no_folder_name_is_refused(tmp_path: Path) -> None:
+    names = [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "../a",
+        "/tmp/a",
+        ".hidden",
+        "a\\b",
+        "a\n",
+        "a b",
+        "last",
+        "é",
+        "x" * 129,
+        3,
+        None,
+    ]
+    for run_id in names:
+        with pytest.raises(RunFolderError, match="cannot be a run's id"):
+            begin(tmp_path / "runs", run_id)  # type: ignore[arg-type]  # some are no texts
     assert not (tmp_path / "runs").exists()
 
 
@@ -215,7 +228,7 @@ def test_any_payload_gives_a_readable_line_and_file(tmp_path: Path, odd: dict[st
 
 
 def test_durable_evidence_gives_the_same_run_and_a_run_has_one_writer(tmp_path: Path) -> None:
-    writer = RunWriter(tmp_path, manifest("a"), Verbatim(), durable=True)
+    writer = RunJournal(tmp_path, manifest("a"), Verbatim(), durable=True)
     tell(writer)
     with pytest.raises(RunLocked):  # in the same process too
         begin(tmp_path)
@@ -317,7 +330,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from run_samples import begin, tell
 random.seed(int(sys.argv[3]))
-for number in range(50):
+for number in range(16):
     child = os.fork()
     if child == 0:
         # A forked child owns what it begins; it is killed in the middle of whatever it is at.
@@ -338,7 +351,7 @@ for number in range(50):
 
 @pytest.mark.slow
 @pytest.mark.requirement("RUN-2", "RUN-7")
-def test_runs_stay_readable_after_a_hundred_kills(tmp_path: Path) -> None:
+def test_runs_stay_readable_after_many_kills(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]
     hosts = [subprocess.Popen([*command[:-1], str(tmp_path / seed), seed]) for seed in "12"]
     for host in hosts:
@@ -353,8 +366,8 @@ def test_runs_stay_readable_after_a_hundred_kills(tmp_path: Path) -> None:
         assert run.events[0].event_type == "run_started"
         assert [event.seq for event in run.events] == list(range(1, len(run.events) + 1))
         unfinished += not run.finished
-    assert len(folders) >= 100
-    assert 40 <= unfinished <= 100
+    assert len(folders) >= 32
+    assert 12 <= unfinished <= 32
 
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
