@@ -43,11 +43,11 @@ from healkit import Config, Healkit
 from healkit.core.contracts.patches import apply_edits
 from healkit.parts.explain.source import Source
 from healkit.parts.heal.advisor import Case, Workbench
-from healkit.parts.heal.advisors.memory import tried_first
 from healkit.parts.heal.advisors.search.edit_space import normalized_code
 from healkit.parts.heal.advisors.search.strategy import start_search
 from healkit.parts.heal.records import Patch
 from healkit.parts.learn.memory import Fix, Recollection
+from healkit.parts.learn.memory_advisor import tried_first
 
 _MOST = 4000
 _BUDGET_S = 25.0

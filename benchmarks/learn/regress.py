@@ -36,7 +36,7 @@ from heal.programs import own
 from heal.scoring import hidden_examples, reference
 
 from healkit.core.crossing import values
-from healkit.parts.learn.regress import Recorded, order
+from healkit.parts.trials.order import Recorded, order
 
 RUNS, MUTANTS, SESSION, TIMEOUT_S, MEMORY_BYTES = 200, 60, 8, 0.02, 2 * 2**30
 #: How many runs may hang until a mutant is left out, and how many random orders are averaged.

@@ -28,7 +28,7 @@ from mcp_types import (
 from healkit.core.pysource.nodes import declares_effects
 from healkit.core.rendering import cleaning
 from healkit.errors import AgentRefused, ApprovalNeeded, PatchRequestDecided
-from healkit.parts.heal.consent import decide, denied
+from healkit.parts.heal.deciding import decide, denied
 from healkit.parts.heal.reach import added_reach
 from healkit.parts.heal.records import PatchRequest
 from healkit.plain_text import visible

@@ -20,7 +20,6 @@ from healkit.core.contracts.vault import VaultEntry
 from healkit.core.pysource.tracebacks import fingerprint
 from healkit.errors import ConfigError, HealkitError, did_you_mean
 from healkit.parts.heal.records import Attempt, Patch
-from healkit.parts.learn.memory import Recollection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +43,8 @@ class Case:
     this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
     without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
     it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once. given: what a
-    notebook's cell finds defined, name → value; None for a tool. memory: the vault's past fixes, where they were
-    asked for. discreet: an agent is told of it, so no sentence holds what a check gave.
+    notebook's cell finds defined, name → value; None for a tool. discreet: an agent is told of it, so no sentence
+    holds what a check gave.
     """
 
     entry: VaultEntry
@@ -58,7 +57,6 @@ class Case:
     base: tuple[CheckResult, ...] = ()
     answers: tuple[Any, ...] = ()
     given: Mapping[str, Any] | None = None
-    memory: Recollection | None = None
     discreet: bool = False
 
     @property
@@ -138,8 +136,10 @@ class Advisor(Protocol):
     """Source of patches.
 
     The loop also uses these, where an advisor has them: `unavailable`, a text that says why it cannot be asked;
-    `listen(say)`, called before it is asked, so that it can tell progress in sentences; `remarks`, sentences for the
-    report; `unclaimed`, a cost that no patch carries.
+    `prepare(services, persona)`, called before the search, which returns False where there is nothing to ask it (only
+    what that persona may see counts, None: everything); `listen(say)`, called before it is asked, so that it can tell
+    progress in sentences; `final`, False where another advisor may propose its patches again; `remarks`, sentences for
+    the report; `unclaimed`, a cost that no patch carries.
     """
 
     @property
@@ -174,10 +174,11 @@ def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[A
     """Return the advisors of those names, and a note for each that cannot be asked.
 
     A name may also be an advisor itself, such as one that needs a person's editor. Raises `ConfigError` for an unknown
-    name.
+    name, except for one of healkit's own whose part was taken away.
     """
     advisors: list[Advisor] = []
     notes: list[str] = []
+    names = [name for name in names if name not in Config.heal_advisors or name in _makers()]
     for name in dict.fromkeys(names):
         try:
             advisor = _named(name, config) if isinstance(name, str) else name

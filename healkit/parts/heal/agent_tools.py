@@ -12,9 +12,9 @@ from healkit.commands.agents import AgentAnswer, AgentCaller, AgentTool, uri
 from healkit.config import HEAL_BUDGET_S
 from healkit.errors import AgentRefused
 from healkit.parts.heal import render_check as notebook_check
-from healkit.parts.heal.checks import describe, told_apart
-from healkit.parts.heal.loop import Healing
-from healkit.parts.heal.options import HealOptions
+from healkit.parts.heal.checks import check_text, told_apart
+from healkit.parts.heal.context import HealOptions
+from healkit.parts.heal.loop import run_healing
 from healkit.parts.heal.records import Attempt, Patch
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ async def _healed(call: AgentCaller, name: str, log_id: int | None, **more: Any)
     stop = threading.Event()
 
     def heal() -> AgentAnswer:
-        report = Healing(call.services, _options(call, name, log_id, stop=stop, **more)).report()
+        report = run_healing(call.services, _options(call, name, log_id, stop=stop, **more))
         call.note(report.run_id)
         return _proposal(call, report)
 
@@ -130,7 +130,7 @@ def _checks(report: HealReport, attempt: Attempt) -> Iterator[Json]:
     The input is what the record and the examples hold, which the session can read; what came of it is not.
     """
     for check, result in zip(report.checks, attempt.results, strict=False):
-        details: Json = {"call": describe(check), "from": check.origin, "outcome": result.outcome}
+        details: Json = {"call": check_text(check), "from": check.origin, "outcome": result.outcome}
         if result.outcome != "passed":
             details["difference"] = told_apart(check, result, attempt.patch.code)
         if check.log_id is not None:

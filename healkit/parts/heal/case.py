@@ -47,7 +47,7 @@ from healkit.parts.explain.explanation import explain
 from healkit.parts.heal.advisor import Case, Peer
 from healkit.parts.heal.callers import Blamed, blamed, caller_checks, calling_checks
 from healkit.parts.heal.inputs import sample
-from healkit.parts.learn.regress import order, recorded_of
+from healkit.parts.trials.order import order, recorded_of
 
 #: Number of recorded runs that passed, and of inputs that failed in the same way, that become checks.
 _PASSING_MAX, _FAILING_MAX = 30, 3

@@ -23,7 +23,7 @@ from healkit.parts.cells.notebook_file import CellRun
 from healkit.parts.cells.own_cells import FailingCell, prompt_of
 from healkit.parts.explain.edit_kinds import is_misspelling
 from healkit.parts.explain.source import Source
-from healkit.parts.heal.options import CellCase
+from healkit.parts.heal.context import CellCase
 from healkit.parts.heal.records import Patch
 from healkit.parts.trials.trials import Trial, Trials
 

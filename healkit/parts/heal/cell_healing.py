@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import dataclasses
-import difflib
 import functools
 import itertools
 import os
@@ -40,7 +39,6 @@ from healkit.errors import HealError
 from healkit.parts.cells import snapshot_file
 from healkit.parts.cells.cell_program import (
     CellProgram,
-    Segment,
     changed_in,
     free_names,
     is_own_code,
@@ -48,7 +46,7 @@ from healkit.parts.cells.cell_program import (
     program_of,
     why_refused,
 )
-from healkit.parts.cells.dataflow import dataflow_of, read_cell
+from healkit.parts.cells.dataflow import dataflow_of
 from healkit.parts.cells.notebook_file import CellRun
 from healkit.parts.cells.own_cells import FailingCell, notebook_cells, prompt_of
 from healkit.parts.explain.edit_kinds import (
@@ -62,6 +60,7 @@ from healkit.parts.explain.explanation import MatchedFailure, explain
 from healkit.parts.explain.fixes import change_of
 from healkit.parts.heal.advisor import Advisor, Case, advisors_for
 from healkit.parts.heal.advisors.simple import RulesAdvisor
+from healkit.parts.heal.cell_edits import edited_cell, in_cell
 from healkit.parts.heal.cell_evidence import (
     Evidence,
     below,
@@ -72,10 +71,9 @@ from healkit.parts.heal.cell_evidence import (
     renamed_where_made,
     sentences,
 )
-from healkit.parts.heal.cell_records import CellFix, CellOutcome, CellPlace
-from healkit.parts.heal.loop import Healing
-from healkit.parts.heal.options import CellCase, HealOptions
-from healkit.parts.heal.records import Attempt, Patch
+from healkit.parts.heal.context import CellCase, HealOptions
+from healkit.parts.heal.loop import run_healing
+from healkit.parts.heal.records import Attempt, CellFix, CellOutcome, CellPlace, Patch
 from healkit.parts.heal.report import CellReport, HealReport
 from healkit.parts.trials.trials import Fixture, Held, Trial, TrialResult, Trials
 from healkit.parts.trials.trialserver import TrialServers
@@ -114,7 +112,6 @@ _LOAD = (
 )
 _SEARCH_TOO = "`%heal --with rules,search` also tries random small edits; check those carefully."
 _FILE_FRAME = re.compile(r'File "<In \[(\d+)\]>", line (\d+)')
-_LINE = re.compile(r"\bline (\d+)\b")
 
 
 _Edit = tuple[Patch, CellFix]
@@ -249,8 +246,7 @@ class CellHealing:
                 weighed = _Weighed(above.fixes, [*above.readings, *remaining], weighed.not_fixes)
         if weighed.fixes or weighed.readings:
             return self._proposed(weighed, report=report)
-        notes = [note for note in report.notes if note not in self._notes]
-        self._notes += notes
+        self._notes += [note for note in report.notes if note not in self._notes]
         reason = report.reason
         if report.outcome in ("not_cured", "shown"):
             reason = "No fix found." if not weighed.not_fixes else "No safe fix found."
@@ -287,7 +283,7 @@ class CellHealing:
             dry_run=True,
             cell=dataclasses.replace(given, case=dataclasses.replace(given.case, base=(base,))),
         )
-        return Healing(self._hk, options).report()
+        return run_healing(self._hk, options)
 
     def _further(self, ready: _Ready, attempts: Sequence[Attempt], round_: int = 1) -> list[CellFix]:
         """Heal what fails next, where an edit gets the cell past the line that failed: it may have two mistakes."""
@@ -312,7 +308,7 @@ class CellHealing:
             fixes = self._weighed(ready.program, whole, edits).fixes
             if not fixes and round_ < _ROUNDS_MAX:
                 fixes = self._further(next_, report.attempts, round_ + 1)
-            reason = _in_cell(ready.program, attempt.patch.reason)
+            reason = in_cell(ready.program, attempt.patch.reason)
             if not may_be_a_fix(attempt.patch.kind or "restructures"):
                 continue
             return [dataclasses.replace(fix, reason=f"{reason} {fix.reason}") for fix in fixes]
@@ -568,10 +564,8 @@ class CellHealing:
         after: list[CellRun] = []
         if prompt_of(run) != self._cell.label:
             runs = (*program.made_again.values(), *program.above)
-            later = [cell_run for cell_run in runs if (cell_run.count or 0) > (run.count or 0)]
-            after = sorted(
-                {cell_run.count: cell_run for cell_run in later}.values(), key=lambda one: one.count or 0
-            )
+            later = {cell_run.count or 0: cell_run for cell_run in runs}
+            after = [later[count] for count in sorted(later) if count > (run.count or 0)]
             after.append(self._cell.run)
         first = self._lost(run, code) if run in program.above else []
         if first is None:
@@ -580,18 +574,14 @@ class CellHealing:
             cell=prompt_of(run),
             code=code,
             before=run.source,
-            reason=_in_cell(program, patch.reason),
+            reason=in_cell(program, patch.reason),
             advisor=patch.advisor,
             ran=ran,
             unknown=tuple(unknown),
             cell_id=run.cell_id,
             kind=kind_of(program.code, patch.code, patch.kind),
-            then=tuple(
-                CellPlace(prompt_of(cell_run), cell_run.source, cell_run.cell_id) for cell_run in after
-            ),
-            first=tuple(
-                CellPlace(prompt_of(cell_run), cell_run.source, cell_run.cell_id) for cell_run in first
-            ),
+            then=tuple(map(_place, after)),
+            first=tuple(map(_place, first)),
         )
         return dataclasses.replace(fix, unknown=(*unknown, fix.rerun)) if fix.rerun else fix
 
@@ -633,15 +623,8 @@ class CellHealing:
         ended = ""
         for patch in patches:
             run = dataclasses.replace(cell.run, source=patch.code, failed_line=None)
-            fix = CellFix(
-                cell.label,
-                patch.code,
-                cell.run.source,
-                patch.reason,
-                patch.advisor,
-                ran=False,
-                cell_id=cell.run.cell_id,
-            )
+            about = (cell.label, patch.code, cell.run.source, patch.reason, patch.advisor)
+            fix = CellFix(*about, ran=False, cell_id=cell.run.cell_id)
             ready = self._ready(run)
             if not isinstance(ready, str):
                 self._note(ready.program)
@@ -761,13 +744,9 @@ def heal_cell(
     """Heal the failing cell of that prompt, the newest for None; raise `HealError` where there is none."""
     cell = notebook_cells.find(number)
     if cell is None:
-        which = (
-            "No cell of this notebook has failed"
-            if number is None
-            else f"No failure of In [{number}] is known"
-        )
+        any_cell = "No cell of this notebook has failed."
         raise HealError(
-            f"{which}.",
+            any_cell if number is None else f"No failure of In [{number}] is known.",
             hint="Only cells that ran after `%load_ext healkit` are known, and the last 20 failures.",
         )
     return CellHealing(hk, cell, advisors=advisors, budget_s=budget_s, progress=progress, stop=stop).report()
@@ -799,79 +778,12 @@ def _parts_of(namespace: Mapping[str, Any]) -> Iterator[str]:
             yield ".".join(itertools.takewhile(lambda part: not part.startswith("_"), module.split(".")))
 
 
+def _place(run: CellRun) -> CellPlace:
+    return CellPlace(prompt_of(run), run.source, run.cell_id)
+
+
 def _asserts(code: str) -> list[str]:
     return [ast.unparse(node) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Assert)]
-
-
-def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
-    """Return the one cell that a patch of the program edits, and its new text; None where it edits more than one."""
-    before, after = program.code.split("\n"), code.split("\n")
-    head: list[str] = []
-    while len(after) > len(before) and after[0] != before[0] and _are_imports(after[:1]):
-        head.append(after.pop(0))
-    changes = [
-        change
-        for change in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-        if change[0] != "equal"
-    ]
-    if not changes and not head:
-        return None
-    imports = [
-        opcode for opcode in changes if opcode[0] == "insert" and _are_imports(after[opcode[3] : opcode[4]])
-    ]
-    edits = [opcode for opcode in changes if opcode not in imports]
-    places = [_segment_of(program, first, last, [*after, ""][start]) for _, first, last, start, _ in edits]
-    places = places or [program.segments[-1]]
-    segment = places[0]
-    if segment is None or any(place is not segment for place in places):
-        return None
-    lines = segment.run.source.split("\n")
-    for _, first, last, start, end in reversed(edits):
-        offset = first - (segment.start - 1) + segment.first - 1
-        lines[offset : offset + last - first] = after[start:end]
-    added = [
-        line
-        for line in (*head, *(line for opcode in imports for line in after[opcode[3] : opcode[4]]))
-        if line.strip()
-    ]
-    at = 1 if lines[0].startswith("%%") else 0
-    text = "\n".join([*lines[:at], *added, *lines[at:]])
-    return None if read_cell(text).tree is None else (segment.run, text)
-
-
-def _are_imports(lines: Sequence[str]) -> bool:
-    return all(not line.strip() or re.match(r"(import|from) ", line) for line in lines)
-
-
-def _segment_of(program: CellProgram, first: int, last: int, text: str) -> Segment | None:
-    """Return the segment that holds the lines from `first` to before `last` (from 0); for an insertion, its place.
-
-    text: the line that stands there afterwards; an indented one between two segments goes on with the first.
-    """
-    for segment in reversed(program.segments):
-        start, end = segment.start - 1, segment.start - 1 + segment.count
-        if first == last == start and text[:1].isspace():
-            continue
-        if (
-            start <= first
-            and last <= end
-            and (first < end or segment is program.segments[-1] or first == last)
-        ):
-            return segment
-    return None
-
-
-def _in_cell(program: CellProgram, reason: str) -> str:
-    """Return a sentence on the program with the lines as they are in the cell."""
-
-    def told(match: re.Match[str]) -> str:
-        place = program.cell_at(int(match[1]))
-        if place is None:
-            return match[0]
-        run = place[0].run
-        return f"line {place[1]}" + (f" of {prompt_of(run)}" if run in program.above else "")
-
-    return _LINE.sub(told, reason)
 
 
 def _name_in(path: str, needed: Mapping[str, Any]) -> str | None:

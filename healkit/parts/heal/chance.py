@@ -16,7 +16,7 @@ from healkit.core.contracts.patches import Check, CheckResult
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.store.log_reader import Log
 from healkit.core.store.models import ExecutionLog
-from healkit.parts.heal.checks import describe
+from healkit.parts.heal.checks import check_text
 
 #: Runs of a check in all, of one in processes of their own, and of a recorded run that passed.
 RUNS, FRESH_RUNS, PASSING_RUNS = 10, 6, 3
@@ -24,11 +24,19 @@ RUNS, FRESH_RUNS, PASSING_RUNS = 10, 6, 3
 _ROWS_MAX = 200
 #: Name of what may come in another order in each process.
 SET_ORDER = "the order of a set"
-_SOURCES = re.compile(
-    r"random\.(?!seed\b|Random\b)\w+|secrets\.\w+|uuid\.uuid[14]|os\.(urandom|getpid)|numpy\.random\.(?!seed\b)\w+"
-    r"|time\.(time|time_ns|monotonic\w*|perf_counter\w*|process_time\w*|localtime|gmtime|ctime|asctime|strftime)"
-    r"|datetime\.((date)?time|date)\.(now|today|utcnow)|pandas\.Timestamp\.(now|today)"
-)
+#: Names whose value may be another one each time, as patterns, each with an example.
+SOURCES = {
+    r"random\.(?!seed\b|Random\b)\w+": "random.choice",
+    r"numpy\.random\.(?!seed\b)\w+": "numpy.random.rand",
+    r"secrets\.\w+": "secrets.token_hex",
+    r"uuid\.uuid[14]": "uuid.uuid4",
+    r"os\.(urandom|getpid)": "os.urandom",
+    r"time\.(time|time_ns|localtime|gmtime|ctime|asctime|strftime)": "time.time_ns",
+    r"time\.(monotonic|perf_counter|process_time)\w*": "time.perf_counter_ns",
+    r"datetime\.((date)?time|date)\.(now|today|utcnow)": "datetime.datetime.utcnow",
+    r"pandas\.Timestamp\.(now|today)": "pandas.Timestamp.now",
+}
+_SOURCES = re.compile("|".join(SOURCES))
 #: Makers of generators: with an argument, they begin with that.
 _SEEDED = re.compile(r"numpy\.random\.(default_rng|RandomState|Generator|SeedSequence|PCG64)")
 _ORDERED = {"list", "tuple", "iter", "next", "enumerate", "zip", "map", "join"}
@@ -53,7 +61,7 @@ class Chance:
         """Sentence with the counts."""
         runs = "recorded runs of this code" if self.on_record else "runs"
         why = f" ({self.failure})" if self.failure else ""
-        sentence = f"{describe(self.check)} failed in {self.failed} of {self.runs} {runs}{why}."
+        sentence = f"{check_text(self.check)} failed in {self.failed} of {self.runs} {runs}{why}."
         return sentence[:1].upper() + sentence[1:]
 
     @property

@@ -199,7 +199,7 @@ class Validator:
                 execution = execute_check(self._hk, self._entry, check, replay, code, mode, files, left_s)
         except HealkitError as error:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
-        result = result_of(check, execution, time.perf_counter() - started)
+        result = check_result(check, execution, time.perf_counter() - started)
         if result.outcome == "timeout" and self._bench.left_s <= 0:
             raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
         played = replay.playback
@@ -295,7 +295,7 @@ def _stopped_by(stop: threading.Event) -> Iterator[None]:
         over.set()
 
 
-def result_of(check: Check, execution: Execution, duration_s: float) -> CheckResult:
+def check_result(check: Check, execution: Execution, duration_s: float) -> CheckResult:
     """Convert an execution to a check's result."""
     failure = (
         execution.uncleaned.failure
@@ -344,7 +344,7 @@ def why_not(
                 if discreet_about is None
                 else told_apart(check, result, discreet_about)
             )
-            return f"{describe(check)}: {reason}"
+            return f"{check_text(check)}: {reason}"
     return ""
 
 
@@ -424,7 +424,7 @@ def _size(plain: object) -> str:
     return f"{article(name)} of {count(len(value), 'item')}" if isinstance(value, Sized) else article(name)
 
 
-def describe(check: Check) -> str:
+def check_text(check: Check) -> str:
     """Describe the check in a few words: its input and its origin."""
     arguments_text = check.told or ", ".join(
         f"{name}={_short(value)}" for name, value in check.arguments.items()

@@ -1,29 +1,82 @@
-"""Decision on the patches of a healing.
+"""Decision on the patches of a healing: policy, person, revision.
 
-The best is kept, shown, declined, or left to a person.
+The best is kept, shown, declined, or left to a person. The policy says when it is applied without asking.
+
+Three answers. *deny*: the patch does not reach the vault, and there is no question. *allow*: it is applied. *ask*: it
+becomes a patch request, which waits for the user's consent. Deny beats allow, and allow beats ask, wherever each comes
+from.
+
+Only a cure can be allowed ahead: an example says what is right, and the patch does that and breaks nothing else. A
+patch that merely no longer fails, or that hides the failure, is always asked about, whatever the policy says: allowing
+it would accept a wrong tool in silence. A patch that was never validated is not allowed either.
+
+A pattern names tools (`report_*`), tools of a persona (`teacher/report_*`), or those that an MCP client proposes a
+patch of (`claude-code/*/report_*`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import fnmatch
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
-from healkit.core.contracts.vault import VaultEntry
+from healkit.config import Config
+from healkit.core.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.core.crossing import values
 from healkit.errors import HealkitError, RevisionConflict
 from healkit.parts.heal.advisor import Case
-from healkit.parts.heal.checks import Validator, execute_check, result_of, why_not
-from healkit.parts.heal.consent import decide, denied
-from healkit.parts.heal.options import HealOptions
+from healkit.parts.heal.checks import check_result, execute_check, why_not
+from healkit.parts.heal.context import HealContext
 from healkit.parts.heal.record import HealRecord
-from healkit.parts.heal.records import VERDICTS, Attempt, Outcome, PatchRequest
+from healkit.parts.heal.records import VERDICTS, Attempt, Outcome, PatchRequest, RequestAuthor, Verdict
 from healkit.parts.heal.verdicts import refuted
-from healkit.parts.heal.workbench import Bench
 
 if TYPE_CHECKING:
     from healkit.parts.heal.requests import Requests
-    from healkit.services import Services
+
+
+#: What the policy says of a patch.
+PolicyAnswer = Literal["deny", "allow", "ask"]
+
+
+def decide(
+    tool_name: str,
+    verdict: Verdict | Literal[""],
+    author: RequestAuthor,
+    config: Config,
+    *,
+    persona: str = DEFAULT_PERSONA,
+    client: str = "",
+    auto: bool = False,
+    watched: bool = False,
+) -> PolicyAnswer:
+    """Decide on a patch of that tool.
+
+    verdict: of its validation, empty without one. author: a person who writes a patch consents to it thereby, if it
+    cures. client: the name of the MCP client that proposes it, if one does. auto: the user allowed this call's patches
+    (`--auto`). watched: it is for a person whatever was allowed: the tool changes something outside, or the patch
+    reaches further than the code that it replaces.
+    """
+    if denied(tool_name, config, persona, client):
+        return "deny"
+    if verdict != "cured":
+        return "ask"
+    if author == "person":
+        return "allow"
+    allowed = auto or _matches(config.heal_allow, client, persona, tool_name)
+    return "allow" if allowed and not watched else "ask"
+
+
+def denied(tool_name: str, config: Config, persona: str = DEFAULT_PERSONA, client: str = "") -> bool:
+    """Return True for a tool that healing may never patch, so that no patch need be sought."""
+    return _matches(config.heal_deny, client, persona, tool_name)
+
+
+def _matches(patterns: Iterable[str], *found: str) -> bool:
+    """Return whether a pattern fits the client, the persona and the tool; parts that it leaves out fit all."""
+    pattern_parts = (["*", "*", *pattern.rsplit("/", 2)][-3:] for pattern in patterns)
+    return any(all(map(fnmatch.fnmatchcase, found, parts)) for parts in pattern_parts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,37 +99,21 @@ def best_of(case: Case) -> Attempt | None:
     return first if first is not None and first.plausible else None
 
 
-class Decision:
+class PatchDecision:
     """Decides on the likeliest patch of a healing that has searched: the policy first, then the person.
 
-    case: its attempts are in their last order. log_id: the failure that is healed. watched: the tool declares effects,
-    so nothing is kept without a person. may_act: nothing of it may be run. shown: takes secrets out of what a person
-    is told.
+    case: its attempts are in their last order.
     """
 
-    def __init__(
-        self,
-        hk: Services,
-        options: HealOptions,
-        case: Case,
-        record: HealRecord,
-        validator: Validator,
-        bench: Bench,
-        *,
-        log_id: int | None,
-        watched: bool,
-        may_act: bool,
-        shown: Callable[[Any], Any],
-    ) -> None:
-        self._hk, self._options, self._case, self._record = hk, options, case, record
-        self._validator, self._bench, self._log_id = validator, bench, log_id
-        self._watched, self._may_act, self._shown = watched, may_act, shown
+    def __init__(self, context: HealContext, record: HealRecord, case: Case) -> None:
+        self._context, self._record, self._case = context, record, case
+        self._hk, self._options = context.hk, context.options
 
-    def ending(self, nothing_cures: Callable[[], str]) -> Ending:
-        """Decide, and carry it out; nothing_cures: says why there is no fix, where none passes."""
+    def ending(self) -> Ending | None:
+        """Decide, and carry it out; None where no patch is to be decided on."""
         best, options = best_of(self._case), self._options
         if best is None:
-            return self._left_to_a_person() or Ending("not_cured", nothing_cures())
+            return self._left_to_a_person()
         if options.dry_run:
             return Ending("shown", "It is shown only, as was asked for; nothing was kept.")
         tool, step = self._case.entry.tool_name, best.step_id or ""
@@ -88,7 +125,7 @@ class Decision:
             persona=self._case.entry.persona,
             client=options.client,
             auto=options.auto,
-            watched=self._watched or bool(best.reach),
+            watched=self._context.watched or bool(best.reach),
         )
         if word == "deny":
             self._record.decided(step, "denied")
@@ -99,8 +136,8 @@ class Decision:
         request = self._request(best)
         answer = None
         if options.confirm is not None:
-            with self._bench.off_the_clock():
-                answer = options.confirm(self._shown(best))
+            with self._context.bench.off_the_clock():
+                answer = options.confirm(self._context.voice.shown(best))
         if answer is None:
             self._record.decided(step, request.state, request_id=request.id)
             if request.state == "pending":
@@ -184,7 +221,7 @@ class Decision:
             reason=f"{best.patch.reason} [{VERDICTS[best.verdict].words}]",
             author=best.patch.author,
             parent=entry.revision,
-            motivating_log_id=self._log_id,
+            motivating_log_id=self._context.log_id,
         )
 
     def _request(self, best: Attempt) -> PatchRequest:
@@ -199,7 +236,7 @@ class Decision:
             author=best.patch.author,
             reason=best.patch.reason,
             verdict=best.verdict,
-            motivating_log_id=self._log_id,
+            motivating_log_id=self._context.log_id,
             run_id=self._record.run.run_id,
         )
 
@@ -209,17 +246,17 @@ class Decision:
         chosen = next((c for c in checks if c.origin == "failing"), None) or next(
             (c for c in checks if not c.call and not c.raises), None
         )
-        if chosen is None or self._may_act:
+        if chosen is None or self._context.may_act:
             return ""
-        replay = self._validator.replay(chosen)
+        replay = self._context.validator.replay(chosen)
         try:
             execution = execute_check(self._hk, kept, chosen, replay)
         except HealkitError as error:
             return error.message
         finally:
-            self._validator.count(replay)
+            self._context.validator.count(replay)
         if self._case.discreet:
-            return why_not([chosen], [result_of(chosen, execution, 0.0)], discreet_about=kept.code)
+            return why_not([chosen], [check_result(chosen, execution, 0.0)], discreet_about=kept.code)
         if execution.failure is not None:
             return execution.failure.summary
         if chosen.known and not values.meets(chosen.expected, execution.value):

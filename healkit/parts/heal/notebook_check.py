@@ -32,7 +32,7 @@ from healkit.parts.cells import cell_export
 from healkit.parts.cells.notebook_file import NotebookCell, NotebookFile, NotebookText
 from healkit.parts.cells.notebook_state import order_remarks
 from healkit.parts.cells.own_cells import FailingCell
-from healkit.parts.heal.cell_records import (
+from healkit.parts.heal.records import (
     CellEdit,
     CellReportData,
     CheckedCell,
@@ -40,7 +40,7 @@ from healkit.parts.heal.cell_records import (
     NotebookOutcome,
     NotebookReportData,
 )
-from healkit.parts.heal.render_check import card
+from healkit.parts.heal.render_check import notebook_card
 from healkit.parts.kernels.notebook_session import NotebookSession
 from healkit.parts.runs.run_folders import write_whole
 from healkit.plain_text import visible
@@ -94,13 +94,13 @@ class NotebookReport(NotebookReportData):
     """Report of a notebook's check; a notebook shows it as a card."""
 
     def __str__(self) -> str:
-        return text_of(card(self))
+        return text_of(notebook_card(self))
 
     def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return html_of(card(self))
+        return html_of(notebook_card(self))
 
 
 @dataclass

@@ -50,7 +50,7 @@ def attributes() -> Mapping[str, Callable[[Services], Any]]:
 @hookimpl
 def advisors() -> Mapping[str, Callable[[Config], Advisor]]:
     """Healkit's own advisors, cheapest first; the code of each is loaded when it is asked."""
-    return {"memory": _memory, "peers": _peers, "rules": _rules, "search": _search, "model": _model}
+    return {"peers": _peers, "rules": _rules, "search": _search, "model": _model}
 
 
 @hookimpl
@@ -65,7 +65,7 @@ def story(run: Run) -> tuple[Callable[[], Card], dict[str, Any]]:
     from healkit.parts.heal import timeline
 
     run_story = timeline.story_of(run)
-    return lambda: timeline.card(run_story), run_story
+    return lambda: timeline.timeline_card(run_story), run_story
 
 
 @hookimpl
@@ -78,12 +78,6 @@ def audit_steps(manifest: RunManifest) -> Tell | None:
 
     tool_name = re.sub(r"\[(.)\]", r"\1", manifest.allowlist[0])  # a pattern, by `glob.escape`
     return heal_steps(tool_name, contents=profile.parameters.get("logged") is True)
-
-
-def _memory(_config: Config) -> Advisor:
-    from healkit.parts.heal.advisors.memory import MemoryAdvisor
-
-    return MemoryAdvisor()
 
 
 def _peers(_config: Config) -> Advisor:

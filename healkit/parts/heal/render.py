@@ -25,8 +25,14 @@ from healkit.core.rendering.document import (
     Tone,
 )
 from healkit.core.rendering.execution_card import Face
-from healkit.parts.heal.cell_records import CellFix, CellReportData
-from healkit.parts.heal.records import HEAL_ENDINGS, VERDICTS, Attempt, HealReportData
+from healkit.parts.heal.records import (
+    HEAL_ENDINGS,
+    VERDICTS,
+    Attempt,
+    CellFix,
+    CellReportData,
+    HealReportData,
+)
 
 #: Number of attempts listed one by one; a search has many that fail.
 _SHOWN_MAX = 8
@@ -36,7 +42,7 @@ _THINK_TIME_LEAST_S = 1.0
 _HEADS = HEAL_ENDINGS | {"pending": "a patch is waiting for your approval"}
 
 
-def card(report: HealReportData, face: Face = "terminal") -> Card:
+def report_card(report: HealReportData, face: Face = "terminal") -> Card:
     """Build the card of a healing: outcome, verdict, the diff, the other attempts, what to do next.
 
     face: where its text form is read; the commands are those of that face.

@@ -16,7 +16,7 @@ import msgspec
 from healkit.core.rendering import plain
 from healkit.core.rendering.document import Card, Code, Diff, Fact, Facts, Line, Part, Span, Tone
 from healkit.core.rendering.to_text import text_of
-from healkit.parts.heal.cell_records import CheckedCell, NotebookFailure, NotebookReportData
+from healkit.parts.heal.records import CheckedCell, NotebookFailure, NotebookReportData
 from healkit.parts.heal.render import changed
 
 _HEADS: dict[str, tuple[str, Tone]] = {
@@ -30,7 +30,7 @@ _ORDER = re.compile(r"^(\s*:)(?=:)|(#)(?=#\[)", re.MULTILINE)
 _NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def card(report: NotebookReportData, *, written: bool = False) -> Card:
+def notebook_card(report: NotebookReportData, *, written: bool = False) -> Card:
     """Build the card of a check; written: whether the fixes are in the notebook now."""
     head, tone = _HEADS[report.outcome]
     mark = "✓" if tone == "good" else "✗"
@@ -79,7 +79,7 @@ def _about(failure: NotebookFailure) -> Iterator[Part]:
 
 def log_text(report: NotebookReportData, *, written: bool = False) -> str:
     """Write the card for a terminal or a service's log; no line of it is an order to GitHub's runner."""
-    return _ORDER.sub(r"\g<0> ", text_of(card(report, written=written)))
+    return _ORDER.sub(r"\g<0> ", text_of(notebook_card(report, written=written)))
 
 
 def data(report: NotebookReportData) -> dict[str, Any]:

@@ -12,9 +12,8 @@ from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime.background import in_ipython
 from healkit.parts.heal import render as healing
 from healkit.parts.heal.advisor import Advisor, Case
-from healkit.parts.heal.cell_records import CellReportData
 from healkit.parts.heal.checks import missing_call, missing_grant, why_not
-from healkit.parts.heal.records import Attempt, HealReportData
+from healkit.parts.heal.records import Attempt, CellReportData, HealReportData
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
@@ -25,13 +24,13 @@ class HealReport(HealReportData):
     """Report of one healing from observation to revision; a notebook shows it as a card."""
 
     def __str__(self) -> str:
-        return text_of(healing.card(self, "notebook" if in_ipython() else "terminal"))
+        return text_of(healing.report_card(self, "notebook" if in_ipython() else "terminal"))
 
     def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        return html_of(healing.card(self))
+        return html_of(healing.report_card(self))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,16 +6,15 @@ What the checks of a case give, and which of them count.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from healkit.core.contracts.patches import Check, CheckResult
-from healkit.core.contracts.vault import VaultEntry
 from healkit.core.rendering import plain
 from healkit.parts.heal.advisor import Case
-from healkit.parts.heal.case import own_code, settled
+from healkit.parts.heal.case import Diagnosis, own_code, settled
 from healkit.parts.heal.chance import (
     FRESH_RUNS,
     PASSING_RUNS,
@@ -26,49 +25,32 @@ from healkit.parts.heal.chance import (
     chance_of,
     on_record,
 )
-from healkit.parts.heal.checks import Validator
+from healkit.parts.heal.context import HealContext
 from healkit.parts.heal.deciding import Ending
 from healkit.parts.heal.verdicts import is_provable
-from healkit.parts.heal.workbench import Bench
 
 if TYPE_CHECKING:
     from healkit.core.store.models import ExecutionLog
-    from healkit.services import Services
 
 #: Time that a run in an interpreter of its own takes about.
 _FRESH_S = 0.7
 
 
 class Reproduction:
-    """Runs the code of one healing as it is.
+    """Runs the code of one healing as it is."""
 
-    notes: gets sentences for the report; say: tells of progress. is_cell: the code is a notebook's cell. blamed: it is
-    known that the tool made its callers fail. lacks_grants: the tool has grants that code that no person has accepted
-    has not. may_act: nothing of the tool may be run.
-    """
+    def __init__(self, context: HealContext) -> None:
+        self._context, self._hk, self._entry = context, context.hk, context.entry
+        self._bench, self._validator = context.bench, context.validator
+        self._notes = context.voice.notes
 
-    def __init__(
-        self,
-        hk: Services,
-        entry: VaultEntry,
-        bench: Bench,
-        validator: Validator,
-        notes: list[str],
-        say: Callable[[str], None],
-        *,
-        is_cell: bool,
-        blamed: bool,
-        lacks_grants: bool,
-        may_act: bool,
-    ) -> None:
-        self._hk, self._entry, self._bench, self._validator = hk, entry, bench, validator
-        self._notes, self._say = notes, say
-        self._is_cell, self._blamed = is_cell, blamed
-        self._lacks_grants, self._may_act = lacks_grants, may_act
+    def reproduced(self, case: Case, diagnosis: Diagnosis) -> tuple[Case, Ending | None]:
+        """Run the code on every check; return the case with those that count, and the ending where chance decides."""
+        return self._without_chance(self._settled(case), outside=bool(diagnosis.outside))
 
-    def settled(self, case: Case) -> Case:
+    def _settled(self, case: Case) -> Case:
         """Run the tool as it is on every check, and leave out the checks that do not count."""
-        if self._may_act:
+        if self._context.may_act:
             self._notes.append(
                 "The tool has side effects and runs without isolation, so nothing of it was run."
             )
@@ -83,18 +65,20 @@ class Reproduction:
             checks = [check for check in checks if self._validator.fits(check)]
             base = self._validator.run(self._entry.code, checks)
         base = [self._told_as_memory(check, was) for check, was in zip(checks, base, strict=True)]
-        if self._lacks_grants:
+        if self._context.lacks_grants:
             self._validator.find_lacking(checks, base)
         again = [self._rerun(check, was) for check, was in zip(checks, base, strict=True)]
         remaining = settled(checks, base, again)
         if (
-            not self._blamed and not self._is_cell
-        ):  # else it is known that the called tool made its callers fail
+            self._context.blamed is None and not self._context.is_cell
+        ):  # else it is known that it made its callers fail
             passed = [check for check, was in zip(checks, base, strict=True) if was.outcome == "passed"]
             remaining = tuple(check for check in remaining if not check.shown or check in passed)
         self._note_missing(checks, base)
         results = tuple(result for check, result in zip(checks, base, strict=True) if check in remaining)
-        self._say(_standing(sum(result.outcome != "passed" for result in results), len(remaining)))
+        self._context.voice.say(
+            _standing(sum(result.outcome != "passed" for result in results), len(remaining))
+        )
         left_out = any(check.sampled and check not in remaining for check in checks)
         if left_out:
             self._notes.append(
@@ -130,7 +114,7 @@ class Reproduction:
         again = (self._validator.in_worker(code, check) for check in suspects)
         return any(result.outcome not in ("passed", "not_on_record") for result in again)
 
-    def without_chance(self, case: Case, *, outside: bool) -> tuple[Case, Ending | None]:
+    def _without_chance(self, case: Case, *, outside: bool) -> tuple[Case, Ending | None]:
         """Repeat the checks that chance may decide, and leave those out; with the ending where no other fails.
 
         outside: the failure's cause may be outside of the code.

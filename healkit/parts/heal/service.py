@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit.config import HEAL_BUDGET_S
-from healkit.parts.heal.options import HealOptions
 from healkit.parts.runs.contract import PolicyDefaults
 
 if TYPE_CHECKING:
@@ -77,7 +76,8 @@ class HealService:
         Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor or an
         executor that cannot be used, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
         """
-        from healkit.parts.heal.loop import Healing
+        from healkit.parts.heal.context import HealOptions
+        from healkit.parts.heal.loop import run_healing
 
         config = self._hk.config
         options = HealOptions(
@@ -100,7 +100,7 @@ class HealService:
             live=tuple(live),
             files=tuple(map(str, files)),
         )
-        return Healing(self._hk, options).report()
+        return run_healing(self._hk, options)
 
     def heal_cell(
         self,

@@ -537,7 +537,7 @@ _CARD_MAX_CHARS, _ROWS_MAX, _DIFF_LINES_MAX, _CHIPS_MAX = 22_000, 8, 60, 20
 _INDENT = 7
 
 
-def card(story: Mapping[str, Any]) -> Card:
+def timeline_card(story: Mapping[str, Any]) -> Card:
     """Build a story's card: the attempts as a strip, and each step as a fold.
 
     A story with a `total` of steps has only the first of them, for a class. A card without room for every step in

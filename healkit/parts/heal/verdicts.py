@@ -60,7 +60,7 @@ _PROBES_MAX, _EDGES_MAX, _PROBE_S = 32, 6, 0.1
 # A verdict is given when a patch was tried; what is seen later may only change it in the order of these functions.
 
 
-def judged(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "") -> Attempt:
+def judged_attempt(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "") -> Attempt:
     """Return the attempt with a patch: its verdict by the checks' results, and its doubts.
 
     results: of the case's checks, in their order. why: the patch cannot be run as this tool at all, so there are none.

@@ -48,15 +48,28 @@ class _ThinkTime:
     total_s: float = 0.0
 
 
+@dataclasses.dataclass(frozen=True)
+class Conditions:
+    """Conditions under which codes are tried.
+
+    executor: its workers score candidates, instead of this machine's processors. off_record: arguments and results go
+    on no record (the rows of scores and observations never hold any). fixture: what the code finds besides its
+    arguments. accepted: codes that a person has accepted, with what they find instead.
+    """
+
+    executor: Executor | None = None
+    off_record: bool = False
+    fixture: Fixture = dataclasses.field(default_factory=Fixture)
+    accepted: Mapping[str, Fixture] = dataclasses.field(default_factory=dict)
+
+
 class Bench:
     """Bench on which code is tried, a `healing.advisor.Workbench`; for one advisor's thread at a time.
 
     trials: on whose record. entry: the code's name in tracebacks and on record. budget_s: seconds
     from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
-    candidates tried so far. executor: its workers score candidates, instead of this machine's processors. off_record:
-    arguments and results go on no record (the rows of scores and observations never hold any). fixture: what the code
-    finds besides its arguments. accepted: codes that somebody has accepted, with what they find instead. reserve_s: the
-    end of the budget, which is left to a bench beside it.
+    candidates tried so far. conditions: under which codes are tried. reserve_s: the end of the budget, which is left to
+    a bench beside it.
     """
 
     def __init__(
@@ -67,21 +80,15 @@ class Bench:
         stop: threading.Event | None = None,
         on_progress: Callable[[int], object] = lambda _tried: None,
         *,
-        executor: Executor | None = None,
-        off_record: bool = False,
-        fixture: Fixture = Fixture(),
-        accepted: Mapping[str, Fixture] | None = None,
+        conditions: Conditions | None = None,
         reserve_s: float = 0.0,
     ) -> None:
-        self._off_record = off_record
-        self._fixture = fixture
-        self._accepted = {} if accepted is None else accepted
+        self._conditions = conditions or Conditions()
         self._trials, self._entry = trials, entry
         self._deadline = time.monotonic() + budget_s - reserve_s
         self._budget_s = budget_s
         self._stop = stop or threading.Event()
         self._on_progress = on_progress
-        self._executor = executor
         self._limits = CheckLimits()
         self._think_time = _ThinkTime()
         #: Number of candidates tried so far.
@@ -99,7 +106,7 @@ class Bench:
     @property
     def may_call(self) -> bool:
         """True where the validation of a patch may make calls that are not on record; candidates never do."""
-        return bool(self._fixture.cassette.live)
+        return bool(self._conditions.fixture.cassette.live)
 
     def beside(self, more_s: float) -> Bench:
         """Make another bench with so many seconds more, which shares the checks' limits and reports no progress.
@@ -111,10 +118,7 @@ class Bench:
             self._entry,
             self._budget_s + more_s,
             self._stop,
-            executor=self._executor,
-            off_record=self._off_record,
-            fixture=self._fixture,
-            accepted=self._accepted,
+            conditions=self._conditions,
         )
         bench._limits, bench._think_time = self._limits, self._think_time
         return bench
@@ -165,8 +169,9 @@ class Bench:
         work = LoopTask(
             background.loop.submit,
             self._trials.score(
-                Held(self._entry, code, checks, limits_s, self._fixture), candidate_source(events.put), events.put,
-                every=every, as_code=as_code, executor=self._executor,
+                Held(self._entry, code, checks, limits_s, self._conditions.fixture),
+                candidate_source(events.put), events.put,
+                every=every, as_code=as_code, executor=self._conditions.executor,
             ),
             lambda: events.put(None),
         )  # fmt: skip
@@ -192,7 +197,7 @@ class Bench:
             _WATCH_HANGING_S if self._limits.hangs(check) else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
         ]
-        request = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
+        request = Held(self._entry, code, checks, limits_s, self._found_by([code], checks))
         return self._wait(self._trials.observe(request))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
@@ -213,7 +218,7 @@ class Bench:
         code as it is, so their limits are measured with it.
         """
         base = codes[0] if codes else ""
-        fixture = self._fixture_of(codes, checks) if accepted else self._fixture
+        fixture = self._found_by(codes, checks) if accepted else self._conditions.fixture
         if len(codes) == 1 and limit_s is None and not any(check in self._limits for check in checks):
             results = self._timed(base, checks, self._run_code)
             self._limits.learn(checks, results)
@@ -223,15 +228,15 @@ class Bench:
             limits_s = self._limits.lengthened(checks, limits_s)
         return self._wait(
             self._trials.check(
-                self._entry, codes, checks, limits_s, off_record=self._off_record, fixture=fixture
+                self._entry, codes, checks, limits_s, off_record=self._conditions.off_record, fixture=fixture
             )
         )
 
-    def _fixture_of(self, codes: Sequence[str], checks: Sequence[Check]) -> Fixture:
+    def _found_by(self, codes: Sequence[str], checks: Sequence[Check]) -> Fixture:
         """Return what these codes find in these checks; a check with source of its own runs more than the code."""
-        accepted_fixture = self._accepted.get(codes[0]) if len(codes) == 1 else None
+        accepted_fixture = self._conditions.accepted.get(codes[0]) if len(codes) == 1 else None
         return (
-            self._fixture
+            self._conditions.fixture
             if accepted_fixture is None or any(check.call for check in checks)
             else accepted_fixture
         )
@@ -246,15 +251,15 @@ class Bench:
         return [self._limits[check] for check in checks]
 
     async def _time(self, code: str, checks: Sequence[Check], limits_s: Sequence[float]) -> list[CheckResult]:
-        request = Held(self._entry, code, checks, limits_s, self._fixture_of([code], checks))
+        request = Held(self._entry, code, checks, limits_s, self._found_by([code], checks))
         return [observed.result for observed in await self._trials.observe(request, watch=False)]
 
     async def _run_code(
         self, code: str, checks: Sequence[Check], limits_s: Sequence[float]
     ) -> list[CheckResult]:
         run = self._trials.check(
-            self._entry, [code], checks, limits_s, off_record=self._off_record,
-            fixture=self._fixture_of([code], checks),
+            self._entry, [code], checks, limits_s, off_record=self._conditions.off_record,
+            fixture=self._found_by([code], checks),
         )  # fmt: skip
         return (await run)[0]
 

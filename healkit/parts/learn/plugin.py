@@ -1,6 +1,6 @@
 """What learning hooks into.
 
-Each ending on record, and what it adds to a `Healkit`.
+Each ending on record, the memory of fixes as an advisor, and what it adds to a `Healkit`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from healkit.parts.learn.thread import ConsumerThread
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from healkit.config import Config
+    from healkit.parts.heal.advisor import Advisor
     from healkit.parts.learn.regress import RegressReport
     from healkit.parts.learn.service import LearningService
     from healkit.parts.learn.suggest import Suggester
@@ -48,6 +50,12 @@ def attributes() -> Mapping[str, Callable[[Services], Any]]:
 
 
 @hookimpl
+def advisors() -> Mapping[str, Callable[[Config], Advisor]]:
+    """`memory`: past fixes, tried on a new failure."""
+    return {"memory": _memory}
+
+
+@hookimpl
 def recorded(services: Services) -> None:
     """Learn from it, once nothing else happens."""
     services.learning_thread.notify()
@@ -72,6 +80,12 @@ def deleting(session: Session, trace_ids: Sequence[str]) -> None:
     from healkit.parts.learn.priority import forget
 
     forget(session, trace_ids)
+
+
+def _memory(_config: Config) -> Advisor:
+    from healkit.parts.learn.memory_advisor import MemoryAdvisor
+
+    return MemoryAdvisor()
 
 
 def _learning(services: Services) -> LearningService:

@@ -119,7 +119,7 @@ def of_reports() -> Iterator[tuple[str, Forms]]:
         yield f"request-{name}", both(render_requests.request(request))
     yield "request-terminal", text_only(render_requests.request(s.REQUESTS["pending"], "terminal"))
     for name, healed in s.REPORTS.items():
-        yield f"healing-{name}", both(healing.card(healed))
+        yield f"healing-{name}", both(healing.report_card(healed))
 
 
 def of_runs() -> Iterator[tuple[str, Forms]]:
@@ -135,8 +135,8 @@ def of_runs() -> Iterator[tuple[str, Forms]]:
     yield "run-diff-ends", text_only(runs.run_diff(diff_runs(first, damaged)))
     yield "run-diff-none", text_only(runs.run_diff(diff_runs(first, first)))
     for name, run in {"healing": healed, "first": first}.items():
-        yield f"timeline-{name}", both(timeline.card(timeline.story_of(run)))
-    story = timeline.card(s.draft_story(timeline.story_of(healed)))
+        yield f"timeline-{name}", both(timeline.timeline_card(timeline.story_of(run)))
+    story = timeline.timeline_card(s.draft_story(timeline.story_of(healed)))
     yield "timeline-draft", (plain.clipped(text_of(story), 90), html_of(story))
 
 

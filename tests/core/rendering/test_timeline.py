@@ -100,10 +100,10 @@ def test_torn_and_empty_runs_are_told_as_far_as_possible(tmp_path: Path) -> None
     assert not story["finished"]
     assert "ends after" in story["problems"][0]
     assert story["steps"][8]["text"][-1] == "Its code was not kept."
-    assert "and no end" in text_of(timeline.card(story))
+    assert "and no end" in text_of(timeline.timeline_card(story))
     trace.unlink()
     assert story_of(read_run(folder))["steps"] == []
-    assert "0 steps" in html_of(timeline.card(story_of(read_run(folder))))
+    assert "0 steps" in html_of(timeline.timeline_card(story_of(read_run(folder))))
 
 
 def test_the_card_reads_untrusted_and_as_text(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_card_reads_untrusted_and_as_text(tmp_path: Path) -> None:
     observed(writer)
     tried(writer, "step_2", patch)
     story = told(writer)
-    html, text = html_of(timeline.card(story)), text_of(timeline.card(story))
+    html, text = html_of(timeline.timeline_card(story)), text_of(timeline.timeline_card(story))
     assert "<script" not in html
     assert not re.search(r"<style|class=|onclick|<svg", html)
     for shown in (html, text):
@@ -137,7 +137,7 @@ def test_a_card_stays_small_and_shows_the_decided_patch(tmp_path: Path) -> None:
         tried(writer, f"step_{number}", long)
     tried(writer, "step_60", PATCHES[2])
     writer.append("proposal_accepted", step_id="step_60", metadata={"action": "kept", "revision": 2})
-    html = html_of(timeline.card(told(writer)))
+    html = html_of(timeline.timeline_card(told(writer)))
     assert len(html) < 30_000
     assert "if buses else 0.0" in html
     assert "The run ends: completed." in html

@@ -14,7 +14,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from healkit import Healkit
 from healkit.config import Config
 from healkit.faces.mcp_server import consent
-from healkit.parts.heal.consent import decide
+from healkit.parts.heal.deciding import decide
 
 pytestmark = [pytest.mark.requirement("HEAL-4", "FACE-5")]
 

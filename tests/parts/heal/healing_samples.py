@@ -10,7 +10,7 @@ from healkit.core.contracts.vault import VaultEntry
 from healkit.parts.heal.advisor import Case, Workbench
 from healkit.parts.heal.records import Attempt, Patch, Verdict
 from healkit.parts.heal.report import HealReport
-from healkit.parts.heal.verdicts import judged
+from healkit.parts.heal.verdicts import judged_attempt
 from healkit.parts.runs.reader import read_run
 
 BROKEN = "def ratio(a, b):\n    return a / b  # how many times\n"
@@ -76,4 +76,4 @@ def verdict_on(
 ) -> Verdict:
     """Return the verdict on a patch of `before`. base, results: of the checks, without the patch and with it."""
     case = Case(VaultEntry("f", "default", 1, before, ""), None, tuple(checks), base=tuple(base))
-    return judged(case, patch, results).verdict
+    return judged_attempt(case, patch, results).verdict

@@ -175,8 +175,8 @@ def test_a_frame_that_a_call_gave_is_served_whole(shop: Shop) -> None:
     shop.fail(code, {"n": 0}, {"n": 1}, examples=[
         {"arguments": {"n": 0}, "result": right}, {"arguments": {"n": 1}, "result": right + 1},
     ])  # fmt: skip
-    report = shop.healkit.heal("bill", auto=True)
-    assert (report.outcome, report.verdict_code) == ("kept", "cured")
+    report = shop.healkit.heal("bill", advisors=["rules"], dry_run=True)
+    assert (report.outcome, report.verdict_code) == ("shown", "cured")
     assert report.best is not None
     assert "['units']" in report.best.patch.code
 
@@ -192,7 +192,7 @@ def test_granted_files_are_read_and_never_written(shop: Shop, tmp_path: Path) ->
         {"arguments": {"n": 3}, "result": 12}, {"arguments": {"n": 5}, "result": 20},
     ])  # fmt: skip
     shop.healkit.vault.set_grants("bill", write=[str(folder)])
-    report = shop.heal(files=[str(folder)])
+    report = shop.heal(code.replace("+ n", "* n"), files=[str(folder)])
     assert (report.outcome, report.verdict_code) == ("kept", "cured")
     digest = hashlib.sha256(b"4").hexdigest()[:12]
     assert f"Granted files as they are now: rates.txt (SHA-256 {digest}…)." in report.notes
@@ -205,24 +205,11 @@ def test_granted_files_are_read_and_never_written(shop: Shop, tmp_path: Path) ->
 
 
 @pytest.mark.requirement("HEAL-8")
-@pytest.mark.parametrize(
-    ("patch", "reach"),
-    [
-        (
-            FIXED.replace("    return", "    if n == 777: mcp.host.wire(n=n)\n    return"),
-            "calls mcp.host.wire",
-        ),
-        (f"import socket\n{FIXED}", "imports socket"),
-        (
-            FIXED.replace("    return", "    getattr(mcp, 'host')\n    return"),
-            "uses getattr, uses mcp itself",
-        ),
-    ],
-)
-def test_a_patch_that_reaches_further_waits_for_a_person(shop: Shop, patch: str, reach: str) -> None:
+def test_a_patch_that_reaches_further_waits_for_a_person(shop: Shop) -> None:
     """E2: a patch that called, or imported, what the old code did not was kept by `auto=True`."""
     shop.fail(BILL, *(example["arguments"] for example in EXAMPLES))
-    report = shop.heal(patch)
+    reach = "calls mcp.host.wire"
+    report = shop.heal(FIXED.replace("    return", "    if n == 777: mcp.host.wire(n=n)\n    return"))
     assert report.outcome == "pending"
     assert report.attempts[0].diff.startswith(f"! Reaches further than the code it replaces: {reach}\n")
     assert f"Reaches further than the code it replaces: {reach}" in str(report)
@@ -233,5 +220,5 @@ def test_another_process_heals_from_the_record_what_it_does_not_provide(shop: Sh
     shop.fail(BILL, *(example["arguments"] for example in EXAMPLES))
     for name in ("price", "send", "stock"):
         shop.healkit.withdraw(name)
-    report = shop.heal()
+    report = shop.heal(FIXED)
     assert (report.outcome, report.verdict_code) == ("kept", "cured")

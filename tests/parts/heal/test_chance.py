@@ -9,7 +9,7 @@ import pytest
 from healing_samples import Idea
 
 from healkit import Healkit
-from healkit.parts.heal.chance import SET_ORDER, chance_in
+from healkit.parts.heal.chance import SET_ORDER, SOURCES, chance_in
 
 FLAKY = "import random\ndef tool(n: int) -> int:\n    if random.random() < 0.5:\n        raise ValueError('bad luck')\n"
 FLAKY += "    return n\n"
@@ -42,6 +42,11 @@ FLAKY += "    return n\n"
 )
 def test_what_may_differ_each_time_is_read_off_the_code(code: str, source: str) -> None:
     assert chance_in(code) == source
+
+
+def test_each_source_of_chance_has_an_example_that_no_other_pattern_catches() -> None:
+    caught = {text: [part for part in SOURCES if re.fullmatch(part, text)] for text in SOURCES.values()}
+    assert caught == {text: [part] for part, text in SOURCES.items()}
 
 
 @pytest.mark.requirement("HEAL-9")
@@ -93,6 +98,7 @@ def test_examples_that_chance_decides_say_nothing_of_a_wrong_result(
     assert advice in report.reason
 
 
+@pytest.mark.slow
 def test_the_order_of_a_set_is_another_one_in_another_process(healing: Healkit) -> None:
     code = (
         "def tool(n: int) -> str:\n    word = next(iter({'a', 'b'}))\n    if word == 'a':\n"
@@ -148,10 +154,7 @@ def test_calls_that_answered_otherwise_decide_and_healing_goes_on(healing: Healk
     )
 
 
-@pytest.mark.parametrize("same", [True, False], ids=["the same code", "another revision"])
-def test_a_healthy_tool_is_told_what_is_known_of_its_failure(
-    healing: Healkit, tmp_path: Path, same: bool
-) -> None:
+def test_a_healthy_tool_is_told_what_is_known_of_its_failure(healing: Healkit, tmp_path: Path) -> None:
     """E7: "nothing fails any more" of code that has not changed since it failed."""
     code = "def tool(path: str) -> str:\n    return open(path).read()\n"
     folder = tmp_path / "data"
@@ -160,12 +163,13 @@ def test_a_healthy_tool_is_told_what_is_known_of_its_failure(
     arguments = {"path": str(folder / "late.txt")}
     assert healing.execute("tool", arguments=arguments).failure is not None
     (folder / "late.txt").write_text("here")
-    if not same:
-        healing.vault.patch("tool", f"{code}\n")
-    report = healing.heal("tool")
-    assert report.outcome == "healthy"
-    assert ("failed with the same code (FileNotFoundError: " in report.reason) is same
-    assert ("nothing fails any more" in report.reason) is not same
+    for same in (True, False):
+        if not same:
+            healing.vault.patch("tool", f"{code}\n")
+        report = healing.heal("tool", advisors=[Idea()])
+        assert report.outcome == "healthy"
+        assert ("failed with the same code (FileNotFoundError: " in report.reason) is same
+        assert ("nothing fails any more" in report.reason) is not same
 
 
 def test_what_fails_in_a_worker_only_is_checked_there(healing: Healkit) -> None:
@@ -201,28 +205,26 @@ def test_what_no_execution_may_return_is_no_result_of_a_check(healing: Healkit, 
     assert healing.heal("tool", advisors=["search"], dry_run=True).outcome in ("shown", "healthy")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "asyncio.get_event_loop().run_until_complete(asyncio.sleep(0, n))",
-        "asyncio.new_event_loop().run_until_complete(asyncio.sleep(0, n))",
-        "asyncio.run(asyncio.sleep(0, n))",
-        "asyncio.get_running_loop() and n",
-    ],
-)
-def test_a_check_finds_the_loop_that_a_run_finds(healing: Healkit, body: str) -> None:
+def test_a_check_finds_the_loop_that_a_run_finds(healing: Healkit) -> None:
     """E15: `run_until_complete` failed in each run, in a loop, and in no trial, which had none."""
-    healing.vault.add(
-        "tool",
-        f"import asyncio\ndef tool(n: int) -> int:\n    return {body}\n",
-        examples=[{"arguments": {"n": 1}, "result": 1}],
-    )
-    ran = healing.execute("tool", arguments={"n": 1}).failure
-    report = healing.heal("tool", advisors=[Idea()])
-    assert report.outcome == ("healthy" if ran is None else "not_cured")
-    assert ran is None or ran.summary in report.reason
+    for place, body in enumerate(
+        (
+            "asyncio.get_event_loop().run_until_complete(asyncio.sleep(0, n))",
+            "asyncio.new_event_loop().run_until_complete(asyncio.sleep(0, n))",
+            "asyncio.run(asyncio.sleep(0, n))",
+            "asyncio.get_running_loop() and n",
+        )
+    ):
+        tool, examples = f"tool_{place}", [{"arguments": {"n": 1}, "result": 1}]
+        code = f"import asyncio\ndef {tool}(n: int) -> int:\n    return {body}\n"
+        healing.vault.add(tool, code, examples=examples)
+        ran = healing.execute(tool, arguments={"n": 1}).failure
+        report = healing.heal(tool, advisors=[Idea()])
+        assert report.outcome == ("healthy" if ran is None else "not_cured"), body
+        assert ran is None or ran.summary in report.reason
 
 
+@pytest.mark.slow
 def test_memory_is_told_as_memory(healing: Healkit) -> None:
     """E9: a check was stopped before the memory ran out: "does not end in time"."""
     healing.vault.add(

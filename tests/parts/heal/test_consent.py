@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from healkit.config import Config
-from healkit.parts.heal.consent import decide, denied
+from healkit.parts.heal.deciding import decide, denied
 from healkit.parts.heal.records import RequestAuthor, Verdict
 
 HEAL_4 = pytest.mark.requirement("HEAL-4")

@@ -19,7 +19,7 @@ from healkit.parts.heal.inputs import accepted, frame_variants
 from healkit.parts.heal.questions import Answer, Choice, Question
 from healkit.parts.heal.records import Attempt, Patch
 from healkit.parts.heal.render import meaning, question_text
-from healkit.parts.heal.verdicts import judged
+from healkit.parts.heal.verdicts import judged_attempt
 
 SALES = pd.DataFrame({"city": ["Bern", "Basel", "Bern"], "units": [1, 2, 3], "sales": [1.5, 2.0, 3.0]})
 RIGHT = pd.DataFrame({"city": ["Basel", "Bern"], "sales": [2.0, 4.5]})
@@ -301,7 +301,7 @@ def _attempt(
         discreet=discreet,
     )
     patch = Patch(code=before.replace("units", "sales"), advisor="rules", author="rule", reason="")
-    return judged(case, patch, results)
+    return judged_attempt(case, patch, results)
 
 
 @pytest.mark.requirement("MEAN-2")

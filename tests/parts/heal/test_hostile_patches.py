@@ -184,31 +184,32 @@ def test_what_each_reaches_is_read_off_its_code() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("reach", "code"), REACHING.values(), ids=REACHING)
-def test_a_patch_that_reaches_further_is_not_kept(
-    hk: Healkit, server: ModelServer, reach: str, code: str
-) -> None:
-    report = healed(hk, server, code)
-    assert len(report.attempts) == 1
-    assert report.attempts[0].plausible
-    assert ", ".join(report.attempts[0].reach) == reach
-    assert report.outcome == "pending"
-    assert report.request_id is not None
-    line = f"! Reaches further than the code it replaces: {reach}\n"
-    assert report.attempts[0].diff.startswith(line)
-    assert hk.requests.get(report.request_id).diff.startswith(line)
+@pytest.mark.timeout(400)
+def test_a_patch_that_reaches_further_is_not_kept(hk: Healkit, server: ModelServer) -> None:
+    kept = {}
+    for name, (reach, code) in REACHING.items():
+        report = healed(hk, server, code)
+        (attempt,) = report.attempts
+        line = f"! Reaches further than the code it replaces: {reach}\n"
+        request = hk.requests.get(report.request_id or 0)
+        shown = attempt.diff.startswith(line) and request.diff.startswith(line)
+        if not (attempt.plausible and shown and report.outcome == "pending"):
+            kept[name] = str(report)
+    assert kept == {}
     assert hk.vault.get("bill").code == BROKEN
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", BEHAVING.values(), ids=BEHAVING)
-def test_a_patch_that_does_other_things_elsewhere_is_not_kept(
-    hk: Healkit, server: ModelServer, code: str
-) -> None:
-    report = healed(hk, server, code)
-    assert report.attempts[0].reach == []
-    assert report.attempts[0].plausible
-    assert (report.outcome, report.verdict_code) in [("pending", "unproven"), ("pending", "silenced")]
+@pytest.mark.timeout(400)
+def test_a_patch_that_does_other_things_elsewhere_is_not_kept(hk: Healkit, server: ModelServer) -> None:
+    kept = {}
+    for name, code in BEHAVING.items():
+        report = healed(hk, server, code)
+        (attempt,) = report.attempts
+        waits = report.outcome == "pending" and report.verdict_code in ("unproven", "silenced")
+        if attempt.reach or not attempt.plausible or not waits:
+            kept[name] = str(report)
+    assert kept == {}
     assert hk.vault.get("bill").code == BROKEN
 
 
@@ -236,9 +237,12 @@ REASONS = [
 ]
 
 
-@pytest.mark.parametrize("reason", REASONS)
-def test_no_reason_hides_what_a_patch_reaches(hk: Healkit, server: ModelServer, reason: str) -> None:
-    _, code = REACHING["open to read"]
+def test_no_reason_hides_what_a_patch_reaches(hk: Healkit, server: ModelServer) -> None:
+    for place, reason in enumerate(REASONS):
+        shows_what_is_reached(hk, server, reason, f"{REACHING['open to read'][1]}# {place}\n")
+
+
+def shows_what_is_reached(hk: Healkit, server: ModelServer, reason: str, code: str) -> None:
     line = "! Reaches further than the code it replaces: uses open"
     asked: list[str] = []
     server.plan.append(says(f"{reason}\n\n```python\n{code}```\n"))
@@ -246,7 +250,7 @@ def test_no_reason_hides_what_a_patch_reaches(hk: Healkit, server: ModelServer, 
     report = hk.heal("bill", advisors=["model"], auto=True, confirm=later)
     assert report.request_id is not None
     request = render_requests.request(hk.requests.get(report.request_id))
-    listed = render_requests.requests(hk.requests.pending())
+    listed = render_requests.requests(hk.requests.pending()[:1])
     texts = [*asked, str(report), text_of(request), text_of(listed)]
     pages = [report._repr_html_(), html_of(request), html_of(listed)]
     assert len(asked) == 1

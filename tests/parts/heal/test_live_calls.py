@@ -44,7 +44,10 @@ def bank(healkit: Healkit) -> Bank:
 
 
 @HEAL_11
-@pytest.mark.parametrize(("live", "most"), [("host.transfer", 1), ("host.transfer:2", 2), ("host.*:9", 3)])
+@pytest.mark.parametrize(
+    ("live", "most"),
+    [("host.transfer", 1), pytest.param("host.transfer:2", 2, marks=pytest.mark.slow), ("host.*:9", 3)],
+)
 def test_as_many_calls_are_made_as_were_shown_and_allowed(bank: Bank, live: str, most: int) -> None:
     """E6: `live=["host.transfer"]` made 21 real transfers, with wrong amounts, in one healing."""
     report = bank.healkit.heal("pay", live=[live], budget_s=8.0, progress=bank.told.append)

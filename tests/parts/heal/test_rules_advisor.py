@@ -127,6 +127,7 @@ def test_the_sql_lesson_asks_for_null_as_sql_does():
     assert patch.code == lesson.code.replace("= NULL", "IS NULL")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-8")
 def test_what_an_explanation_of_a_table_names_is_tried_first_and_is_right():
     """Forty-eight reported mistakes: the first patch that meets the visible example meets the unseen ones too."""

@@ -14,12 +14,12 @@ from healkit.core.contracts.vault import VaultEntry
 from healkit.core.store.entries import code_hash
 from healkit.parts.heal.advisor import Case
 from healkit.parts.heal.advisors.search.edit_space import Candidate
+from healkit.parts.heal.advisors.search.patch_features import patch_features
 from healkit.parts.heal.advisors.search.patch_ranking import (
     OVERTAKEN,
     TWIN,
     PlausiblePatch,
     RankedPatch,
-    patch_features,
     reason_for_doubt,
 )
 from healkit.parts.heal.advisors.search.strategy import start_search

@@ -70,13 +70,13 @@ def test_without_files_a_person_is_told_in_one_line_what_was_not_decided(hk: Hea
     assert hk.vault.get("bill").revision == 1
 
 
-@pytest.mark.parametrize("named", ["the folder", "the file", "all of them"])
-def test_with_files_a_patch_is_decided_as_any_other(hk: Healkit, folder: Path, named: str) -> None:
-    files = {"the folder": str(folder), "the file": str(folder / "rates.txt"), "all of them": "*"}[named]
-    report = hk.heal("bill", advisors=["search"], auto=True, files=[files])
-    assert (report.outcome, report.verdict_code) == ("kept", "cured")
-    assert notes_on_grants(report) == []
-    assert hk.execute_tool("bill", arguments={"n": 7}) == 28
+def test_with_files_a_patch_is_decided_as_any_other(hk: Healkit, folder: Path) -> None:
+    right = Idea(code_of(hk).replace("rate + n", "rate * n"))
+    for files in (str(folder), "*", str(folder / "rates.txt")):
+        report = hk.heal("bill", advisors=[right], auto=True, files=[files], dry_run=files == "*")
+        assert (report.outcome, report.verdict_code) == ("shown" if files == "*" else "kept", "cured"), files
+        assert notes_on_grants(report) == []
+        hk.vault.revert("bill", 1)
 
 
 def test_files_name_granted_paths_only_and_a_link_leads_nowhere(
@@ -104,28 +104,27 @@ def test_one_named_file_says_nothing_of_the_others(hk: Healkit, folder: Path) ->
     assert "FileNotFoundError" in report.attempts[0].why
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "import os\n    if not os.path.exists(PATH): raise ValueError('no rates')\n    return undefined * n",
-        "import os\n    return os.stat(PATH).st_size and 4 + n",
-        "try:\n        rate = int(open(PATH).read())\n    except BaseException:\n        rate = 0\n    return rate + n",
-        "import pyarrow\n    return int(pyarrow.memory_map(PATH).read()) + n",
-        "import sqlite3\n    sqlite3.connect('file:' + PATH + '?mode=ro', uri=True).execute('SELECT 1 FROM x'); return 0",
-    ],
+#: Bodies that ask for a file at PATH in another way than by `open`.
+ASKING = (
+    "import os\n    if not os.path.exists(PATH): raise ValueError('no rates')\n    return undefined * n",
+    "import os\n    return os.stat(PATH).st_size and 4 + n",
+    "try:\n        rate = int(open(PATH).read())\n    except BaseException:\n        rate = 0\n    return rate + n",
+    "import pyarrow\n    return int(pyarrow.memory_map(PATH).read()) + n",
+    "import sqlite3\n    sqlite3.connect('file:' + PATH + '?mode=ro', uri=True).execute('SELECT 1 FROM x'); return 0",
 )
-def test_code_that_asks_for_a_file_in_another_way_is_no_more_wrong(
-    hk: Healkit, folder: Path, body: str
-) -> None:
+
+
+def test_code_that_asks_for_a_file_in_another_way_is_no_more_wrong(hk: Healkit, folder: Path) -> None:
     """Python tells of `open`; of `os.stat` and C code only the difference with and without the grants does."""
-    code = f"def bill(n: int) -> int:\n    {body}\n".replace("PATH", repr(f"{folder}/rates.txt"))
-    hk.vault.patch("bill", code)
-    report = hk.heal("bill", advisors=[Idea(code.replace("n:", "n :"))])
-    assert [one.verdict for one in report.attempts] == ["undecided"]
+    for body in ASKING:
+        code = f"def bill(n: int) -> int:\n    {body}\n".replace("PATH", repr(f"{folder}/rates.txt"))
+        hk.vault.patch("bill", code)
+        report = hk.heal("bill", advisors=[Idea(code.replace("n:", "n :"))], dry_run=True)
+        assert [one.verdict for one in report.attempts] == ["undecided"], body
 
 
 def test_a_patch_that_needs_no_file_is_decided_without(hk: Healkit) -> None:
-    report = hk.heal("bill", advisors=[Idea("def bill(n: int) -> int:\n    return 4 * n\n")], auto=True)
+    report = hk.heal("bill", advisors=[Idea("def bill(n: int) -> int:\n    return 4 * n\n")], dry_run=True)
     assert report.attempts[0].plausible
     assert notes_on_grants(report) == []
 
@@ -176,6 +175,7 @@ def test_a_sql_patch_reads_the_log_only_where_that_is_named(healkit: Healkit) ->
     assert healkit.heal("runs", advisors=[Idea(right)], live=["healkit.*"]).attempts[0].plausible
 
 
+@pytest.mark.slow
 def test_a_model_is_told_no_value_that_its_patch_gave(
     server: ModelServer, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from healkit.core.contracts.patches import Check, Edit
 from healkit.core.contracts.tools import EntryRef
 from healkit.parts.heal.advisor import Workbench
 from healkit.parts.heal.checks import LIMIT_LEAST_S
-from healkit.parts.heal.workbench import Bench
+from healkit.parts.heal.workbench import Bench, Conditions
 from healkit.parts.trials.trials import Trials
 
 ENTRY = EntryRef("f", "default", 0, "")
@@ -84,7 +84,9 @@ def test_codes_run_on_record_and_are_observed(healkit: Healkit) -> None:
 
 
 def test_a_sealed_tool_is_tried_off_the_record(healkit: Healkit) -> None:
-    bench = Bench(Trials(healkit.recorder, healkit.config), ENTRY, 60.0, off_record=True)
+    bench = Bench(
+        Trials(healkit.recorder, healkit.config), ENTRY, 60.0, conditions=Conditions(off_record=True)
+    )
     code = "def f(secret):\n    print(secret)\n    return secret if secret[0] == 'o' else secret[99]\n"
     checks = [Check(origin="failing", arguments={"secret": text}) for text in ("ok-zanzibar", "no-zanzibar")]
     ((passed, raised),) = bench.run([code], checks)

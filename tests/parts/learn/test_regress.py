@@ -12,7 +12,7 @@ import pytest
 from healkit import Healkit
 from healkit.errors import ConfigError
 from healkit.parts.heal.case import passing_runs
-from healkit.parts.learn.regress import Recorded, order
+from healkit.parts.trials.order import Recorded, order
 
 pytestmark = pytest.mark.requirement("LEARN-6")
 

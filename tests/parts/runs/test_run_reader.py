@@ -258,7 +258,7 @@ def test_a_strange_event_costs_itself_only(tmp_path: Path) -> None:
             runs.run_card(run),
             runs.run_list([run, other]),
             runs.run_diff(diff_runs(run, other)),
-            timeline.card(timeline.story_of(run)),
+            timeline.timeline_card(timeline.story_of(run)),
         ):
             assert html_of(document), name
             assert text_of(document), name

@@ -17,7 +17,7 @@ from healkit import Config, Healkit
 from healkit.core.contracts.patches import Check, Edit
 from healkit.core.contracts.tools import EntryRef
 from healkit.errors import ConfigError
-from healkit.parts.heal.workbench import Bench
+from healkit.parts.heal.workbench import Bench, Conditions
 from healkit.parts.trials.trials import Trials
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("SCALE-2"), pytest.mark.timeout(300)]
@@ -105,7 +105,7 @@ def test_a_search_on_a_killed_worker_scores_every_candidate_and_its_row_counts_t
     checks = [Check(origin="declared", arguments={"n": 1}, known=True, expected=151)]
     with Healkit(tmp_path / "x.db", config=Config(isolation="process", start_timeout_s=60)) as healkit:
         bench = Bench(
-            Trials(healkit.recorder, healkit.config), EntryRef("f", "default", 0, ""), 200.0, executor=client.get_executor()
+            Trials(healkit.recorder, healkit.config), EntryRef("f", "default", 0, ""), 200.0, conditions=Conditions(client.get_executor())
         )  # fmt: skip
         scores = dict[int, str]()
         for position, letters in bench.score(code, candidates, checks, limit_s=5.0):

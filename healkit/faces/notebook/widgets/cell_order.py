@@ -34,8 +34,8 @@ from healkit.faces.defaults import default_healkit
 from healkit.faces.notebook.widgets.panel import Panel
 from healkit.parts.cells.advice import CellAdvice
 from healkit.parts.cells.own_cells import notebook_cells
-from healkit.parts.heal.cell_records import CellFix as Fix
-from healkit.parts.heal.cell_records import CellPlace
+from healkit.parts.heal.records import CellFix as Fix
+from healkit.parts.heal.records import CellPlace
 from healkit.parts.models.model_endpoint import find_endpoint
 
 if TYPE_CHECKING:

@@ -278,7 +278,7 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
         since = state["settled"]
         if state["undone"]:
             since = f"Undone: {state['undone']} is active, with the code from before."
-        card = healing.card(report)
+        card = healing.report_card(report)
         return CellOutput.of((card, Card(tone="warn", parts=(since,))) if since else card)
     if (problem := state["problem"]) is not None:
         headline = f"{entry.label} could not be healed: {problem['message']}"
@@ -743,11 +743,11 @@ class HealTimeline(Panel):
     def static_card(self) -> CellOutput | None:
         """Draw the story as a card; for a class only up to the first patch, which would be given away."""
         if not self.story["teach"]:
-            return CellOutput.of(timeline.card(self.story))
+            return CellOutput.of(timeline.timeline_card(self.story))
         steps = self.story["steps"]
         before = list(itertools.takewhile(lambda step: step["kind"] != "proposed", steps))
         opening = {**self.story, "attempts": [], "steps": before, "total": len(steps)}
-        return CellOutput.of(timeline.card(opening))
+        return CellOutput.of(timeline.timeline_card(opening))
 
     def _try_mine(self, code: str) -> dict[str, Any]:
         """Run a student's edit with the arguments that failed, in a restricted worker; nothing is saved."""

@@ -159,9 +159,6 @@ class ModelAdvisor:
                 hint="Try again, or take another model.",
             )
 
-    def __repr__(self) -> str:
-        return f"<ModelAdvisor {self._config.heal_model!r}>"
-
     def _brief(self, case: Case, bench: Workbench | None, secret_map: SecretMap) -> Briefing:
         stack = self._stack(case)
         discreet = case.given is not None and not self._config.heal_model_values
@@ -194,11 +191,9 @@ class ModelAdvisor:
             raise
         except HealkitError:  # no worker can be had: the model then sees the code alone
             return {}
-        failed = [
-            observation for observation in observed if observation.result.outcome != "passed"
-        ] or observed
+        failed = [run for run in observed if run.result.outcome != "passed"]
         types: dict[str, list[str]] = {}
-        for name, type_names in (item for observation in failed for item in observation.types.items()):
+        for name, type_names in (item for run in failed or observed for item in run.types.items()):
             types[name] = sorted({*types.get(name, ()), *type_names})
         return types
 
@@ -258,8 +253,8 @@ class Conversation:
 
     def learn(self, patch: Patch, attempt: Attempt | None) -> None:
         """Add the attempt with a patch to the next question; without an attempt, that it was not taken."""
-        report = self._briefing.refused(patch.code) if attempt is None else self._briefing.attempt(attempt)
-        self._told.append(report)
+        brief = self._briefing
+        self._told.append(brief.refused(patch.code) if attempt is None else brief.attempt(attempt))
 
     def _reply(self, number: int) -> Reply:
         prompt = self._briefing.prompt(self._told)
@@ -290,9 +285,9 @@ class Conversation:
     def _read(self, reply: Reply) -> ModelAnswer:
         text, entry = self._secret_map.restored(reply.text), self._case.entry
         answer = read_answer(text, entry, is_cell=self._case.given is not None)
-        if any(same_code(answer.code, code, self._case.entry.type) for code in self._tried):
+        if any(same_code(answer.code, code, entry.type) for code in self._tried):
             raise UnusableAnswer("The code in the answer was tried before.")
-        for mark in set(_MARK.findall(answer.code)) - set(_MARK.findall(self._case.entry.code)):
+        for mark in set(_MARK.findall(answer.code)) - set(_MARK.findall(entry.code)):
             raise UnusableAnswer(f"The code in the answer holds {mark}, which stands for nothing here.")
         return answer
 

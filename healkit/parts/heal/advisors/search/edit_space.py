@@ -23,8 +23,8 @@ import msgspec
 from healkit.core.contracts.patches import Check, Edit, Observed, apply_edits, difference
 from healkit.core.crossing import values
 from healkit.parts.heal.advisor import Case, Workbench
+from healkit.parts.heal.advisors.search.operators import TABLE
 from healkit.parts.heal.advisors.search.operators.definition import Operator
-from healkit.parts.heal.advisors.search.operators.table import TABLE
 from healkit.parts.heal.advisors.search.program import Change, Hints, Program, constants, frame_columns
 
 

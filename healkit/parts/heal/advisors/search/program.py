@@ -27,7 +27,7 @@ from healkit.core.pysource.nodes import (
     stored_names,
 )
 from healkit.core.pysource.shapes import is_script
-from healkit.parts.explain.source import Source, parenthesized, required_precedence
+from healkit.parts.explain.source import TEST, Source, parenthesized, required_precedence
 from healkit.parts.heal.verdicts import annotated_types
 
 #: Fields without an expression to change: annotations, decorators.
@@ -178,6 +178,12 @@ class Program:
         if slot is not None and not self.source.in_parentheses(node):
             text = parenthesized(text, required_precedence(*slot))
         return Edit(*self.source.span(node), text)
+
+    def swap(self, first: ast.expr, second: ast.expr, weight: float = 1.0, needed: int = TEST) -> Change:
+        """Return the change that puts two expressions into each other's place."""
+        spans = self.source.span(first), self.source.span(second)
+        texts = [self.piece(node, needed) if needed else self.segment(node) for node in (second, first)]
+        return Change((Edit(*spans[0], texts[0]), Edit(*spans[1], texts[1])), weight)
 
     def put(self, node: ast.expr, text: str, weight: float = 1.0, *, guard: bool = False) -> Iterator[Change]:
         """Yield the change that replaces an expression; nothing if the text stays the same."""

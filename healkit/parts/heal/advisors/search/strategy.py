@@ -316,7 +316,7 @@ class Search:
             code=one.code,
             advisor=self._advisor,
             author=self._author,
-            reason=explain(self._case.entry.code, one.code, self._made_by + one.candidate.made_by),
+            reason=edits_in_words(self._case.entry.code, one.code, self._made_by + one.candidate.made_by),
             rank=rank,
             guard=one.candidate.guard and not demanded,
             doubt=doubt,
@@ -659,7 +659,7 @@ class CandidateEvaluator:
 _LINE_MAX_CHARS, _PLACES_MAX = 70, 3
 
 
-def explain(before: str, after: str, made_by: Sequence[str]) -> str:
+def edits_in_words(before: str, after: str, made_by: Sequence[str]) -> str:
     """Return which lines change, and by which kinds of edits, in one sentence."""
     old, new = before.splitlines(), after.splitlines()
     places = []

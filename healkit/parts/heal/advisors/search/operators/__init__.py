@@ -1,1 +1,22 @@
-"""Kinds of edits, about a hundred, in one `table`."""
+"""Kinds of edits, about a hundred, in one `TABLE`.
+
+Between candidates of equal score the order of the rows decides, so the modules are loaded in a fixed order.
+"""
+
+# isort: off
+from healkit.parts.heal.advisors.search.operators import (  # noqa: F401 - each adds its rows
+    arithmetic,
+    calls,
+    conditions,
+    containers,
+    frames,
+    missing_parts,
+    names,
+    statements,
+    multi_place,
+)
+
+# isort: on
+from healkit.parts.heal.advisors.search.operators.definition import ROWS, Operator
+
+TABLE: tuple[Operator, ...] = tuple(ROWS)

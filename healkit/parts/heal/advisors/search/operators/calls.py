@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from healkit.core.contracts.patches import Edit
-from healkit.parts.explain.source import ATOM, TEST
+from healkit.parts.explain.source import ATOM
 from healkit.parts.heal.advisors.search.operators.definition import Changes, operator
 from healkit.parts.heal.advisors.search.program import (
     COLLECTIONS,
@@ -26,13 +26,7 @@ def swap_arguments(program: Program, node: ast.Call) -> Changes:
             first_argument, second_argument = args[first], args[second]
             if commutes or program.segment(first_argument) == program.segment(second_argument):
                 continue
-            yield Change(
-                (
-                    Edit(*program.source.span(first_argument), program.piece(second_argument, TEST)),
-                    Edit(*program.source.span(second_argument), program.piece(first_argument, TEST)),
-                ),
-                1.0 if second == first + 1 else 0.8,
-            )
+            yield program.swap(first_argument, second_argument, 1.0 if second == first + 1 else 0.8)
 
 
 def _without(program: Program, parts: list[ast.expr] | list[ast.AST], leave: int) -> Edit:

@@ -178,7 +178,7 @@ _WEIGHTS_OF_SAME = (1.0, 0.75, 0.7, 0.7, 0.55, 0.55, 0.5)
 _ORDER = ("<", "<=", ">", ">=")
 
 
-def _token(program: Program, node: ast.Compare, position: int) -> tuple[int, int, str] | None:
+def comparison_token(program: Program, node: ast.Compare, position: int) -> tuple[int, int, str] | None:
     """Return the place and the text of the operator before a comparison's operand."""
     left_operand = node.left if position == 0 else node.comparators[position - 1]
     start, end = program.source.span(left_operand)[1], program.source.span(node.comparators[position])[0]
@@ -191,7 +191,7 @@ def _token(program: Program, node: ast.Compare, position: int) -> tuple[int, int
 @operator("another comparison", 1.0, ast.Compare, before="x = a < b", after="x = a <= b")
 def change_comparison(program: Program, node: ast.Compare) -> Changes:
     for position in range(len(node.ops)):
-        token_span = _token(program, node, position)
+        token_span = comparison_token(program, node, position)
         if token_span is None:
             continue
         start, end, token = token_span

@@ -8,7 +8,7 @@ import itertools
 import re
 
 from healkit.core.contracts.patches import Edit
-from healkit.parts.explain.source import ATOM, TEST
+from healkit.parts.explain.source import ATOM
 from healkit.parts.heal.advisors.search.operators.definition import Changes, operator
 from healkit.parts.heal.advisors.search.program import (
     NUMBERS,
@@ -38,21 +38,12 @@ def swap_elements(program: Program, node: ast.List | ast.Tuple | ast.Dict) -> Ch
                 if isinstance(first_element, ast.Starred) or isinstance(second_element, ast.Starred):
                     continue
                 if program.segment(first_element) != program.segment(second_element):
-                    yield Change(
-                        (
-                            Edit(*program.source.span(first_element), program.piece(second_element, TEST)),
-                            Edit(*program.source.span(second_element), program.piece(first_element, TEST)),
-                        ),
-                        share if second == first + 1 else 0.8 * share,
-                    )
+                    likely = share if second == first + 1 else 0.8 * share
+                    yield program.swap(first_element, second_element, likely)
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if key is not None and len(node.keys) == 1:
-                edits = (
-                    Edit(*program.source.span(key), program.piece(value, TEST)),
-                    Edit(*program.source.span(value), program.piece(key, TEST)),
-                )
-                yield Change(edits, 0.8)
+                yield program.swap(key, value, 0.8)
 
 
 @operator(
@@ -183,12 +174,7 @@ def swap_indexes(program: Program, node: ast.Subscript) -> Changes:
     ):
         inner_index, outer_index = inner.slice, node.slice
         if program.segment(inner_index) != program.segment(outer_index):
-            yield Change(
-                (
-                    Edit(*program.source.span(inner_index), program.segment(outer_index)),
-                    Edit(*program.source.span(outer_index), program.segment(inner_index)),
-                )
-            )
+            yield program.swap(inner_index, outer_index, needed=0)
 
 
 # Words, separators, formats, patterns.

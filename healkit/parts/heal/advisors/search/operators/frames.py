@@ -221,12 +221,7 @@ def swap_options(program: Program, node: ast.Call) -> Changes:
             constants = (value for value in (first_value, second_value) if isinstance(value, ast.Constant))
             if len({type(constant.value) for constant in constants}) > 1:
                 continue
-            yield Change(
-                (
-                    Edit(*program.source.span(first_value), program.segment(second_value)),
-                    Edit(*program.source.span(second_value), program.segment(first_value)),
-                )
-            )
+            yield program.swap(first_value, second_value, needed=0)
 
 
 #: Calls that are often forgotten after a value, likeliest first.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import itertools
-import re
+from collections.abc import Iterator
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import free_names
+from healkit.parts.heal.advisors.search.operators.conditions import comparison_token
 from healkit.parts.heal.advisors.search.operators.definition import Changes, operator
 from healkit.parts.heal.advisors.search.program import Change, Program
 
-_SIGN = re.compile(r"<=|>=|<|>")
 _STRICTNESS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
 
@@ -31,14 +30,17 @@ def change_all_bounds(program: Program, node: ast.BoolOp | ast.Compare) -> Chang
     for part in node.values if isinstance(node, ast.BoolOp) else [node]:
         if not isinstance(part, ast.Compare):
             continue
-        sides = [part.left, *part.comparators]
-        for left_operand, right in itertools.pairwise(sides):
-            start, end = program.source.span(left_operand)[1], program.source.span(right)[0]
-            match = _SIGN.search(program.text[start:end])
-            if match is not None:
-                edits.append(Edit(start + match.start(), start + match.end(), _STRICTNESS[match.group()]))
+        edits += [edit for _, edit in _strictness_edits(program, part)]
     if len(edits) > 1:
         yield Change(tuple(edits))
+
+
+def _strictness_edits(program: Program, node: ast.Compare) -> Iterator[tuple[str, Edit]]:
+    """Yield each sign of order in a comparison, with the edit that makes it strict, or no longer strict."""
+    for position in range(len(node.ops)):
+        start, end, sign = comparison_token(program, node, position) or (0, 0, "")
+        if sign in _STRICTNESS:
+            yield sign, Edit(start, end, _STRICTNESS[sign])
 
 
 @operator(
@@ -122,11 +124,8 @@ def change_all_comparisons(program: Program, node: ast.FunctionDef | ast.Module)
     places: dict[str, list[Edit]] = {}
     for part in ast.walk(node):
         if isinstance(part, ast.Compare) and part in program.parents:
-            for left_operand, right in itertools.pairwise([part.left, *part.comparators]):
-                start, end = program.source.span(left_operand)[1], program.source.span(right)[0]
-                if (match := _SIGN.search(program.text[start:end])) is not None:
-                    edit = Edit(start + match.start(), start + match.end(), _STRICTNESS[match.group()])
-                    places.setdefault(match.group(), []).append(edit)
+            for sign, edit in _strictness_edits(program, part):
+                places.setdefault(sign, []).append(edit)
     for edits in places.values():
         if 2 <= len(edits) <= 4:
             yield Change(tuple(edits))

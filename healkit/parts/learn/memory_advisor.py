@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from healkit.errors import BudgetSpent
 from healkit.parts.heal.advisor import Case, Workbench
@@ -17,7 +17,10 @@ from healkit.parts.heal.advisors.search.edit_space import Candidate, parses
 from healkit.parts.heal.advisors.search.program import Program
 from healkit.parts.heal.advisors.search.strategy import start_search
 from healkit.parts.heal.records import Patch
-from healkit.parts.learn.memory import Recalled
+from healkit.parts.learn.memory import FixMemory, Recalled, Recollection
+
+if TYPE_CHECKING:
+    from healkit.services import Services
 
 #: The most candidates that are tried, and how likely one has to be for that. (With 8 and 0.05 the memory costs more
 #: than it saves where no mistake recurs, and saves no more where some do.)
@@ -29,10 +32,20 @@ class MemoryAdvisor:
 
     name = "memory"
     author: Literal["rule"] = "rule"
+    #: A patch of it that is not cured may be one that the search clears of the doubt.
+    final = False
+
+    def __init__(self) -> None:
+        self._memory: Recollection | None = None
+
+    def prepare(self, services: Services, persona: str | None) -> bool:
+        """Read the vault's past fixes; return False where there are none."""
+        self._memory = FixMemory(services.database).recall(persona)
+        return bool(self._memory.known)
 
     def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
         """Yield the patches that pass every check and are not doubted, likeliest first."""
-        code, memory = case.entry.code, case.memory
+        code, memory = case.entry.code, self._memory
         if case.entry.type != "python" or memory is None or not parses(code):
             return
         failure, program = case.failure, Program(code)
