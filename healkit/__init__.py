@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 
-own_imports.install()  # before the first import of another package
+own_imports.add_finder()  # before the first import of another package
 
 
 def __getattr__(name: str) -> Any:

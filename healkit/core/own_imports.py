@@ -78,7 +78,7 @@ def _importer(frame: FrameType | None) -> tuple[str, bool]:
     return importer, False
 
 
-def install() -> None:
+def add_finder() -> None:
     """Add the finder, once; called when healkit is imported. A worker has no folder on its path, and needs none."""
     if OwnImports not in sys.meta_path and not sys.flags.safe_path:
         at = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0

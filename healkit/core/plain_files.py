@@ -32,13 +32,13 @@ def opened(folder: Path, name: str) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def read(folder: Path, name: str) -> bytes:
+def read_file(folder: Path, name: str) -> bytes:
     """Return the content of a file that `opened` opens; raise `OSError`."""
     with opened(folder, name) as file:
         return file.read()
 
 
-def remove(folder: Path, name: str) -> None:
+def remove_file(folder: Path, name: str) -> None:
     """Remove a file of a folder, or a link in its place, if there is one; raise `OSError`."""
     try:
         inner, last = _folder_of(folder, name)

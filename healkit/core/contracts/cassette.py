@@ -106,7 +106,7 @@ class Tape:
         return Playback(equal, placed, self._any)
 
 
-class Found(NamedTuple):
+class RecordedAnswer(NamedTuple):
     """Recorded call that answers another; displaced: that one has other arguments."""
 
     call: RecordedCall
@@ -135,7 +135,7 @@ class Playback:
         """Return the recorded call whose answer this one gets; None where it is not on record."""
         return self.take(f"{server}.{tool}", self.look_up(server, tool, arguments))
 
-    def look_up(self, server: str, tool: str, arguments: bytes | msgspec.Raw) -> Found | None:
+    def look_up(self, server: str, tool: str, arguments: bytes | msgspec.Raw) -> RecordedAnswer | None:
         """Return what is on record for the next call with these arguments; asked once for each call."""
         key, name = key_of(server, tool, arguments), (server, tool)
         turn, place = self._asked[key], self._asked[name]
@@ -151,9 +151,9 @@ class Playback:
         if call is None or call.lost:
             self._lost = "" if call is None else call.lost
             return None
-        return Found(call, displaced)
+        return RecordedAnswer(call, displaced)
 
-    def take(self, name: str, found: Found | None) -> RecordedCall | None:
+    def take(self, name: str, found: RecordedAnswer | None) -> RecordedCall | None:
         """Count a call that is answered so, or note that it is missing; name: `server.tool`."""
         if found is None:
             self.missing = self.missing or (f"{name}: {self._lost}" if self._lost else name)

@@ -596,7 +596,7 @@ def of_texts(texts: Iterable[str | None]) -> Any:
 
 def stream_column(data: object, spend: Spend | None = None) -> Any:
     """Return the one column of a stream, as a chunked array. Raises `BadValue`."""
-    table = read(data, spend)
+    table = read_table(data, spend)
     if table.num_columns != 1:
         raise BadValue(f"{table.num_columns} columns where one was expected")
     return table.column(0)
@@ -604,14 +604,14 @@ def stream_column(data: object, spend: Spend | None = None) -> Any:
 
 def batch(data: object, spend: Spend | None = None) -> Any:
     """Return the one record batch of a stream. Raises `BadValue`."""
-    table = read(data, spend)
+    table = read_table(data, spend)
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
     if len(batches) != 1:
         raise BadValue(f"{len(batches)} record batches where one was expected")
     return batches[0]
 
 
-def read(data: Foreign, spend: Spend | None = None) -> Any:
+def read_table(data: Foreign, spend: Spend | None = None) -> Any:
     """Return the table of a stream, validated. Raises `BadValue`.
 
     spend: told what its columns would take if no two items shared what they hold, as those of a dictionary do.

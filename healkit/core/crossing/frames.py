@@ -323,7 +323,7 @@ def _pandas() -> Any:
 
 
 def _table(decoder: Decoder, reference: object) -> Any:
-    return arrays.read(decoder.content(reference), decoder.spend)
+    return arrays.read_table(decoder.content(reference), decoder.spend)
 
 
 def _polars(decoder: Decoder, reference: object) -> Any:
@@ -368,7 +368,7 @@ _COUNTED_ITEMS = 100_000
 _TABLES = {"Table", "RecordBatch", "DataFrame"}
 
 
-def preview(
+def frame_preview(
     value: Foreign, secret_columns: Callable[[Mapping[str, Sequence[Any]]], Collection[str]] | None = None
 ) -> dict[str, Any] | None:
     """Return what a record shows of a large frame, array or table; None for a small one, or another value.

@@ -48,11 +48,47 @@ from healkit.core.wire.encoding import (
 from healkit.errors import HealkitError
 
 __all__ = [
-    "EXPANDED_MAX_BYTES", "MARK", "TAG", "BadValue", "Buffers", "CannotCross", "Preview", "SecretColumns",
-    "TooLarge", "adopted", "as_parts", "as_text", "call_text", "decode", "encode", "encode_for_log", "equal",
-    "for_schema", "has_tags", "is_frame_outline", "is_plain", "is_tabular", "is_whole", "kept", "large_parts",
-    "meets", "outweighs", "preview", "readable", "readable_json", "recorded", "recorded_frame", "recorded_text",
-    "remade", "restore", "same", "shown", "table_of", "text_of", "why_different", "with_texts",
+    "EXPANDED_MAX_BYTES",
+    "MARK",
+    "TAG",
+    "BadValue",
+    "Buffers",
+    "CannotCross",
+    "Preview",
+    "SecretColumns",
+    "TooLarge",
+    "adopted",
+    "as_parts",
+    "as_text",
+    "call_text",
+    "decode",
+    "encode",
+    "encode_for_log",
+    "equal",
+    "for_schema",
+    "has_tags",
+    "is_frame_outline",
+    "is_plain",
+    "is_tabular",
+    "is_whole",
+    "kept",
+    "large_parts",
+    "meets",
+    "outweighs",
+    "readable",
+    "readable_json",
+    "recorded",
+    "recorded_frame",
+    "recorded_text",
+    "remade",
+    "restored_value",
+    "same",
+    "shown",
+    "table_of",
+    "value_preview",
+    "value_text",
+    "why_different",
+    "with_texts",
     "without_secret_frames",
 ]  # fmt: skip
 
@@ -89,7 +125,7 @@ def encode_for_log(value: object, secret_columns: SecretColumns | None = None) -
     """
 
     def look(encoder: Encoder, value: object, path: str, depth: int) -> Any:
-        summary = preview(value, secret_columns)
+        summary = value_preview(value, secret_columns)
         if summary is None:
             return encode_foreign(encoder, value, path, depth)
         encoder.previews += 1
@@ -104,7 +140,7 @@ def large_parts(value: object) -> list[Any]:
     parts: list[Any] = []
 
     def look(encoder: Encoder, value: object, path: str, depth: int) -> Any:
-        if preview(value) is None:
+        if value_preview(value) is None:
             return encode_foreign(encoder, value, path, depth)
         parts.append(value)
         return {}
@@ -115,7 +151,7 @@ def large_parts(value: object) -> list[Any]:
 
 def readable(value: object, secret_columns: SecretColumns | None = None) -> tuple[Any, list[str]]:
     """Return a value as plain JSON for people to read, and what is not shown as it is."""
-    return to_jsonable(value, preview=functools.partial(preview, secret_columns=secret_columns))
+    return to_jsonable(value, preview=functools.partial(value_preview, secret_columns=secret_columns))
 
 
 def readable_json(value: object, secret_columns: SecretColumns | None = None) -> bytes:
@@ -151,17 +187,17 @@ def decode(
 ) -> Any:
     """Return the value that `encode` has encoded, from the other process. Raises `BadValue` for anything else.
 
-    limit_bytes: for a worker's value, whose bytes `claims.check` must have checked: what its frames and arrays may
+    limit_bytes: for a worker's value, whose bytes `claims.check_claim` must have checked: what its frames and arrays may
     take, all that is shared in them counted as often as it is referred to.
     """
     try:
         plain = claims.decode_checked(data, _decode_json)
     except claims.BadClaim as error:
         raise BadValue(str(error)) from None
-    return restore(plain, buffers, limit_bytes=limit_bytes) if MARK in bytes(data) else plain
+    return restored_value(plain, buffers, limit_bytes=limit_bytes) if MARK in bytes(data) else plain
 
 
-def restore(
+def restored_value(
     plain: object,
     buffers: Sequence[Any] = (),
     whole: Callable[[Preview], Any] = lambda preview: preview,
@@ -209,14 +245,14 @@ def is_tabular(value: object) -> bool:
     return frames.is_tabular(value)
 
 
-def preview(value: object, secret_columns: SecretColumns | None = None) -> Any:
+def value_preview(value: object, secret_columns: SecretColumns | None = None) -> Any:
     """Return what a record shows of a large frame, array or table; None for a small one, or another value."""
     if not _may_be_frame(value):
         return None
     from healkit.core.crossing import frames
 
     try:
-        return frames.preview(value, secret_columns)
+        return frames.frame_preview(value, secret_columns)
     except BaseException as error:  # a value can be of the right form, and none that its library can show
         if not is_from_library(error):
             raise
@@ -252,7 +288,7 @@ def adopted(value: object) -> Any:
     """Return a value in its kept form; one that is in it already, such as what another vault has stored, as it is."""
     if has_tags(value) and _is_json(value):
         try:
-            restore(value)
+            restored_value(value)
         except BadValue:
             pass
         else:
@@ -283,7 +319,7 @@ def remade(plain: object) -> Any:
     if not has_tags(plain):
         return plain
     try:
-        return restore(plain)
+        return restored_value(plain)
     except BadValue:
         return plain
 
@@ -368,12 +404,12 @@ def with_texts(plain: object) -> Any:
     """Return a kept value with a text in the place of each tag: `DataFrame({'city': ['Bern']})`."""
     if type(plain) is dict:
         if TAG in plain:
-            return text_of(plain)
+            return value_text(plain)
         return {key: with_texts(item) for key, item in plain.items()}
     return [with_texts(item) for item in plain] if type(plain) is list else plain
 
 
-def text_of(plain: object) -> str:
+def value_text(plain: object) -> str:
     """Return a kept value as Python writes it; of a frame or an array the first items."""
     return as_text(remade(plain))
 
@@ -435,7 +471,7 @@ def _table(value: Any) -> str:
 
 def call_text(tool: str, arguments: Mapping[str, Any]) -> str:
     """Return a call with kept arguments in words: `fibonacci(n=2)`."""
-    return f"{tool}({', '.join(f'{name}={text_of(value)}' for name, value in arguments.items())})"
+    return f"{tool}({', '.join(f'{name}={value_text(value)}' for name, value in arguments.items())})"
 
 
 def _text(value: Any) -> str:

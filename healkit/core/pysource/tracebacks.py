@@ -57,7 +57,7 @@ def message_of(error: BaseException) -> str:
         return f"<no message: {type(trouble).__name__} while it was read>"
 
 
-def text_of(told: TracebackException, message: str) -> str:
+def traceback_text(told: TracebackException, message: str) -> str:
     """Return a traceback as Python prints it, with the message that was read otherwise where Python could not."""
     return "".join(told.format()).replace(_NO_TEXT, message)
 

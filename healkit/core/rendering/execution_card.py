@@ -44,7 +44,7 @@ from healkit.core.rendering.document import (
     Table,
     Tone,
 )
-from healkit.core.wire.record_text import summarize
+from healkit.core.wire.record_text import shortened
 from healkit.errors import TOOL_CODES
 from healkit.plain_text import untick
 
@@ -417,7 +417,7 @@ def result_text(execution: ExecutionData) -> str:
     value, summary = execution.value, execution.result_summary
     if value is None and summary is not None:
         return summary
-    return summarize(repr(value)) if values.is_tabular(value) else plain.value_text(value)
+    return shortened(repr(value)) if values.is_tabular(value) else plain.value_text(value)
 
 
 def recorded_frame(execution: ExecutionData) -> values.Preview | None:

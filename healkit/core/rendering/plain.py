@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from healkit.core.crossing import values
-from healkit.core.wire.record_text import summarize
+from healkit.core.wire.record_text import shortened
 from healkit.plain_text import count, one_line, visible
 
 __all__ = [
@@ -65,12 +65,12 @@ def moment(when: datetime | None) -> str:
 
 def value_text(value: object, limit: int = 2000) -> str:
     """Write a value as Python does, a frame by its first items, cut with its size noted."""
-    return summarize(values.as_text(value), limit)
+    return shortened(values.as_text(value), limit)
 
 
 def recorded_text(value: object, limit: int = 2000) -> str:
     """Write a record's JSON likewise, with `DataFrame 2 × 2` in the place of what stands for a frame there."""
-    return summarize(values.recorded_text(value), limit)
+    return shortened(values.recorded_text(value), limit)
 
 
 def spared(write: Callable[[Item], str], item: Item) -> str:

@@ -252,7 +252,7 @@ def no_output(_output: dict[str, Any]) -> None:
 
 def notebook_display() -> Callable[[dict[str, Any]], None] | None:
     """Return a function that displays one output in the running cell, or None outside of a notebook."""
-    return show if hasattr(_shell(), "kernel") else None
+    return show_output if hasattr(_shell(), "kernel") else None
 
 
 def in_ipython() -> bool:
@@ -265,7 +265,7 @@ def _shell() -> Any:
     return None if ipython is None else ipython.get_ipython()
 
 
-def show(output: dict[str, Any]) -> None:
+def show_output(output: dict[str, Any]) -> None:
     """Display one nbformat output, cleaned of what could act in the user's page."""
     clean = safe_output(output)
     if clean is None or clean["output_type"] == "error":  # a failure is raised, not displayed

@@ -32,7 +32,7 @@ from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.tools import ToolDefinition
 from healkit.core.crossing import values
 from healkit.core.wire import claims
-from healkit.core.wire.record_text import summarize, summarize_json
+from healkit.core.wire.record_text import shortened, summarize_json
 from healkit.core.workers.interpreters import package_names
 from healkit.errors import (
     CallRefused,
@@ -82,9 +82,9 @@ class Decisions:
                     trace_id=self._trace_id,
                     number=number,
                     after_task=after_task,
-                    node=summarize(decision.node, _NAME_MAX_CHARS),
-                    outcome=summarize(decision.outcome, _NAME_MAX_CHARS),
-                    condition=summarize(decision.condition, _CONDITION_MAX_CHARS),
+                    node=shortened(decision.node, _NAME_MAX_CHARS),
+                    outcome=shortened(decision.outcome, _NAME_MAX_CHARS),
+                    condition=shortened(decision.condition, _CONDITION_MAX_CHARS),
                     decided_at=utc_now(),
                 )
             )

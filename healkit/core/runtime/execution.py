@@ -327,7 +327,7 @@ def _arguments(stored: object) -> dict[str, Any]:
     if not isinstance(stored, dict):
         return {}
     try:
-        return dict(values.restore(stored))
+        return dict(values.restored_value(stored))
     except values.BadValue:  # what hides secrets may have changed a part of it
         return stored
 
@@ -430,7 +430,7 @@ def arguments_of(
             return contents.data_behind(row.trace_id, preview, items_max=items_max)
 
         try:
-            return dict(values.restore(stored, whole=whole))
+            return dict(values.restored_value(stored, whole=whole))
         except ViewChanged:
             raise
         except ViewError as error:

@@ -33,11 +33,11 @@ from healkit.core.pysource.tracebacks import (
     format_frames,
     frames_from_faulthandler,
     read_traceback,
-    text_of,
+    traceback_text,
 )
 from healkit.core.wire import claims
 from healkit.core.wire.encoding import is_beyond_json, type_outline
-from healkit.core.wire.record_text import summarize, summarize_json
+from healkit.core.wire.record_text import shortened, summarize_json
 from healkit.core.workers.bridge import OWN_FAULT
 from healkit.core.workers.process import off_loop
 from healkit.core.workers.worker import Outcome
@@ -138,7 +138,7 @@ def end_of(
         trace_id=started.trace_id,
         finished_at=utc_now(),
         duration_ms=duration_ms,
-        result_summary=summarize(failure.summary) if failure else summarize_json(result),
+        result_summary=shortened(failure.summary) if failure else summarize_json(result),
         failure=failure,
         fingerprint=fingerprint(failure) if failure else None,
         last_output=last_output,
@@ -159,7 +159,7 @@ def fault_of(started: Started, error: BaseException, duration_ms: float, *, quot
     """
     internal = InternalError.of(error)
     trace = read_traceback(error)
-    text = text_of(trace, "") if quoted else "".join(trace.stack.format())
+    text = traceback_text(trace, "") if quoted else "".join(trace.stack.format())
     last = f"{InternalError.__name__}: {internal.message}"
     failure = Failure(
         internal.code,

@@ -20,7 +20,7 @@ from healkit.core.contracts.execution import CallRecord, DecisionRecord, Finishe
 from healkit.core.contracts.failure import Failure
 from healkit.core.secrets.secret_names import Secrecy, secrecy_of
 from healkit.core.wire.encoding import to_jsonable
-from healkit.core.wire.record_text import summarize
+from healkit.core.wire.record_text import shortened
 from healkit.errors import ConfigError
 
 #: Default limit of one payload, in bytes of JSON.
@@ -175,7 +175,7 @@ def payload_of(text: str) -> tuple[Any, int | None]:
 
     A cut may stand inside a secret, and half a secret matches no rule. So the last word before a cut is dropped.
     """
-    text = text if len(text) <= WHOLE_MAX_CHARS else summarize(text, HEAD_CHARS)
+    text = text if len(text) <= WHOLE_MAX_CHARS else shortened(text, HEAD_CHARS)
     cut = _CUT.search(text)
     if cut is not None:
         head = whole_words(text[: cut.start()])

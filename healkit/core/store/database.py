@@ -38,7 +38,7 @@ from healkit.core.store.locations import (
     sqlite_path,
     sqlite_uri,
 )
-from healkit.core.store.statements import prepared, rows_of
+from healkit.core.store.statements import dicts_of, prepared
 from healkit.core.store.write_turns import ASKS_MS, WriteTurns
 from healkit.errors import (
     DatabaseCorrupt,
@@ -169,7 +169,7 @@ class Database:
             with lent as connection, closing(connection.cursor()) as cursor:
                 question = prepared(name, statement)
                 cursor.execute(question.sql, question.bind(values))
-                return rows_of(name, cursor)
+                return dicts_of(name, cursor)
 
     # Trust: `store.trust` says what it is, and where it is kept.
 

@@ -158,8 +158,8 @@ def _statement(
 
 def _narrowed(filters: Filters, oldest: datetime | None, newest: datetime | None) -> Filters:
     """Return the filters for rows between those two times only: of several bounds, SQLite takes the first."""
-    since = None if filters.since is None else moment(filters.since)
-    until = None if filters.until is None else moment(filters.until)
+    since = None if filters.since is None else utc_moment(filters.since)
+    until = None if filters.until is None else utc_moment(filters.until)
     if oldest is not None and (since is None or since < oldest):
         since = oldest
     if newest is not None and (until is None or until > newest):
@@ -239,9 +239,9 @@ def _matches(pieces: list[Piece], filters: Filters) -> Select[Any]:
     statement = statement.where(*conditions_of(filters, by_index=False))
     # The rows' own times decide; these two only limit the part of the index that is read.
     if filters.since is not None:
-        statement = statement.where(from_key(match_key(moment(filters.since))))
+        statement = statement.where(from_key(match_key(utc_moment(filters.since))))
     if filters.until is not None:
-        end = moment(filters.until) + timedelta(milliseconds=1)
+        end = utc_moment(filters.until) + timedelta(milliseconds=1)
         statement = statement.where(before(match_key(end)))
     return statement
 
@@ -271,9 +271,9 @@ def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElem
     if filters.leaves_out_tried:
         conditions += own_only() if by_index else [func.coalesce(LOG.c.origin, "").not_in(TRIED_ORIGINS)]
     if filters.since is not None:
-        conditions.append(LOG.c.timestamp >= moment(filters.since))
+        conditions.append(LOG.c.timestamp >= utc_moment(filters.since))
     if filters.until is not None:
-        conditions.append(LOG.c.timestamp < moment(filters.until))
+        conditions.append(LOG.c.timestamp < utc_moment(filters.until))
     if filters.trace is not None:
         conditions.append(or_(LOG.c.trace_id == filters.trace, LOG.c.parent_trace_id == filters.trace))
     return conditions
@@ -329,7 +329,7 @@ def _tried_only(filters: Filters) -> ColumnElement[bool]:
     return or_(*(LOG.c.origin == literal_column(f"'{origin}'") for origin in TRIED_ORIGINS))
 
 
-def moment(value: Moment) -> datetime:
+def utc_moment(value: Moment) -> datetime:
     """Return the moment in UTC; a time without a zone is in the reader's own."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)

@@ -142,7 +142,7 @@ class LogWriter:
 
         def work(cursor: DBAPICursor) -> Started:
             cursor.execute(self._prepared(statements.NEWEST_TIME).sql)
-            newest = statements.rows_of(self._dialect, cursor)[0]["timestamp"]
+            newest = statements.dicts_of(self._dialect, cursor)[0]["timestamp"]
             if newest is None or newest < started.timestamp:
                 return started
             return moved_to(started, newest + timedelta(microseconds=1))

@@ -28,7 +28,7 @@ from healkit.core.contracts.execution import (
     Started,
     StoredTrace,
 )
-from healkit.core.wire.record_text import summarize
+from healkit.core.wire.record_text import shortened
 from healkit.errors import ConfigError, DatabaseCorrupt
 from healkit.plain_text import one_line
 
@@ -204,7 +204,7 @@ def prepared(dialect_name: str, statement: str) -> Prepared:
     return Prepared(_PARAMETER.sub("?" if on_sqlite else r"%(\1)s", statement), names, times, on_sqlite)
 
 
-def rows_of(dialect_name: str, cursor: DBAPICursor) -> list[dict[str, Any]]:
+def dicts_of(dialect_name: str, cursor: DBAPICursor) -> list[dict[str, Any]]:
     """Read all rows of an answer as dicts by column, with times in UTC and JSON decoded.
 
     Raises `DatabaseCorrupt` for what is no time or no JSON where there should be one.
@@ -298,11 +298,11 @@ def finished_values(record: Finished) -> dict[str, Any]:
     return {
         "trace_id": record.trace_id,
         "status": record.status,
-        "result_summary": None if summary is None else summarize(summary),
+        "result_summary": None if summary is None else shortened(summary),
         "error_traceback": None if failure is None else failure.traceback,
         "error_code": None if failure is None else failure.code,
         "ename": None if failure is None else failure.ename,
-        "evalue": None if failure is None else summarize(failure.evalue),
+        "evalue": None if failure is None else shortened(failure.evalue),
         "failure": None if failure is None else _encode(failure).decode(),
         "fingerprint": record.fingerprint,
         "finished_at": record.finished_at,
@@ -316,7 +316,7 @@ def call_values(record: CallRecord) -> dict[str, Any]:
     values, arguments = msgspec.structs.asdict(record), record.arguments
     if arguments.endswith("characters]") or not arguments.endswith("}"):  # cut, and no JSON object any more
         values["arguments"] = _encode(arguments).decode()
-    return {**values, "result_summary": summarize(record.result_summary, CALL_MAX_CHARS)}
+    return {**values, "result_summary": shortened(record.result_summary, CALL_MAX_CHARS)}
 
 
 def decision_values(record: DecisionRecord) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from sqlalchemy.orm import Session
 
 from healkit.core.contracts.execution import Filters, GroupInfo, Moment, ToolSummary
 from healkit.core.store import vault_rows
-from healkit.core.store.log_pages import count_refused, moment, ran, refused
+from healkit.core.store.log_pages import count_refused, ran, refused, utc_moment
 from healkit.core.store.models import DAYS, GROUPS, LOG, TOOLS
 from healkit.core.store.vault_rows import passing_revisions
 from healkit.errors import UsageInvalid
@@ -96,7 +96,7 @@ def _day(value: Moment) -> date:
     """Return the day that is meant: itself where only a day is given, else that of the moment in UTC."""
     if isinstance(value, str) and len(value) == len("2026-01-01"):
         value = date.fromisoformat(value)
-    return value if isinstance(value, date) and not isinstance(value, datetime) else moment(value).date()
+    return value if isinstance(value, date) and not isinstance(value, datetime) else utc_moment(value).date()
 
 
 def _sum_of(key: dict[str, Any], rows: list[Any]) -> ToolSummary:
@@ -179,9 +179,9 @@ def read_groups(session: Session, filters: Filters, limit: int) -> Groups:
     if filters.status != "FAILURE":
         statement = statement.where((ran if filters.status is None else refused)(last.c.error_code))
     if filters.since is not None:
-        statement = statement.where(GROUPS.c.last_seen >= moment(filters.since))
+        statement = statement.where(GROUPS.c.last_seen >= utc_moment(filters.since))
     if filters.until is not None:
-        statement = statement.where(GROUPS.c.last_seen < moment(filters.until))
+        statement = statement.where(GROUPS.c.last_seen < utc_moment(filters.until))
     rows = session.execute(statement).all()
     successes = _Successes(session, {row.tool_name for row in rows})
     left_out = count_refused(session, filters) if filters.status is None else 0

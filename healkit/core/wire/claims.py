@@ -55,7 +55,7 @@ def decode(data: Data, decoder: Callable[[Any], T], *, max_bytes: int | None = N
     `decoder` is a msgspec decoder's `decode`. `max_bytes` is the limit of this message, if it has one of its own.
     """
     if len(data) > MAX_DEPTH or max_bytes is not None:  # fewer bytes break no other limit
-        check(data, max_bytes=max_bytes)
+        check_claim(data, max_bytes=max_bytes)
     return decode_checked(data, decoder)
 
 
@@ -92,7 +92,7 @@ def _without_collections(decoder: Callable[[Any], T], data: Data) -> T:
             gc.enable()
 
 
-def check(data: Data, *, max_bytes: int | None = None) -> None:
+def check_claim(data: Data, *, max_bytes: int | None = None) -> None:
     """Raise `BadClaim` for a message with too many bytes, elements or levels; the bytes need not be JSON."""
     size = len(data)
     if max_bytes is not None and size > max_bytes:

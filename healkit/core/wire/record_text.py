@@ -13,7 +13,7 @@ from healkit.core.contracts.execution import SUMMARY_MAX_CHARS, AnyRecord, CallR
 from healkit.core.wire import claims
 
 
-def summarize(text: str, limit: int = SUMMARY_MAX_CHARS, characters: int | None = None) -> str:
+def shortened(text: str, limit: int = SUMMARY_MAX_CHARS, characters: int | None = None) -> str:
     """Truncate a text to at most `limit` characters; a marker at its end has the original size.
 
     characters: the original size, where `text` is only the beginning.
@@ -30,7 +30,7 @@ def summarize_json(raw: msgspec.Raw, limit: int = SUMMARY_MAX_CHARS) -> str:
     if len(raw) <= limit:
         return bytes(raw).decode(errors="replace")
     head = bytes(memoryview(raw)[: 4 * limit]).decode(errors="replace")
-    return summarize(head, limit, claims.count_characters(raw))
+    return shortened(head, limit, claims.count_characters(raw))
 
 
 def storable(record: AnyRecord) -> AnyRecord:

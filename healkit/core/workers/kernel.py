@@ -287,7 +287,7 @@ def _decoded(session: Session, parts: list[bytes]) -> dict[str, Any] | None:
     try:
         signed = session.feed_identities(parts)[1]
         for part in signed[:_SIGNED_PARTS]:
-            claims.check(part)
+            claims.check_claim(part)
         message: dict[str, Any] = session.deserialize(signed)
     except claims.BadClaim:
         raise

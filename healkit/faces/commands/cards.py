@@ -147,7 +147,7 @@ def _tools(entries: Sequence[VaultEntry]) -> Table:
     return Table(_VAULT, rows)
 
 
-def history(label: str, revisions: Sequence[RevisionInfo]) -> Card:
+def history_card(label: str, revisions: Sequence[RevisionInfo]) -> Card:
     """Build the list of a tool's revisions; the active one is marked."""
     title = f"{label}: {plain.count(len(revisions), 'revision')}"
     rows = []
@@ -243,7 +243,7 @@ def diff(name: str, text: str) -> Card:
     return Card(name, tone="info", parts=(Diff(text),), line="")
 
 
-def blame(name: str, found: Blame) -> Card:
+def blame_card(name: str, found: Blame) -> Card:
     """Build the report on which revision first failed so, and which one resolved it."""
     if not found.count:
         return Card(parts=(f"{name}: no such failure on record.",))

@@ -42,7 +42,7 @@ def trust(
         sentence = f"{now.place} is not trusted{' any more' if before.why else ''}"
     elif not show:
         sentence = f"{now.place} is {'already ' if before.why else ''}trusted"
-    return Answer(lambda: doctor_cards.trust(now), lambda: _json(now), said=sentence)
+    return Answer(lambda: doctor_cards.trust_card(now), lambda: _json(now), said=sentence)
 
 
 def _json(report: TrustReport) -> Json:

@@ -179,7 +179,7 @@ def history(healkit: Healkit, name: Name, persona: Persona = "default") -> Answe
     """List every revision, with how often it ran and failed."""
     revisions = healkit.vault.history(name, persona)
     return Answer(
-        lambda: cards.history(name, revisions), lambda: [*map(dataclasses.asdict, revisions)], table=True
+        lambda: cards.history_card(name, revisions), lambda: [*map(dataclasses.asdict, revisions)], table=True
     )
 
 
@@ -227,7 +227,7 @@ def rename(
     reason: Reason = "",
 ) -> Answer:
     """Give a tool another name, for all its personas; the old name still means it."""
-    entry, sentence = vault_edits.rename(healkit.vault, old, new, reason)
+    entry, sentence = vault_edits.rename_tool(healkit.vault, old, new, reason)
     return _told([entry], sentence)
 
 
@@ -235,19 +235,19 @@ def remove(
     healkit: Healkit, name: Name, persona: AnyPersona = None, reason: Reason = "", *, program: str = ""
 ) -> Answer:
     """List and run a tool no more; its code, revisions and runs are kept."""
-    return _told(*vault_edits.remove(healkit.vault, name, persona, reason, f"{program}vault restore"))
+    return _told(*vault_edits.remove_tool(healkit.vault, name, persona, reason, f"{program}vault restore"))
 
 
 def restore(healkit: Healkit, name: Name, persona: AnyPersona = None, reason: Reason = "") -> Answer:
     """Bring a removed tool back as it was."""
-    entry, sentence = vault_edits.restore(healkit.vault, name, persona, reason)
+    entry, sentence = vault_edits.restore_tool(healkit.vault, name, persona, reason)
     return _told([entry], sentence)
 
 
 def blame(healkit: Healkit, name: Name, persona: Persona = "default") -> Answer:
     """Show which revision brought the newest failure in, and which one resolved it."""
     report = healkit.vault.blame(name, persona=persona)
-    return Answer(lambda: cards.blame(name, report), lambda: dataclasses.asdict(report))
+    return Answer(lambda: cards.blame_card(name, report), lambda: dataclasses.asdict(report))
 
 
 def examples(

@@ -145,7 +145,7 @@ def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:
     return f"{entry.label} saved (patched from v{before.revision}){draft}{grants}"
 
 
-def rename(vault: Vault, old: str, new: str, reason: str = "") -> tuple[VaultEntry, str]:
+def rename_tool(vault: Vault, old: str, new: str, reason: str = "") -> tuple[VaultEntry, str]:
     """Rename a tool; return its entry, and a line that says so and names who calls it by the old name."""
     callers = vault.callers(old)
     entry = vault.rename(old, new, reason=reason)
@@ -155,7 +155,7 @@ def rename(vault: Vault, old: str, new: str, reason: str = "") -> tuple[VaultEnt
     return entry, f"{sentence}.{_called_by(old, callers, 'their code is not changed')}"
 
 
-def remove(
+def remove_tool(
     vault: Vault, name: str, persona: str | None, reason: str, restore: str
 ) -> tuple[list[VaultEntry], str]:
     """Remove a tool; return what was removed, and a line that says so and names who calls it.
@@ -169,7 +169,7 @@ def remove(
     return removed, f"{sentence}.{_called_by(name, vault.callers(name), 'those calls fail from now on')}"
 
 
-def restore(vault: Vault, name: str, persona: str | None, reason: str) -> tuple[VaultEntry, str]:
+def restore_tool(vault: Vault, name: str, persona: str | None, reason: str) -> tuple[VaultEntry, str]:
     """Bring a removed tool back; return its entry, and a line that says so, or that it was not removed."""
     before = len(vault.name_changes(name))
     entry = vault.restore(name, persona, reason=reason)

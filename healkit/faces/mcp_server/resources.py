@@ -25,7 +25,7 @@ from mcp_types import (
 
 from healkit.commands.agents import uri
 from healkit.core.contracts.execution import TRIED_ORIGINS
-from healkit.core.crossing.values import preview
+from healkit.core.crossing.values import value_preview
 from healkit.core.rendering import cleaning
 from healkit.errors import AgentRefused, RunNotFound, UsageInvalid, ViewNotFound
 from healkit.faces.commands.log import execution_json
@@ -80,7 +80,7 @@ _STEPS = """Fix the tool {name!r}, step by step.
 Then run_tool once with the input that failed."""
 
 
-async def read(hk: Healkit, persona: str, own: OwnResults, address: str) -> ReadResourceResult:
+async def read_resource(hk: Healkit, persona: str, own: OwnResults, address: str) -> ReadResourceResult:
     """Return what is at an address, cleaned and bounded; raise `AgentRefused` and as what it reads."""
     if (part := await own.large.read(address)) is not None:
         return _part(address, part)
@@ -161,7 +161,7 @@ def view_of(hk: Healkit, persona: str, own: OwnResults, name: str) -> DataView:
 def _view(hk: Healkit, persona: str, own: OwnResults, name: str) -> dict[str, Any]:
     view = view_of(hk, persona, own, name)
     metadata = msgspec.to_builtins(msgspec.structs.replace(view, file=None))
-    sample = preview(hk.views.load(name), secret_columns=hk.recorder.secret_columns)
+    sample = value_preview(hk.views.load(name), secret_columns=hk.recorder.secret_columns)
     return {**metadata, "preview": sample, "pass_as": uri("views", name)}
 
 

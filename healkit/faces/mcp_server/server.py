@@ -270,9 +270,9 @@ class AgentServer:
         try:
             with self._limits.call(client_of(context, self._session)):
                 hk, _ = await self._ready()
-                from healkit.faces.mcp_server.resources import read
+                from healkit.faces.mcp_server.resources import read_resource
 
-                return await read(hk, self._options.persona, self._own, str(params.uri))
+                return await read_resource(hk, self._options.persona, self._own, str(params.uri))
         except Exception as error:  # noqa: BLE001 - as in `_call_tool`
             public_error = error if isinstance(error, HealkitError) else InternalError.of(error)
             raise MCPError(INVALID_PARAMS, str(public_error), {"code": public_error.code}) from None

@@ -139,7 +139,7 @@ def shown(advice: CellAdvice) -> CellOutput:
 
 def _panel(kind: str, *about: object) -> MakePanel | None:
     """Return what makes the panel of a cell, which loads anywidget; None where no panels are wanted."""
-    return (lambda: panels.find(kind)(*about)) if Config.from_environment().panels else None
+    return (lambda: panels.panel_class(kind)(*about)) if Config.from_environment().panels else None
 
 
 def _advice_panel(advice: CellAdvice) -> MakePanel | None:

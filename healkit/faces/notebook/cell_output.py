@@ -159,7 +159,7 @@ def panel_of(healkit: Healkit, kind: str, *about: object, **more: object) -> Mak
     """
 
     def make() -> LivePanel:
-        panel: LivePanel = panels.find(kind)(healkit, *about, **more)
+        panel: LivePanel = panels.panel_class(kind)(healkit, *about, **more)
         return panel
 
     return make if healkit.config.panels else None

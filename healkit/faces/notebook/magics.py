@@ -389,9 +389,9 @@ class HealkitMagics(Magics):
 def _show_live(output: dict[str, Any]) -> None:
     """Display one of the tool's outputs as it comes; a traceback among them is the card's to show."""
     if output.get("output_type") != "error":
-        from healkit.core.runtime.background import show
+        from healkit.core.runtime.background import show_output
 
-        show(output)
+        show_output(output)
 
 
 def _load_cards() -> None:

@@ -56,7 +56,7 @@ class Panels:
 
         Raises `UsageInvalid` for a filter that there is not.
         """
-        browser = find("LogBrowser")(self._healkit, **filters)
+        browser = panel_class("LogBrowser")(self._healkit, **filters)
         return browser.docked() if dock else browser
 
     def patch_editor(self, tool_name: str, persona: str = "default", *, log_id: int | None = None) -> Any:
@@ -64,7 +64,7 @@ class Panels:
 
         log_id: the run whose arguments it tries; by default the newest failure's. Raises as `vault.get` does.
         """
-        return find("PatchEditor")(self._healkit, tool_name, persona, log_id=log_id)
+        return panel_class("PatchEditor")(self._healkit, tool_name, persona, log_id=log_id)
 
     def heal_panel(
         self,
@@ -88,7 +88,7 @@ class Panels:
         Raises as `vault.get` does.
         """
         chosen = {"advisors": advisors, "budget_s": budget_s, "log_id": log_id, "live": live, "files": files}
-        panel = find("HealPanel")(self._healkit, tool_name, persona, **chosen)
+        panel = panel_class("HealPanel")(self._healkit, tool_name, persona, **chosen)
         return panel.docked() if dock else panel
 
     def timeline(self, run: str | Path | HasFolder = "last", *, teach: bool = False) -> Any:
@@ -112,7 +112,7 @@ class Panels:
             if isinstance(named, str) and named == LAST
             else read_run(find_run(self._healkit.runs_dir, named))
         )
-        return find("HealTimeline")(self._healkit, selected_run, teach=teach)
+        return panel_class("HealTimeline")(self._healkit, selected_run, teach=teach)
 
     def _last_run(self) -> Run:
         """Return the last healing of this process, or its last run; others have theirs beside it."""
@@ -151,7 +151,7 @@ class Panels:
 
         Raises `UsageInvalid` for an argument that is the panel's own; what `decide` raises is shown in the panel.
         """
-        return find("DecidePanel")(self._healkit, question, data, **more)
+        return panel_class("DecidePanel")(self._healkit, question, data, **more)
 
     def audit_panel(self, of: object) -> Any:
         """Return an execution on the audit as a live panel, as a cell's value: its steps, its data, its analysis.
@@ -160,10 +160,10 @@ class Panels:
 
         Raises `UsageInvalid` for what is not on the audit.
         """
-        return find("AuditPanel")(self._healkit, of)
+        return panel_class("AuditPanel")(self._healkit, of)
 
 
-def find(kind: str) -> MakePanel:
+def panel_class(kind: str) -> MakePanel:
     """Return the class of a panel; anywidget is loaded when the first one is opened."""
     module = importlib.import_module(f"healkit.faces.notebook.widgets.{MODULES[kind]}")
     return cast("MakePanel", getattr(module, kind))

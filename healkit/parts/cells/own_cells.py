@@ -31,7 +31,13 @@ import msgspec
 from healkit.config import Config
 from healkit.core.contracts.execution import new_trace_id, utc_now
 from healkit.core.contracts.failure import SECRETS_MAX, Failure, Frame, Link
-from healkit.core.pysource.tracebacks import fingerprint, linked_to, message_of, read_traceback, text_of
+from healkit.core.pysource.tracebacks import (
+    fingerprint,
+    linked_to,
+    message_of,
+    read_traceback,
+    traceback_text,
+)
 from healkit.core.secrets.secret_names import named_secrets
 from healkit.parts.cells.notebook_file import GIVEN, CellRun
 
@@ -287,7 +293,7 @@ class FailedCells:
         near, known_names = suggestions(error, innermost, self.runs.warned)
         kind = type(error)
         prefix = "" if kind.__module__ in {"builtins", "__main__"} else f"{kind.__module__}."
-        text = text_of(summary, message)
+        text = traceback_text(summary, message)
         linked = [
             msgspec.structs.replace(
                 self._failure(linked_error, self._own(linked_error), link=link), traceback="", link=link

@@ -13,7 +13,7 @@ from healkit.parts.decide.summary_records import (
     Bound,
     ColumnSummary,
     Counted,
-    Found,
+    FoundThings,
     FrameSummary,
     TextSummary,
 )
@@ -106,11 +106,13 @@ def _numbers(summary: TextSummary) -> str:
     return f"{numbers.count:,}, {numbers.distinct:,} distinct, {between}"
 
 
-def _rows(kinds: Mapping[str, Found], names: Mapping[str, str], before: str = "") -> list[tuple[str, ...]]:
+def _rows(
+    kinds: Mapping[str, FoundThings], names: Mapping[str, str], before: str = ""
+) -> list[tuple[str, ...]]:
     return [_row(before + names[kind], tally) for kind, tally in kinds.items()]
 
 
-def _row(name: str, found: Found) -> tuple[str, ...]:
+def _row(name: str, found: FoundThings) -> tuple[str, ...]:
     return name, f"{found.count:,}", f"{found.distinct:,}", _top(found.top)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from healkit.core.secrets.cleaner import Cleaner, whole_words
 from healkit.errors import UsageInvalid
 from healkit.parts.decide.render_summaries import ShownFrameSummary, ShownTextSummary
-from healkit.parts.decide.summary_records import Counted, Found, Numbers
+from healkit.parts.decide.summary_records import Counted, FoundThings, Numbers
 
 #: Number of entries in each list, and the most that can be asked for.
 TOP, TOP_MAX = 10, 1000
@@ -150,12 +150,14 @@ def _with_gaps(text: str, cleaned: str) -> str:
     return cleaned
 
 
-def _found(counts: Counter[str], top: int) -> Found:
+def _found(counts: Counter[str], top: int) -> FoundThings:
     """Return the counts with the most frequent first; those of one count in the order of the text."""
-    return Found(counts.total(), len(counts), tuple(Counted(*entry) for entry in counts.most_common(top)))
+    return FoundThings(
+        counts.total(), len(counts), tuple(Counted(*entry) for entry in counts.most_common(top))
+    )
 
 
-def _by_kind(counts: Mapping[str, Counter[str]], top: int) -> dict[str, Found]:
+def _by_kind(counts: Mapping[str, Counter[str]], top: int) -> dict[str, FoundThings]:
     return {kind: _found(counted, top) for kind, counted in counts.items() if counted}
 
 
@@ -252,7 +254,7 @@ class Words:
         if len(name) > 1 or not is_first or name[0].isupper():
             self.names[" ".join(name)] += 1
 
-    def ngrams(self, size: int, top: int) -> Found:
+    def ngrams(self, size: int, top: int) -> FoundThings:
         """Return the n-grams of so many words that neither begin nor end with a stop word.
 
         Of two and more words, those that occur once are counted but not listed.
@@ -275,7 +277,7 @@ class Words:
         entries = [
             Counted(self._text(row[places[first[at]] :][:size].tolist()), int(counts[at])) for at in best
         ]
-        return Found(len(places), len(counts), tuple(entries))
+        return FoundThings(len(places), len(counts), tuple(entries))
 
     def _text(self, numbers: list[int]) -> str:
         words = [self._words[number] for number in numbers]

@@ -15,7 +15,7 @@ class Counted(msgspec.Struct, frozen=True):
     count: int
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundThings(msgspec.Struct, frozen=True):
     """Things of one kind: all of them, the distinct ones, and the most frequent ones first."""
 
     count: int = 0
@@ -48,12 +48,12 @@ class TextSummary(msgspec.Struct, frozen=True):
     sentences: int
     words: int
     distinct_words: int
-    ngrams: dict[int, Found]
-    entities: dict[str, Found]
+    ngrams: dict[int, FoundThings]
+    entities: dict[str, FoundThings]
     numbers: Numbers
-    urls: Found
-    hosts: Found
-    citations: dict[str, Found]
+    urls: FoundThings
+    hosts: FoundThings
+    citations: dict[str, FoundThings]
     hidden: dict[str, int]
     invisible: int = 0
     cut: bool = False

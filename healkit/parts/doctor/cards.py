@@ -64,7 +64,7 @@ def _trace_rows(found: Status) -> list[tuple[str, str]]:
     return [*rows, ("sending", state.problem)] if state.problem else rows
 
 
-def trust(report: TrustReport) -> Card:
+def trust_card(report: TrustReport) -> Card:
     """Build the report on what a database grants, or would."""
     rows: list[tuple[str, Fact]] = [("database", report.place), ("trusted", report.why or "no")]
     if report.strange:

@@ -455,7 +455,7 @@ def _outcome_text(check: Check, result: CheckResult) -> str:
 
 
 def _short(value: object) -> str:
-    return _short_text(values.text_of(value), 60)
+    return _short_text(values.value_text(value), 60)
 
 
 def _short_text(text: str, limit: int) -> str:

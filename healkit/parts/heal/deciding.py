@@ -260,6 +260,6 @@ class PatchDecision:
         if execution.failure is not None:
             return execution.failure.summary
         if chosen.known and not values.meets(chosen.expected, execution.value):
-            returned = values.text_of(values.kept(execution.value))
-            return f"it returned {returned} where {values.text_of(chosen.expected)} is right."
+            returned = values.value_text(values.kept(execution.value))
+            return f"it returned {returned} where {values.value_text(chosen.expected)} is right."
         return ""

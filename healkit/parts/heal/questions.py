@@ -82,7 +82,9 @@ class Choice:
         if self.raises:
             return f"raises {self.raises}"
         stored = values.kept(self.value)
-        return values.text_of(stored) if values.has_tags(stored) else json.dumps(stored, ensure_ascii=False)
+        return (
+            values.value_text(stored) if values.has_tags(stored) else json.dumps(stored, ensure_ascii=False)
+        )
 
     @property
     def lines(self) -> str:
@@ -100,7 +102,7 @@ class Answer:
     @property
     def text(self) -> str:
         """Text on record."""
-        return f"raises {self.raises}" if self.raises else values.text_of(values.kept(self.value))
+        return f"raises {self.raises}" if self.raises else values.value_text(values.kept(self.value))
 
 
 def question_on(case: Case, plausible: Sequence[Attempt], bench: Workbench, number: int) -> Question | None:

@@ -138,7 +138,7 @@ async def _read_answer(session: Session, socket: zmq.asyncio.Socket, message_id:
         try:
             _, parts = session.feed_identities(frames)
             for part in parts:
-                claims.check(part)
+                claims.check_claim(part)
             message = session.deserialize(parts)
             if message["parent_header"].get("msg_id") == message_id:
                 return pm.decode_answer(message["content"]["answer"].encode())

@@ -423,7 +423,7 @@ class Run:
         Raises `OSError` where it is gone, and `EvidenceChanged` where it is a link or has another hash.
         """
         try:
-            content = plain_files.read(self.path, name)
+            content = plain_files.read_file(self.path, name)
         except FileNotFoundError:
             raise
         except OSError as error:

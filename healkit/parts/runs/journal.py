@@ -423,6 +423,6 @@ class EvidenceStore:
 
 def _is_there(folder: Path, relative: str, content: bytes) -> bool:
     try:
-        return plain_files.read(folder, relative) == content
+        return plain_files.read_file(folder, relative) == content
     except OSError:
         return False

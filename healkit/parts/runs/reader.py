@@ -125,7 +125,7 @@ def _event(line: bytes | None) -> TraceEvent | str:
 
 def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list[Problem]) -> Manifest | None:
     try:
-        content = plain_files.read(folder, name)
+        content = plain_files.read_file(folder, name)
     except OSError as error:
         problems.append(
             Problem("manifest_missing", name, None, f"it cannot be read: {error.strerror or error}.")

@@ -166,7 +166,7 @@ class RunAudit:
 
 def _unmark(runs_dir: Path, run_id: str) -> None:
     with contextlib.suppress(OSError):
-        plain_files.remove(runs_dir, f"{_MARKS}/{run_id}")
+        plain_files.remove_file(runs_dir, f"{_MARKS}/{run_id}")
         (runs_dir / _MARKS).rmdir()
 
 

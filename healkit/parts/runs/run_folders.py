@@ -304,7 +304,7 @@ def anchored_heads(runs_dir: Path) -> Iterator[AnchoredHead]:
     """Yield the heads of the audit's chain that the manifests of runs name; damaged manifests are passed over."""
     for folder in run_folders(runs_dir):
         try:
-            manifest = msgspec.json.decode(plain_files.read(folder, RUN_MANIFEST), type=_Anchor)
+            manifest = msgspec.json.decode(plain_files.read_file(folder, RUN_MANIFEST), type=_Anchor)
         except (OSError, msgspec.MsgspecError, ValueError):
             continue
         if manifest.audit is not None:

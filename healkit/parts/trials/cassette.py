@@ -299,7 +299,7 @@ def _answer(call: CallRecord) -> tuple[msgspec.Raw, str]:
         return contents.data_behind(call.trace_id, preview, side=call.task_id)
 
     try:
-        return msgspec.Raw(values.encode(values.restore(stored, whole=whole))[0]), ""
+        return msgspec.Raw(values.encode(values.restored_value(stored, whole=whole))[0]), ""
     except (ViewError, values.BadValue, values.CannotCross) as error:
         return _NULL, f"its answer is not all there: {error}"
 

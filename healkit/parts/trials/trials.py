@@ -49,7 +49,7 @@ from healkit.core.store.arguments import pack_arguments
 from healkit.core.wire import claims
 from healkit.core.wire.encoding import to_jsonable
 from healkit.core.wire.framing import raw
-from healkit.core.wire.record_text import summarize
+from healkit.core.wire.record_text import shortened
 from healkit.core.workers.process import PANDAS_TAG
 from healkit.core.workers.sandbox import Tier
 from healkit.core.workers.tiers import achieved_tier
@@ -515,7 +515,7 @@ def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: f
 
 def _finished(result: TrialResult) -> Finished:
     """Return its end, for the log; without a fingerprint, by which a tool's own failures are grouped."""
-    value = None if result.failure else summarize(values.readable_json(result.value).decode())
+    value = None if result.failure else shortened(values.readable_json(result.value).decode())
     last = result.printed if result.failure else ""
     return Finished(result.trace_id, utc_now(), result.duration_ms, value, result.failure, None, last)
 

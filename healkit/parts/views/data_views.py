@@ -241,7 +241,7 @@ class DataViews:
             if (row := session.execute(statement).first()) is not None:
                 session.execute(delete(VIEWS).where(VIEWS.c.view_name == name))
                 if not session.scalar(select(func.count()).where(VIEWS.c.sha256 == row.sha256)):
-                    plain_files.remove(self.folder, _file_name(row))
+                    plain_files.remove_file(self.folder, _file_name(row))
         if row is None:
             self.get(name)  # raises
 
@@ -256,7 +256,7 @@ class DataViews:
             )
             for row in rows:
                 if row.sha256 not in remaining_digests:
-                    plain_files.remove(self.folder, _file_name(row))
+                    plain_files.remove_file(self.folder, _file_name(row))
         return len(rows)
 
     def _named(self, session: Session, digest: str, name: str | None, created_by: str) -> bool:
@@ -353,7 +353,7 @@ class DataViews:
         with suppress(DatabaseError, OSError), self._database.write() as session:
             conditions = VIEWS.c.file_name == name, VIEWS.c.evicted_at.is_(None)
             if session.scalar(select(func.count()).where(*conditions)) == 0:
-                plain_files.remove(self.folder, name)
+                plain_files.remove_file(self.folder, name)
 
     def _make_room(self, session: Session, newest: str) -> None:
         """Evict views until the rest fits the budget; the newest last. Raise `ViewError` where names alone fill it."""
@@ -381,7 +381,7 @@ class DataViews:
             if over <= 0:
                 return
             session.execute(update(VIEWS).where(VIEWS.c.sha256 == row.sha256).values(evicted_at=utc_now()))
-            plain_files.remove(self.folder, _file_name(row))
+            plain_files.remove_file(self.folder, _file_name(row))
             over -= row.size
 
     def _remove_left_behind(self) -> None:
@@ -393,7 +393,7 @@ class DataViews:
             for file in files:
                 is_orphan = view_files.is_own(file.name) and file.name not in file_names
                 if is_orphan and file.stat(follow_symlinks=False).st_mtime < oldest:
-                    plain_files.remove(self.folder, file.name)
+                    plain_files.remove_file(self.folder, file.name)
 
 
 def _refer(session: Session, use: Use | None, digest: str) -> None:

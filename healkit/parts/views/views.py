@@ -382,7 +382,9 @@ class Views:
 
         view = self.get(name)
         preview = (
-            None if view.file is None else values.preview(self._keeper.views.load(view), self._secret_columns)
+            None
+            if view.file is None
+            else values.value_preview(self._keeper.views.load(view), self._secret_columns)
         )
         return render.view(view, preview)
 

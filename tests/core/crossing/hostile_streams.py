@@ -415,7 +415,7 @@ def readers(folder: Path) -> dict[str, Callable[[Any], object]]:
 
     return {
         "record": lambda value: values.readable_json(value, lambda columns: list(columns)[:1]),
-        "log": values.encode_for_log, "kept": values.kept, "text": lambda value: values.text_of(values.kept(value)), "table": values.table_of,
+        "log": values.encode_for_log, "kept": values.kept, "text": lambda value: values.value_text(values.kept(value)), "table": values.table_of,
         "schema": values.for_schema, "equal": lambda value: values.meets(values.kept(value), value), "facts": counted, "view": kept,
         "to_pandas": converted, "summary": lambda value: frame_summary(value, Verbatim(), 5) if values.is_tabular(value) else None,
     }  # fmt: skip

@@ -99,12 +99,12 @@ def test_a_kept_value_is_json_and_can_be_made_again(value: Any) -> None:
 def test_texts_of_frames_and_arrays_are_readable() -> None:
     texts = values.with_texts({"df": values.kept(FRAME), "n": [1]})
     assert texts == {"df": "DataFrame({'a': [1, 2], 'b': [1.5, nan]})", "n": [1]}
-    assert values.text_of(values.kept(FRAME["a"])) == "Series([1, 2], name='a')"
-    assert values.text_of(values.kept(np.array([1.0]))) == "array([1.0])"
-    long = values.text_of(values.kept(pd.DataFrame({"a": range(50)})))
+    assert values.value_text(values.kept(FRAME["a"])) == "Series([1, 2], name='a')"
+    assert values.value_text(values.kept(np.array([1.0]))) == "array([1.0])"
+    long = values.value_text(values.kept(pd.DataFrame({"a": range(50)})))
     assert long.endswith("11, …]})")
     days = pd.Series(pd.to_datetime(["2024-01-01"]), index=["x"])
-    assert values.text_of(values.kept(days)) == "Series(['2024-01-01'], index=['x'])"
+    assert values.value_text(values.kept(days)) == "Series(['2024-01-01'], index=['x'])"
     assert (
         values.call_text("f", {"df": values.kept(FRAME[["a"]]), "n": 2})
         == "f(df=DataFrame({'a': [1, 2]}), n=2)"

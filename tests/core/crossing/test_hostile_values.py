@@ -146,7 +146,7 @@ def test_odd_values_have_a_card_a_row_and_a_view(healkit: Healkit) -> None:
 def test_each_of_the_contents_is_referred_to_once() -> None:
     twice = [{"@": ["ndarray", "|u1", [8], 0]}] * 2
     with pytest.raises(values.BadValue, match="two references"):
-        values.restore(twice, [bytes(8)])
+        values.restored_value(twice, [bytes(8)])
 
 
 def test_what_items_share_is_counted_for_each() -> None:

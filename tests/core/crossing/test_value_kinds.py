@@ -156,7 +156,7 @@ def as_result(value: Any) -> Any:
     """Return a value as the host gets it from a worker, and what is said of it."""
     contents: values.Buffers = []
     encoded, notes = values.encode(value, contents, limit_bytes=LIMIT)
-    claims.check(encoded)
+    claims.check_claim(encoded)
     return values.decode(encoded, [bytearray(one) for one in contents], limit_bytes=LIMIT), notes
 
 

@@ -20,7 +20,7 @@ from healkit.core.runtime.execution import Execution
 from healkit.parts.decide.summary_records import (
     ColumnSummary,
     Counted,
-    Found,
+    FoundThings,
     FrameSummary,
     Numbers,
     TextSummary,
@@ -154,20 +154,20 @@ SUMS = [
 ]
 
 
-def _found(*entries: tuple[str, int]) -> Found:
-    return Found(sum(n for _, n in entries), len(entries), tuple(Counted(*entry) for entry in entries))
+def _found(*entries: tuple[str, int]) -> FoundThings:
+    return FoundThings(sum(n for _, n in entries), len(entries), tuple(Counted(*entry) for entry in entries))
 
 
 SUMMARIES = {
     "text": TextSummary(
         characters=12_345, size_bytes=12_400, lines=200, paragraphs=31, sentences=1, words=2_010, distinct_words=804,
-        ngrams={1: _found(("delay", 40), ("bus", 12)), 2: _found(("average delay", 9)), 3: Found(0, 0, ())},
+        ngrams={1: _found(("delay", 40), ("bus", 12)), 2: _found(("average delay", 9)), 3: FoundThings(0, 0, ())},
         entities={"name": _found(("Bank of England", 3), ("<b>Ann\u202e</b>", 1)), "date": _found(("5 March 2024", 1))},
         numbers=Numbers(3, 2, -2.5, 1200000.0, 400.123456), urls=_found(("https://example.org/a?b=1&c=2", 2)),
         hosts=_found(("example.org", 2)), citations={"doi": _found(("10.1000/xyz", 1)), "key": _found(("[@doe99]", 1))},
         hidden={"email": 1_200, "secret-name": 2}, invisible=1, cut=True,
     ),
-    "empty": TextSummary(0, 0, 0, 0, 0, 0, 0, {1: Found(), 2: Found(), 3: Found()}, {}, Numbers(), Found(), Found(), {}, {}),
+    "empty": TextSummary(0, 0, 0, 0, 0, 0, 0, {1: FoundThings(), 2: FoundThings(), 3: FoundThings()}, {}, Numbers(), FoundThings(), FoundThings(), {}, {}),
     "frame": FrameSummary(
         "pandas.DataFrame", (1_000_000, 1_004), 7,
         (

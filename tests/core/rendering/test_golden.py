@@ -81,11 +81,11 @@ def of_the_vault() -> Iterator[tuple[str, Forms]]:
         yield f"entry-{name}", both(cards.entry(entry))
         yield f"saved-{name}", both(listings.saved(entry))
         yield f"grants-{name}", both(cards.grants(entry))
-    history = cards.history("average_delay", s.REVISIONS)
+    history = cards.history_card("average_delay", s.REVISIONS)
     yield "history", both(history)
     yield "history-narrow", text_only(history, 80)
     for name, blame in s.BLAMES.items():
-        yield f"blame-{name}", both(cards.blame("average_delay", blame))
+        yield f"blame-{name}", both(cards.blame_card("average_delay", blame))
     yield "diff", both(cards.diff("average_delay", s.DIFF))
     yield "diff-none", both(cards.diff("average_delay", ""))
 

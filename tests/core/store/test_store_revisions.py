@@ -186,7 +186,7 @@ def test_a_revision_that_passed_in_other_runs_is_named_as_good(three: Vault, wri
     run(writer, 1, 5)
     found = three.blame("fibonacci")
     assert (found.first_failed, found.last_good) == (1, 1)
-    assert "v1, in other runs" in text_of(cards.blame("fibonacci", found))
+    assert "v1, in other runs" in text_of(cards.blame_card("fibonacci", found))
 
 
 CODE = "def f(n):\n    return n\n"

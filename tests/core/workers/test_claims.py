@@ -48,9 +48,9 @@ def test_no_text_is_taken_for_structure_wherever_its_pieces_end(parts: list[tupl
 def test_structure_behind_any_text_is_counted(unit: str, times: int) -> None:
     text = msgspec.json.encode(unit * times)
     with pytest.raises(BadClaim, match="elements"):
-        claims.check(b"[" + text + b",[]" * (claims.MAX_ELEMENTS // 2) + b"]")
+        claims.check_claim(b"[" + text + b",[]" * (claims.MAX_ELEMENTS // 2) + b"]")
     with pytest.raises(BadClaim, match="levels"):
-        claims.check(b"[" + text + b"," + b"[" * claims.MAX_DEPTH + b"]" * claims.MAX_DEPTH + b"]")
+        claims.check_claim(b"[" + text + b"," + b"[" * claims.MAX_DEPTH + b"]" * claims.MAX_DEPTH + b"]")
 
 
 @pytest.mark.requirement("SAFE-2")

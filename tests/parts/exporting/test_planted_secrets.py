@@ -119,7 +119,7 @@ def test_no_card_and_no_list_shows_a_planted_secret(planted: Healkit) -> None:
     }
     assert {face: fields for face, shown in faces.items() if (fields := found(shown))} == {}
     assert "Words47Elm" not in faces["vault"] + faces["tool"]
-    history = text_of(cards.history("s_pay", planted.vault.history("s_pay")))
+    history = text_of(cards.history_card("s_pay", planted.vault.history("s_pay")))
     assert "Reason31Oak" not in history
 
 

@@ -14,7 +14,7 @@ from healkit.core.secrets.cleaner import Verbatim
 from healkit.errors import UsageInvalid
 from healkit.parts.decide import summaries
 from healkit.parts.decide.summaries import TEXT_MAX_CHARS, summarize
-from healkit.parts.decide.summary_records import Counted, Found, TextSummary
+from healkit.parts.decide.summary_records import Counted, FoundThings, TextSummary
 from healkit.parts.sanitizer.sanitizer import Sanitizer
 
 pytestmark = pytest.mark.requirement("DECIDE-7")
@@ -27,7 +27,7 @@ def summary_of(text: str, top: int = 10) -> TextSummary:
     return found
 
 
-def listed(found: Found) -> dict[str, int]:
+def listed(found: FoundThings) -> dict[str, int]:
     return {entry.text: entry.count for entry in found.top}
 
 
@@ -41,8 +41,8 @@ def test_lines_paragraphs_sentences_and_words_are_counted() -> None:
 def test_ngrams_stay_within_a_sentence_and_neither_begin_nor_end_with_a_stop_word() -> None:
     found = summary_of("The state of the art. The state of the art, the Art of\nwar. War art.")
     assert listed(found.ngrams[1]) == {"art": 4, "state": 2, "war": 2}
-    assert found.ngrams[2] == Found(1, 1, ())
-    assert found.ngrams[3] == Found(1, 1, ())
+    assert found.ngrams[2] == FoundThings(1, 1, ())
+    assert found.ngrams[3] == FoundThings(1, 1, ())
     found = summary_of("Machine learning works. Machine learning fails, machine learning works.")
     assert listed(found.ngrams[2]) == {"machine learning": 3, "learning works": 2}
     assert listed(found.ngrams[3]) == {"machine learning works": 2}
@@ -66,7 +66,7 @@ def test_each_kind_of_entity_is_found_by_its_form() -> None:
         ("mention", "@ann and (@bob_2) but not a@b", 2),
         ("hashtag", "#data #Été but not #1 or a#b", 2),
     ):
-        assert summary_of(text).entities.get(kind, Found()).count == texts, text
+        assert summary_of(text).entities.get(kind, FoundThings()).count == texts, text
 
 
 def test_numbers_have_their_range_without_dates_times_and_amounts() -> None:
@@ -166,7 +166,7 @@ def test_top_limits_every_list() -> None:
     ]
     assert max(len(one.top) for one in lists) == 1
     assert found.ngrams[1].top == (Counted("one", 2),)
-    assert summary_of("one one", top=0).ngrams[1] == Found(2, 1, ())
+    assert summary_of("one one", top=0).ngrams[1] == FoundThings(2, 1, ())
 
 
 HOSTILE = {

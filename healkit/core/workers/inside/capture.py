@@ -36,8 +36,8 @@ from healkit.core.pysource.tracebacks import (
     linked_to,
     message_of,
     read_traceback,
-    text_of,
     traceback_of,
+    traceback_text,
 )
 from healkit.core.wire.encoding import encodable, int_text
 from healkit.package import FOLDER
@@ -206,7 +206,7 @@ def _told(error: BaseException, tool_filename: str) -> Failure:
         with deadline(_TEXT_S):
             trace = read_traceback(error)
             _cut_own_frames(trace, set())
-            text = text_of(trace, message).replace(f"{TOOL_MODULE}.", "")
+            text = traceback_text(trace, message).replace(f"{TOOL_MODULE}.", "")
             frames = [_frame(summary, tool_filename) for summary in trace.stack]
     except BaseException:  # noqa: BLE001 - a hostile exception, or no memory is left: the places are still known
         frames = list(_places(error, tool_filename))

@@ -121,7 +121,7 @@ class Proxy(_Connected):
         if len(encoded) <= claims.MAX_DEPTH:  # fewer bytes break no limit
             return encoded
         try:
-            claims.check(encoded, max_bytes=_ARGUMENTS_MAX_BYTES)
+            claims.check_claim(encoded, max_bytes=_ARGUMENTS_MAX_BYTES)
         except claims.BadClaim as error:  # the host would end this process for it
             raise ToolCallError(
                 self.__qualname__, rpc.RpcError("CALL_REFUSED", "", f"the arguments hold {error}")

@@ -271,7 +271,7 @@ def _as_the_host_counts(complete: rpc.ExecutionComplete) -> rpc.ExecutionComplet
     if len(complete.value) <= claims.MAX_DEPTH:  # fewer bytes break no limit
         return complete
     try:
-        claims.check(msgspec.json.encode(complete))
+        claims.check_claim(msgspec.json.encode(complete))
     except claims.BadClaim as error:
         failure = _refused(f"the result has {error}")
         return rpc.ExecutionComplete(failure=failure, shown=complete.shown, took_s=complete.took_s)

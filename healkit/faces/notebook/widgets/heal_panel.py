@@ -107,7 +107,7 @@ class Healings(Operations):
         return {
             "label": entry.label,
             "type": entry.type,
-            "failure": text_of(plain.one_line(failure, 300), self._recorded),
+            "failure": safe_text(plain.one_line(failure, 300), self._recorded),
             "log_id": None if failed is None else failed.log_id,
             "examples": len(entry.examples),
             "advisors": self._advisors(),
@@ -557,7 +557,7 @@ class HealSession:
             self._changed.notify_all()
 
     def _heard(self, sentence: str) -> None:
-        text = text_of(sentence, self._recorded)
+        text = safe_text(sentence, self._recorded)
         with self._changed:
             self._sentences.append(text)
         self._tell()
@@ -615,7 +615,7 @@ _TEXT_MAX_CHARS, _CODE_MAX_CHARS, _ATTEMPTS_MAX = 2000, 60_000, 12
 _CALL_MAX_CHARS = 400
 
 
-def text_of(text: str, recorded: PageData, limit: int = _TEXT_MAX_CHARS) -> str:
+def safe_text(text: str, recorded: PageData, limit: int = _TEXT_MAX_CHARS) -> str:
     """Return a text without secrets and control characters, cut at `limit`."""
     visible_text = visible(text)
     cut = visible_text if len(visible_text) <= limit else f"{visible_text[: limit - 1]}…"
@@ -626,15 +626,15 @@ def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
     """Return the input, and the result of each plausible patch for it; a frame as a table too."""
     return {
         "number": question.number,
-        "call": text_of(question.call, recorded, _CALL_MAX_CHARS),
+        "call": safe_text(question.call, recorded, _CALL_MAX_CHARS),
         "tables": [
-            {"name": visible(name), "text": text_of(table, recorded)}
+            {"name": visible(name), "text": safe_text(table, recorded)}
             for name, table in question.tables.items()
         ],
         "choices": [
             {
-                "text": text_of(choice.text, recorded, _CALL_MAX_CHARS),
-                "table": text_of(choice.lines, recorded) if "\n" in choice.lines else "",
+                "text": safe_text(choice.text, recorded, _CALL_MAX_CHARS),
+                "table": safe_text(choice.lines, recorded) if "\n" in choice.lines else "",
                 "patches": choice.patches,
             }
             for choice in question.choices
@@ -649,9 +649,9 @@ def consent_view(best: Attempt, base: VaultEntry, recorded: PageData) -> dict[st
         "verdict": best.verdict,
         "words": VERDICTS[best.verdict].words,
         "tone": VERDICTS[best.verdict].tone,
-        "means": text_of(f"{told_reach(best.reach)}{healing.meaning(best)}", recorded),
+        "means": safe_text(f"{told_reach(best.reach)}{healing.meaning(best)}", recorded),
         "advisor": best.patch.advisor,
-        "reason": text_of(best.patch.reason, recorded),
+        "reason": safe_text(best.patch.reason, recorded),
         "held": f"{best.passed} of {plain.count(best.total, 'check')} passed",
         "revision": base.revision,
         "base": base.code[:_CODE_MAX_CHARS],
@@ -663,7 +663,7 @@ def cleaned(report: HealReport, recorded: PageData) -> HealReport:
     """Return the report with every text that came from a tool, a patch or a person sanitised."""
 
     def text(value: str) -> str:
-        return text_of(value, recorded)
+        return safe_text(value, recorded)
 
     attempts = {
         attempt.number: msgspec.structs.replace(
