@@ -187,8 +187,8 @@ def decode(
 ) -> Any:
     """Return the value that `encode` has encoded, from the other process. Raises `BadValue` for anything else.
 
-    limit_bytes: for a worker's value, whose bytes `claims.check_claim` must have checked: what its frames and arrays may
-    take, all that is shared in them counted as often as it is referred to.
+    limit_bytes: for a worker's value, whose bytes `claims.check_claim` must have checked: what its frames and arrays
+    may take, all that is shared in them counted as often as it is referred to.
     """
     try:
         plain = claims.decode_checked(data, _decode_json)
