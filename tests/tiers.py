@@ -39,6 +39,7 @@ MARKERS = {
     "postgres": ("*/test_*_postgresql.py",),
     "slow": (
         "*/test_*_postgresql.py",  # a newcomer need not have a server
+        "faces/browser/*",  # nor a browser
         "faces/cli/test_cli_grants.py",  # these start many workers or processes of their own
         "faces/cli/test_cli_healing.py",
         "faces/cli/test_cli_lab.py",
