@@ -30,6 +30,8 @@ from healkit.parts.learn.tables import LEARNING, TOOL_EDGES, TOOL_NODES, TOOL_SE
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+#: A call's beginning is read off one clock and its duration off another, which may differ by as much.
+_CLOCKS = timedelta(milliseconds=1)
 #: An execution that begins later than this after another one ended does not belong to the same session.
 _SESSION = timedelta(minutes=10)
 #: Calls that are looked back at, and sessions that are remembered.
@@ -159,9 +161,9 @@ class GraphLearner:
     def _step(self, recent: list[_Step], call: _Call, beginning: Context) -> None:
         """Learn from a call what it came after, what ran beside it and what it was given; then add it to `recent`."""
         tool, began, well = call.tool, call.began, call.succeeded
-        over = [step for step in recent if step.ended <= began]
+        over = [step for step in recent if step.ended <= began + _CLOCKS]
         for step in recent:
-            if step.ended > began and step.began < call.ended:
+            if step.ended > began + _CLOCKS and step.began < call.ended:
                 self._edge(min(step.tool, tool), max(step.tool, tool), "parallel", well, began)
         previous = max(over, key=lambda step: step.ended, default=None)
         if previous is not None:

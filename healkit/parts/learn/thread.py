@@ -27,6 +27,7 @@ class ConsumerThread:
     def __init__(self, consumer: Callable[[], Consumer]) -> None:
         self._consumer = consumer
         self._news, self._closing = threading.Event(), threading.Event()
+        self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
         #: What was wrong the last time; empty where nothing was.
@@ -35,17 +36,21 @@ class ConsumerThread:
     def notify(self) -> None:
         """Say that an execution has ended; called after its transaction, cheap, never raises."""
         self._news.set()
-        if self._thread is None and not self._closing.is_set() and os.getpid() == self._pid:
-            self._thread = threading.Thread(target=self._serve, name="healkit-learning", daemon=True)
-            self._thread.start()
+        if self._thread is None and os.getpid() == self._pid:
+            with self._starting:
+                if self._thread is None and not self._closing.is_set():
+                    self._thread = threading.Thread(target=self._serve, name="healkit-learning", daemon=True)
+                    self._thread.start()
 
     def close(self) -> None:
         """End it after the batch in progress; what is left waits for the next process. Safe to call twice."""
         self._closing.set()
         self._news.set()
-        if self._thread is not None and os.getpid() == self._pid:
-            self._thread.join(self._END_S)
-            self._thread = None
+        if os.getpid() == self._pid:
+            with self._starting:  # one that is being started can be waited for
+                thread, self._thread = self._thread, None
+            if thread is not None:
+                thread.join(self._END_S)
 
     def _serve(self) -> None:
         while not self._closing.is_set():

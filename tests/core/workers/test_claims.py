@@ -103,7 +103,7 @@ def test_whatever_comes_is_a_message_or_a_bad_claim() -> None:
         1,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {"refused", "RpcCall", "ExecutionComplete", "TrialDone"} <= {
+    assert {"refused", "RpcCall", "ExecutionComplete", "Results"} <= {
         *json.loads(done.stdout)["runs"][0]["kinds"]
     }
 

@@ -418,7 +418,7 @@ def test_a_machine_without_a_boundary_runs_nothing(
     monkeypatch.setenv("HEALKIT_ISOLATION", "process")
     done = cli("check", book(tmp_path, "1"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no boundary" in done.stderr
+    assert "not a boundary" in done.stderr
 
 
 @pytest.mark.slow
