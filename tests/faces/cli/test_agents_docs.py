@@ -96,7 +96,7 @@ until grep -q 'Serving MCP' started.txt; do kill -0 $!; sleep 0.05; done
 def test_the_numbers_of_the_page_are_those_of_the_program() -> None:
     for name, default in re.findall(r"^\| `HEALKIT_(MCP_\w+)` \| (\d+) \|", PAGE, re.MULTILINE):
         assert getattr(Config(), name.lower()) == float(default)
-    assert PAGE.count("| `HEALKIT_MCP_") == sum(name.startswith("mcp_") for name in Config.__annotations__)
+    assert PAGE.count("| `HEALKIT_MCP_") == sum(setting.name.startswith("mcp_") for setting in settings())
     assert f"{clients._AT_ONCE_MAX} calls run at the same time" in PAGE
     assert f"{transports.MESSAGE_MAX_BYTES // 2**20} MiB" in PAGE
     assert f"more than {answers.TEXT_MAX_CHARS:,} characters" in PAGE

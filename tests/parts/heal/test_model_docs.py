@@ -12,7 +12,7 @@ import pytest
 from model_server import SECRET_KEY, model_server, says
 
 from healkit import errors
-from healkit.config import Config
+from healkit.config import Config, settings
 from healkit.parts.models.model_endpoint import find_endpoint
 
 PAGE = Path(__file__).parents[3] / "docs" / "models.md"
@@ -73,7 +73,7 @@ def test_each_row_of_servers_has_working_settings() -> None:
 def test_the_page_names_every_setting_with_its_default_and_every_code() -> None:
     page = PAGE.read_text()
     defaults = Config()
-    for name in (name for name in Config.__dataclass_fields__ if name.startswith("heal_model")):
+    for name in (setting.name for setting in settings() if setting.name.startswith("heal_model")):
         assert f"`{name}`" in page
         value = getattr(defaults, name)
         if value and not isinstance(value, str | bool | tuple):

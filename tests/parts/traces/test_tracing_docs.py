@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 from misbehaving import Collector
 
-from healkit.config import Config
 from healkit.parts.traces.contract import read_trace
 
 PAGE = (Path(__file__).parents[3] / "docs" / "traces.md").read_text()
@@ -55,7 +53,7 @@ def test_the_page_names_every_setting_with_its_default() -> None:
         for name, default in zip(re.findall(r"`(\w+)`", names), defaults.split(","), strict=True):
             said[name] = default.strip(" `")
     ours = re.compile(r"sync_|trac|sanitize_log|org$|project$|payload_max_bytes")
-    fields = [field for field in dataclasses.fields(Config) if ours.match(field.name)]
+    fields = [setting for setting in settings() if ours.match(setting.name)]
     assert said == {field.name: as_shown(field.default) for field in fields}
 
 
