@@ -17,6 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import ResourceTemplate, Tool
 
 from healkit import Config
+from healkit.config import settings
 from healkit.faces.mcp_server import answers, clients, server, transports
 
 PAGE = (Path(__file__).parents[3] / "docs" / "agents.md").read_text()

@@ -47,9 +47,9 @@ def test_the_example_on_the_page_is_a_trace() -> None:
 
 @pytest.mark.requirement("TRACE-5")
 def test_the_page_names_every_setting_with_its_default() -> None:
-    settings = PAGE.partition("## Settings")[2]
+    table = PAGE.partition("## Settings")[2]
     said = {}
-    for names, defaults in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|([^|]*)\|", settings, re.MULTILINE):
+    for names, defaults in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|([^|]*)\|", table, re.MULTILINE):
         for name, default in zip(re.findall(r"`(\w+)`", names), defaults.split(","), strict=True):
             said[name] = default.strip(" `")
     ours = re.compile(r"sync_|trac|sanitize_log|org$|project$|payload_max_bytes")
