@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from misbehaving import Collector
 
+from healkit.config import settings
 from healkit.parts.traces.contract import read_trace
 
 PAGE = (Path(__file__).parents[3] / "docs" / "traces.md").read_text()
