@@ -92,6 +92,17 @@ class Specs(Protocol):
     def mcp_tools(self) -> Mapping[str, Callable[[], Any]]:
         """Return tools of the MCP server: name → what makes its row, a `commands.agents.AgentTool`."""
 
+    @_spec
+    def panels(self) -> Mapping[str, Callable[[], Any]]:
+        """Return live panels: name → what loads the panel's class, which is called with a `Healkit` and its subject."""
+
+    @_spec
+    def pages(self, healkit: Any, recorded: Any) -> Sequence[Any]:
+        """Return questions that pages may ask of this `Healkit`, as `faces.pages.operations.Operations`.
+
+        recorded: a `faces.pages.page_data.PageData`, which makes recorded data fit for a page.
+        """
+
     # An execution.
 
     @_spec(firstresult=True)

@@ -14,8 +14,13 @@ import pytest
 from healkit import Healkit, hooks
 from healkit.commands.agents import AgentAnswer, AgentCaller, AgentTool
 from healkit.commands.table import Answer, Command
+from healkit.errors import UsageInvalid
 from healkit.faces.commands import rows
 from healkit.faces.mcp_server.own_tools import own_tools
+from healkit.faces.notebook.panels import panel_class
+from healkit.faces.pages.operations import Operations
+from healkit.faces.pages.page_data import PageData
+from healkit.faces.pages.side_panel import SidePanelPages
 
 PAGE = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text()
 TOOL = '''class UnitError(ValueError):
@@ -114,6 +119,51 @@ def test_an_attribute_of_a_plug_in_is_made_once_and_ours_comes_first(tmp_path: P
         hooks.plugins().unregister(name="acme")
     with Healkit(tmp_path / "healkit.db") as hk, pytest.raises(AttributeError, match="acme"):
         _ = hk.acme
+
+
+@pytest.mark.requirement("ARCH-2")
+def test_a_plug_in_adds_a_panel_and_a_question_of_the_page(tmp_path: Path) -> None:
+    class Units:
+        def __init__(self, healkit: Healkit, unit: str) -> None:
+            self.shown = healkit.vault.get("area").tool_name, unit
+
+    class UnitReading(Operations):
+        PREFIX, NAMES = "acme_", ("unit", "page")
+
+        def unit(self, tool: str) -> str:
+            """Return the unit of a tool, and a secret beside it."""
+            return f"{self._healkit.vault.get(tool).tool_name}: m, password=hunter2!x"
+
+        def page(self) -> str:
+            return "of acme"
+
+    class Plugin:
+        @staticmethod
+        @hooks.hookimpl
+        def panels() -> dict[str, object]:
+            return {"Units": lambda: Units, "LogBrowser": lambda: Units}
+
+        @staticmethod
+        @hooks.hookimpl
+        def pages(healkit: Healkit, recorded: PageData) -> list[Operations]:
+            return [UnitReading(healkit, recorded)]
+
+    hooks.plugins().register(Plugin, name="acme")
+    try:
+        with Healkit(tmp_path / "healkit.db") as hk:
+            hk.vault.add("area", TOOL)
+            assert hk.panels.open("Units", "metre").shown == ("area", "metre")
+            assert panel_class("LogBrowser") is not Units, "healkit's own panel was replaced"
+            with pytest.raises(UsageInvalid, match="There is no panel 'Nothing'") as refused:
+                hk.panels.open("Nothing")
+            assert "Units" in refused.value.hint
+            pages = SidePanelPages(hk)
+            assert pages.answer("acme_unit", {"tool": "area"})["value"].startswith(
+                "area: m, password=[REDACTED"
+            )
+            assert pages.answer("news", {})["value"]["waiting"] == 0
+    finally:
+        hooks.plugins().unregister(name="acme")
 
 
 @pytest.mark.requirement("ARCH-2")

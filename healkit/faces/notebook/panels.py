@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
+from healkit import hooks
 from healkit.core.host import host_identity
 from healkit.core.runtime.execution import started_of
-from healkit.errors import RunNotFound
+from healkit.errors import RunNotFound, UsageInvalid
 
 if TYPE_CHECKING:
     from healkit.app import Healkit
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 
 #: Makes a panel of a Healkit and what it is about.
 MakePanel = Callable[..., Any]
-#: A panel's class → its module.
-MODULES = {
-    "AuditPanel": "decision_panels",
-    "CellFix": "cell_order",
-    "CellOrder": "cell_order",
-    "DecidePanel": "decision_panels",
-    "HealPanel": "heal_panel",
-    "HealTimeline": "heal_panel",
-    "LogBrowser": "log_panels",
-    "PatchEditor": "patch_editor",
-    "TracebackView": "log_panels",
-}
 
 
 class HasFolder(Protocol):
@@ -46,6 +34,13 @@ class Panels:
 
     def __init__(self, healkit: Healkit) -> None:
         self._healkit = healkit
+
+    def open(self, kind: str, /, *about: object, **more: object) -> Any:
+        """Return a live panel by its name, a plug-in's too, as a cell's value.
+
+        Raises `UsageInvalid` where there is no such panel, and as the panel does.
+        """
+        return panel_class(kind)(self._healkit, *about, **more)
 
     def browse(self, /, *, dock: bool = False, **filters: object) -> Any:
         """Return a live browser of the log, as a cell's value; filters as in `Log.query`, and since="2h" too.
@@ -164,6 +159,10 @@ class Panels:
 
 
 def panel_class(kind: str) -> MakePanel:
-    """Return the class of a panel; anywidget is loaded when the first one is opened."""
-    module = importlib.import_module(f"healkit.faces.notebook.widgets.{MODULES[kind]}")
-    return cast("MakePanel", getattr(module, kind))
+    """Return the class of a panel; anywidget is loaded when the first one is opened. Raises `UsageInvalid`."""
+    panels: dict[str, Callable[[], MakePanel]] = {}
+    for added in hooks.every("panels"):  # the last registered first: of two with one name, healkit's own
+        panels |= added
+    if kind not in panels:
+        raise UsageInvalid(f"There is no panel {kind!r}.", hint=f"There are {', '.join(sorted(panels))}.")
+    return panels[kind]()

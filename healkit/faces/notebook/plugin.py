@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from healkit.hooks import hookimpl
@@ -10,6 +12,30 @@ from healkit.hooks import hookimpl
 if TYPE_CHECKING:
     from healkit.faces.notebook.panels import Panels
     from healkit.services import Services
+
+
+#: A panel's class → its module.
+PANELS = {
+    "AuditPanel": "decision_panels",
+    "CellFix": "cell_order",
+    "CellOrder": "cell_order",
+    "DecidePanel": "decision_panels",
+    "HealPanel": "heal_panel",
+    "HealTimeline": "heal_panel",
+    "LogBrowser": "log_panels",
+    "PatchEditor": "patch_editor",
+    "TracebackView": "log_panels",
+}
+
+
+@hookimpl
+def panels() -> Mapping[str, Callable[[], Any]]:
+    """Return healkit's own panels."""
+    return {name: partial(_load, name) for name in PANELS}
+
+
+def _load(name: str) -> Any:
+    return getattr(importlib.import_module(f"healkit.faces.notebook.widgets.{PANELS[name]}"), name)
 
 
 @hookimpl

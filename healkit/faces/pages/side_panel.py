@@ -9,26 +9,13 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from healkit import hooks
 from healkit.app import Healkit
 from healkit.core.rendering.execution_card import grant_lines
 from healkit.errors import UsageInvalid
-from healkit.faces.pages.audit_reading import AuditReading
-from healkit.faces.pages.log_reading import ExecutionReading, LogReading
 from healkit.faces.pages.operations import EXACT, Operation, Operations, taken
 from healkit.faces.pages.page_data import PageData
-from healkit.faces.pages.request_reading import RequestReading
-from healkit.faces.pages.run_reading import RunReading
-from healkit.faces.pages.tool_reading import ToolReading
 from healkit.parts.doctor.doctor import tier_of, trust_report
-
-_SUBJECTS: tuple[type[Operations], ...] = (
-    LogReading,
-    ExecutionReading,
-    ToolReading,
-    RunReading,
-    AuditReading,
-    RequestReading,
-)
 
 
 class StateReading(Operations):
@@ -97,8 +84,9 @@ class SidePanelPages:
     def __init__(self, healkit: Healkit) -> None:
         self.healkit, self.recorded = healkit, PageData(healkit)
         self.operations: dict[str, Operation] = {}
-        for subject in (*_SUBJECTS, StateReading):
-            self.operations |= subject(healkit, self.recorded).operations
+        for subjects in hooks.every("pages", healkit=healkit, recorded=self.recorded):  # healkit's own last
+            for subject in subjects:
+                self.operations |= subject.operations
 
     def answer(self, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return `{value}`, without secrets; raise `UsageInvalid` for an unknown question, and as that raises."""

@@ -19,7 +19,7 @@ from panel_page import OURS, Page
 
 from healkit import Healkit
 from healkit.core.runtime.execution import Execution
-from healkit.faces.notebook.panels import MODULES as PANEL_KINDS
+from healkit.faces.notebook.plugin import PANELS as PANEL_KINDS
 from healkit.faces.notebook.widgets.cell_order import CellFix, CellOrder
 from healkit.faces.notebook.widgets.log_panels import TracebackView
 from healkit.parts.cells.advice import CellAdvice
