@@ -72,6 +72,7 @@ def _names_in(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
             yield from (prefix + target.id for target in targets if isinstance(target, ast.Name))
 
 
+@pytest.mark.slow
 def test_the_contributors_page_names_only_functions_that_exist() -> None:
     named = re.findall(r"`(healkit/[\w/]+\.py):([\w.]+)`", CONTRIBUTING)
     assert named

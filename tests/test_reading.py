@@ -26,6 +26,7 @@ def line_of(file: str, name: str) -> int:
     return owner.lineno
 
 
+@pytest.mark.slow
 def test_the_walk_has_the_lines_of_the_code() -> None:
     text = PATH.read_text()
 

@@ -198,6 +198,7 @@ def test_a_value_that_cannot_arrive_so_is_refused_with_its_place() -> None:
     each(is_refused, REFUSED)
 
 
+@pytest.mark.slow
 def test_all_of_them_go_through_a_worker_and_back(healkit: Healkit) -> None:
     healkit.vault.add(
         "echo", "def echo(x):\n    return [x, {name: type(value).__name__ for name, value in x.items()}]\n"

@@ -148,6 +148,7 @@ def of_audited() -> Iterator[tuple[str, Forms]]:
 ALL = [of_executions, of_the_vault, of_reports, of_runs, of_audited]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("subjects", ALL)
 def test_each_subject_matches_its_golden_files(
     subjects: Callable[[], Iterator[tuple[str, Forms]]], monkeypatch: pytest.MonkeyPatch

@@ -92,6 +92,7 @@ FORMS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @WORK_1
 @pytest.mark.parametrize("form", FORMS)
 def test_no_form_of_a_link_has_an_active_target_however_its_scheme_is_spelled(form: str) -> None:

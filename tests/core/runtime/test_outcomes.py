@@ -147,6 +147,7 @@ def _end_the_wait() -> None:
 PRESSES = {"while it waits": _end_the_wait, "before it waits": _thread.interrupt_main}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WORK-4")
 @pytest.mark.parametrize("press", PRESSES.values(), ids=PRESSES)
 def test_ctrl_c_stops_the_worker_records_it_and_reaches_the_caller(
@@ -183,6 +184,7 @@ def _killworker_processes() -> None:
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "named"),
     [

@@ -111,6 +111,7 @@ def test_an_error_at_some_steps_of_a_sql_tool_ends_its_row(tools: Healkit, injec
     raised_at_each_step(tools, injected, "rows", part=4)
 
 
+@pytest.mark.slow
 @leaves_sockets
 @pytest.mark.requirement("LOG-16")
 def test_an_error_at_some_steps_of_a_nested_call_ends_both_rows(tools: Healkit, injected: Injection) -> None:

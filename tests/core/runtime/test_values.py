@@ -162,6 +162,7 @@ def test_a_long_result_is_summarised_with_its_size_and_returned_whole(healkit: H
     assert stored.endswith("[TRUNCATED, 50,002 characters]")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("VAULT-2", "LOG-1")
 def test_wrong_calls_name_the_argument_before_a_worker_is_touched_and_are_on_record(healkit: Healkit) -> None:
     healkit.vault.add("add", "def add(a: int, b: int = 0):\n    return a + b\n")
@@ -356,6 +357,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LOG-16", "LOG-5", "DATA-1")
 def test_a_value_that_breaks_its_reader_ends_the_row(healkit: Healkit) -> None:
     def check(number: int, code: str, ends: str) -> None:

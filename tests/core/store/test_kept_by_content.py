@@ -80,6 +80,7 @@ def test_a_view_whose_file_is_swapped_is_not_loaded_until_the_same_data_is_given
     assert not view.file.is_symlink()
 
 
+@pytest.mark.slow
 def test_nothing_runs_on_a_swapped_file(healkit: Healkit, tmp_path: Path) -> None:
     healkit.vault.add("total", TOTAL + "\n\ndef _unused():\n    pass\n")
     healkit.vault.add("fails", "def fails(df):\n    return df['b'].sum()\n")
@@ -190,6 +191,7 @@ def replaced(file: Path, swap: str, healkit: Healkit) -> Iterator[None]:
     file.write_bytes(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["given", "made", "outputs", "evidence"])
 @pytest.mark.parametrize("swap", REPLACED)
 def test_the_audit_and_the_run_folder_name_each_kept_file_that_was_swapped(
@@ -234,6 +236,7 @@ def test_entries_and_events_hold_the_hashes_of_what_they_read_and_made(
     assert set(named) >= {item.path for item in run.evidence if item.kind == "turn"} | set(written)
 
 
+@pytest.mark.slow
 def test_a_healing_names_the_views_it_read_and_tells_nothing_of_swapped_evidence(healkit: Healkit) -> None:
     healkit.vault.add("mean", "def mean(df):\n    return float(df['A'].mean())\n")
     healkit.execute("mean", arguments={"df": DATA["parquet"](0.0)})

@@ -238,6 +238,7 @@ def test_a_summary_counts_by_the_columns_asked_for(database: Database, writer: L
         log.summary(by=["week"])
 
 
+@pytest.mark.slow
 @LOG_11
 def test_a_group_has_its_count_times_and_revisions(database: Database, writer: LogWriter) -> None:
     def run(end: Any, revision: int, minute: int, **changes: Any) -> int:

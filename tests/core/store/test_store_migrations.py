@@ -225,6 +225,7 @@ def open_and_read(meet: Meet, path: Path, migrations: Path) -> tuple[list[str], 
         return [row.tool_name for row in log.query()], log.summary().rows[0].runs
 
 
+@pytest.mark.slow
 @LOG_14
 def test_concurrent_openings_migrate_once(tmp_path: Path, made_up: Path) -> None:
     path = tmp_path / "healkit.db"

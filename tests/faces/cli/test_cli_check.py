@@ -87,6 +87,7 @@ def test_a_failing_cell_is_healed_on_screen_and_only_there(cli: Cli, tmp_path: P
     assert (tmp_path / name).read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-13")
 def test_a_written_fix_changes_the_text_of_its_cell_and_no_other_byte(cli: Cli, tmp_path: Path) -> None:
     output = {"output_type": "stream", "name": "stdout", "text": ["4.0 é\n"]}

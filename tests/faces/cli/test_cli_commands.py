@@ -215,6 +215,7 @@ def test_the_vault_is_listed_shown_compared_and_reverted(fibonacci, tmp_path):
     assert "no such failure" in fibonacci("vault", "blame", "fibonacci").stdout
 
 
+@pytest.mark.slow
 def test_a_tool_is_renamed_removed_and_restored(cli):
     """C4: in a terminal, with who calls it by the old name."""
     cli("vault", "add", "price", "-", stdin="def run(n):\n    return n\n")

@@ -58,6 +58,7 @@ def loaded(environment: dict[str, str], name: str) -> pd.DataFrame:
     return found
 
 
+@pytest.mark.slow
 def test_a_plan_answers_from_a_file_or_a_view(deciding: Any, environment: dict[str, str]) -> None:
     expected = pd.DataFrame({"region": ["North", "South"], "sales": [5.0, 2.0]})
     for source in ("sales.csv", "sales.parquet", "kept"):
@@ -82,6 +83,7 @@ def test_without_tools_the_operations_answer(deciding: Any, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_plan_may_come_from_stdin_and_a_failing_one_exits_1(deciding: Any) -> None:
     words = (*QUESTION, "--data", "sales=kept", "--tools", "totals", "--plan", "-")
     done = deciding(*words, stdin=json.dumps([OP, END]))

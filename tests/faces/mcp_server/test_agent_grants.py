@@ -168,6 +168,7 @@ def test_no_way_of_an_unaccepted_patch_tells_a_byte_of_a_granted_file(
     assert granted.vault.get("reader").code == READER
 
 
+@pytest.mark.slow
 def test_no_other_door_leads_an_agents_code_to_the_file(db: Path, granted: Healkit, folder: Path) -> None:
     path = str(folder / "secret.txt")
     reads = code_of("return open(path).read()", folder)

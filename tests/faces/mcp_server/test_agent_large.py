@@ -83,6 +83,7 @@ def test_large_json_is_cleaned_by_its_keys_and_its_parts_are_the_whole_value(db:
     run(work)
 
 
+@pytest.mark.slow
 def test_what_fits_into_an_answer_is_there_whole_and_has_no_link(db: Path) -> None:
     async def work() -> None:
         async with in_process(db) as client:

@@ -23,6 +23,7 @@ from healkit.faces.mcp_server.server import INSTRUCTIONS, exposed_names
 pytestmark = pytest.mark.requirement("FACE-5")
 
 
+@pytest.mark.slow
 def test_values_come_as_they_are_and_what_json_lacks_is_said(db: Path) -> None:
     async def work() -> None:
         async with connected(db) as client:
@@ -101,6 +102,7 @@ def test_a_patch_is_validated_before_it_is_offered_and_applied_only_with_consent
     run(work)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEAN-2", "MEAN-5")
 def test_an_agent_is_told_what_its_patch_loses_in_numbers(db: Path, beside: Healkit) -> None:
     code = "import pandas as pd\ndef clean(df):\n    return df.assign(units=df['units'].astype(int))\n"

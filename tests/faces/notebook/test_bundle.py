@@ -134,6 +134,7 @@ def test_the_extension_has_the_panels_of_this_version() -> None:
     assert bundle_hash() in scripts
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-9")
 def test_jupyter_finds_the_extension_enabled_and_whole(tmp_path: Path) -> None:
     folder = tmp_path / "labextensions"

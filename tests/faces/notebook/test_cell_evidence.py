@@ -31,6 +31,7 @@ def the_failure() -> Failure:
     return cell.failure
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEAN-2")
 def test_an_edit_that_loses_values_is_no_fix_and_says_what_it_costs(shell):
     report = healed(shell, ORDERS, "orders['region'].astype(int)")
@@ -40,6 +41,7 @@ def test_an_edit_that_loses_values_is_no_fix_and_says_what_it_costs(shell):
     assert "3 of 3 values become missing." in str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEAN-1")
 def test_a_default_for_a_column_that_is_not_there_is_no_fix(shell):
     report = healed(shell, ORDERS, "orders['profit'] += 1")
@@ -47,6 +49,7 @@ def test_a_default_for_a_column_that_is_not_there_is_no_fix(shell):
     assert {one.kind for one in report.not_fixes} == {"invents"}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEAN-1")
 def test_two_readings_are_a_question_and_nothing_is_put_into_a_cell(shell):
     merged = "joined = orders.merge(orders, on='order_id')\njoined['revenue'].sum()"
@@ -57,6 +60,7 @@ def test_two_readings_are_a_question_and_nothing_is_put_into_a_cell(shell):
         ran(shell, ORDERS, merged, "%heal --apply").raise_error()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEAN-3")
 @pytest.mark.parametrize(
     ("following", "support"),

@@ -206,6 +206,7 @@ def test_a_file_that_the_cell_names_is_there(shell):
     assert fix_of(report).gave.startswith("3")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cell", ["assert mean([1, 2, 3]) == 2\nassert mean([4]) == 4", "assert mean([1, 2, 3]) == 2"]
 )

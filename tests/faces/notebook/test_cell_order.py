@@ -53,6 +53,7 @@ UNREADABLE = [
 ]
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_costs_no_card(run: Any, tmp_path: Path) -> None:
     cells = [LOAD]
     for number, content in enumerate(UNREADABLE):

@@ -115,6 +115,7 @@ def test_an_overwritten_value_that_other_cells_read_is_a_question(shell, tmp_pat
     assert [(one.code, one.kind) for one in report.others] == [("orders['revenue']", "assumes")]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEAN-4")
 @pytest.mark.parametrize(
     "above",

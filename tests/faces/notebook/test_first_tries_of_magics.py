@@ -124,6 +124,7 @@ def next_cells(told: str, cell: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-2")
 @pytest.mark.parametrize("magic", PARSERS)
 def test_a_magic_alone_works_or_says_what_to_type(

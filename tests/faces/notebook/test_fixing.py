@@ -39,6 +39,7 @@ def test_the_failing_cell_gets_its_card_and_panel(run: Any, cells: list[str]) ->
     assert "totl" in said
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-10")
 def test_a_text_that_python_cannot_read_and_a_failing_tool_get_theirs(run: Any) -> None:
     book = run("print('a'", SHOW.format(1), TOOL, "%run_tool half n=3", SHOW.format(4))

@@ -291,6 +291,7 @@ def test_secrets_among_locals_keys_and_columns_reach_neither_the_page_nor_the_da
             assert secret.encode() not in (file.read_bytes() if file.is_file() else b"")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-9")
 def test_a_failures_card_is_also_data_with_the_hash_of_the_cells_text(run):
     tool = "%%tool broken\ndef broken(values: list):\n    return sum(values) / 0"

@@ -62,6 +62,7 @@ def failed_with(healkit: Healkit, value: Any) -> Execution:
     return execution
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-4", "DATA-5")
 def test_each_button_below_a_failure_works_on_a_large_frame(healkit: Healkit) -> None:
     """D2, D3: Try with a frame was a fault of healkit's."""

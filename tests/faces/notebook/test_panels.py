@@ -24,6 +24,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 CELLS = ("%load_ext healkit", f"%%tool mean_of\n{BROKEN}", "%run_tool mean_of values=[2,4]")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("FACE-3", "FACE-4")
 def test_the_card_comes_first_and_the_live_panel_second_below_the_cells_own_error(run: Any) -> None:
     outputs = run(*CELLS).cells[-1].outputs

@@ -32,6 +32,7 @@ def error(answer: httpx.Response) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @TRACE_4
 def test_a_batch_is_read_back_as_sent(collector: Collecting) -> None:
     parent = trace(taskResults=[task()], decisions=[{"nodeId": "n", "outcome": "yes", "condition": "x > 1"}])

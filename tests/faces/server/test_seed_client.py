@@ -64,6 +64,7 @@ def test_a_client_written_from_the_seed_document_delivers(tmp_path: Path) -> Non
     assert other["taskResults"][0]["success"] is False
 
 
+@pytest.mark.slow
 @TRACE_4
 def test_equal_traces_without_ids_of_one_batch_are_each_stored_and_once(collector: Collecting) -> None:
     changed = {**BODY, "durationMs": 4}

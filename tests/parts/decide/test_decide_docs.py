@@ -20,6 +20,7 @@ PAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "examples"), PAGES)
 def test_the_examples_of_the_page_end_as_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, examples: int

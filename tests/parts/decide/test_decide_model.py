@@ -62,6 +62,7 @@ def without_turn(request: Received) -> dict[str, Any]:
     return {"path": request.path, "headers": headers, "body": {**request.body, "messages": kept}}
 
 
+@pytest.mark.slow
 @PROVIDERS
 @pytest.mark.requirement("DECIDE-1")
 def test_a_model_that_calls_functions_ends_in_the_right_view(

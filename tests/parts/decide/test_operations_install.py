@@ -22,6 +22,7 @@ def test_each_public_function_of_the_tools_is_an_operation() -> None:
     assert sorted(NAMES) == sorted(name for name in functions if not name.startswith("_"))
 
 
+@pytest.mark.slow
 def test_nearly_every_operation_has_an_example_and_does_what_it_says() -> None:
     without = {name for name in NAMES if not examples_of(name)}
     assert without == {"view_sql", "draw_chart", "export_parquet", "export_notebook"}

@@ -88,6 +88,7 @@ def test_a_notebook_holds_the_data_itself(tmp_path: Path) -> None:
         in_process("export_notebook")(large, "Large")
 
 
+@pytest.mark.slow
 def test_a_chart_needs_numbers_and_few_rows() -> None:
     draw = in_process("draw_chart")
     data = pd.DataFrame({"city": ["Bern", "$x^"], "sold": [1, 2], "_under": [1.5, None]})

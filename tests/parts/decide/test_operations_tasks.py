@@ -65,6 +65,7 @@ def test_each_operation_is_in_a_task() -> None:
     json.dumps([task["steps"] for task in TASKS])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task["name"])
 def test_a_task_ends_in_the_right_frame(task: dict[str, Any]) -> None:
     found, outputs = played(task)

@@ -99,6 +99,7 @@ FIXED = BILL.replace("+ n", "* n")
 OTHER = FIXED.rstrip().replace("price(product=product)", "price(product='cocoa' if n == 3 else product)")
 
 
+@pytest.mark.slow
 @HEAL_7
 @pytest.mark.parametrize(
     ("patch", "live", "read_only", "verdict", "made"),
@@ -160,6 +161,7 @@ def test_an_answer_that_the_log_holds_in_part_decides_nothing(shop: Shop) -> Non
     assert report.verdict_code in (None, "unproven", "silenced")
 
 
+@pytest.mark.slow
 @HEAL_7
 def test_a_frame_that_a_call_gave_is_served_whole(shop: Shop) -> None:
     import pandas as pd
@@ -215,6 +217,7 @@ def test_a_patch_that_reaches_further_waits_for_a_person(shop: Shop) -> None:
     assert f"Reaches further than the code it replaces: {reach}" in str(report)
 
 
+@pytest.mark.slow
 @HEAL_7
 def test_another_process_heals_from_the_record_what_it_does_not_provide(shop: Shop) -> None:
     shop.fail(BILL, *(example["arguments"] for example in EXAMPLES))

@@ -154,6 +154,7 @@ def test_calls_that_answered_otherwise_decide_and_healing_goes_on(healing: Healk
     )
 
 
+@pytest.mark.slow
 def test_a_healthy_tool_is_told_what_is_known_of_its_failure(healing: Healkit, tmp_path: Path) -> None:
     """E7: "nothing fails any more" of code that has not changed since it failed."""
     code = "def tool(path: str) -> str:\n    return open(path).read()\n"
@@ -188,6 +189,7 @@ def test_what_fails_in_a_worker_only_is_checked_there(healing: Healkit) -> None:
 LAZY = "def tool(n: int) -> list:\n    return (i for i in range(n))\n"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-9")
 @pytest.mark.parametrize("known", [False, True], ids=["without an example", "with an example"])
 def test_what_no_execution_may_return_is_no_result_of_a_check(healing: Healkit, known: bool) -> None:

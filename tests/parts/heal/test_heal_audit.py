@@ -93,6 +93,7 @@ def test_a_patch_that_was_declined_is_an_entry(healing: Healkit) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["accepted", "declined", "overtaken"])
 def test_a_decision_after_the_healing_is_an_entry_of_it(healing: Healkit, word: str) -> None:
     report = healing.heal("ratio", advisors=[Idea(FIXED)])

@@ -265,6 +265,7 @@ def shows_what_is_reached(hk: Healkit, server: ModelServer, reason: str, code: s
         assert 'href="javascript' not in page
 
 
+@pytest.mark.slow
 def test_an_accepted_patch_changes_no_grants(hk: Healkit, server: ModelServer) -> None:
     """Nor does one that names them."""
     hk.vault.set_grants("bill", read=["/etc"], calls=["host.price"], memory_mb=700)

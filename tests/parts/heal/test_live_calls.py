@@ -57,6 +57,7 @@ def test_as_many_calls_are_made_as_were_shown_and_allowed(bank: Bank, live: str,
     assert bank.made
 
 
+@pytest.mark.slow
 @HEAL_11
 def test_equal_calls_are_made_once_whatever_patch_makes_them(bank: Bank) -> None:
     right = PAY.replace("amounts", "amount")

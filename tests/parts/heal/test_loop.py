@@ -124,6 +124,7 @@ def test_another_tool_is_no_proposal_where_no_example_says_what_is_right(healing
     assert len(healing.heal("first", advisors=["peers"]).attempts) == 1
 
 
+@pytest.mark.slow
 def test_an_earlier_revision_of_the_tool_is_proposed(healing: Healkit) -> None:
     healing.vault.patch("ratio", FIXED)
     healing.vault.patch("ratio", BROKEN, reason="broken again")
@@ -155,6 +156,7 @@ TOTALS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-3", "HEAL-9")
 @pytest.mark.parametrize(
     ("body", "said"),

@@ -29,6 +29,7 @@ def test_without_consent_the_patch_waits(healing: Healkit) -> None:
     assert healing.execute_tool("ratio", arguments={"a": 1, "b": 0}) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-4")
 def test_a_declined_patch_does_not_wait_again(healing: Healkit) -> None:
     first = healing.heal("ratio", advisors=[Idea(FIXED)])
@@ -39,6 +40,7 @@ def test_a_declined_patch_does_not_wait_again(healing: Healkit) -> None:
     assert "declined before" in again.reason
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-4")
 @pytest.mark.parametrize(
     ("said", "outcome", "revision", "state"),

@@ -250,6 +250,7 @@ class Failing(Idea):
         raise ZeroDivisionError("by\nzero")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "said"),
     [

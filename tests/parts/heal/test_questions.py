@@ -13,6 +13,7 @@ from healkit.parts.heal.inputs import variants
 from healkit.parts.heal.questions import Answer, Choice, Question, answer_of
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-1")
 def test_disagreeing_patches_lead_to_a_question_on_the_smallest_input(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)

@@ -108,6 +108,7 @@ def test_none_from_a_tool_that_only_returns_truth_values_is_doubted(healkit: Hea
     assert report.best.patch.doubt == "It returns None, which the tool never did."
 
 
+@pytest.mark.slow
 def test_a_change_is_said_with_the_call_that_it_changes(healkit: Healkit) -> None:
     """H8: the report names the call whose result changes."""
     healkit.vault.add("win_rate", RATE)

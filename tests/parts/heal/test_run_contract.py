@@ -142,6 +142,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, failing_database: Path) ->
         yield Written({name: RawRun(path) for name, path in runs.items()})
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RUN-1", "RUN-2", "RUN-3", "RUN-4", "RUN-5", "RUN-6", "RUN-7")
 def test_every_feature_of_the_contract_is_written(written: Written) -> None:
     """Of 50 features of the contract each is in the files, whatever wrote them."""

@@ -70,6 +70,7 @@ def test_without_files_a_person_is_told_in_one_line_what_was_not_decided(hk: Hea
     assert hk.vault.get("bill").revision == 1
 
 
+@pytest.mark.slow
 def test_with_files_a_patch_is_decided_as_any_other(hk: Healkit, folder: Path) -> None:
     right = Idea(code_of(hk).replace("rate + n", "rate * n"))
     for files in (str(folder), "*", str(folder / "rates.txt")):

@@ -36,6 +36,7 @@ OUTSIDE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-9")
 @pytest.mark.parametrize(
     ("code", "arguments", "said"), [row[1:] for row in OUTSIDE], ids=[row[0] for row in OUTSIDE]
@@ -139,6 +140,7 @@ def test_the_contents_of_a_tool_that_is_kept_off_the_record_are_not_linked(heali
     assert failed.failure.called is None
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("HEAL-9")
 @pytest.mark.parametrize("asked", ["bill", "bills"], ids=["its caller", "the caller of its caller"])
 def test_the_called_tool_that_failed_is_healed(healing: Healkit, asked: str) -> None:

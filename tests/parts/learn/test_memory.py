@@ -62,6 +62,7 @@ def heal(healkit: Healkit, name: str, code: str) -> HealReport:
     return healkit.heal(name, advisors=["memory"], auto=True, budget_s=20)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LEARN-4", "LEARN-5")
 def test_a_fix_is_proposed_first_while_it_stands_and_not_once_it_was_taken_back(healkit: Healkit) -> None:
     fixed_by_hand(healkit)
@@ -134,6 +135,7 @@ def test_what_another_vault_exported_is_proposed_and_validated(healkit: Healkit,
         assert "as in an imported fix" in report.best.patch.reason
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("LEARN-5")
 def test_an_export_holds_no_secret_no_name_and_no_constant_of_the_users(
     healkit: Healkit, tmp_path: Path

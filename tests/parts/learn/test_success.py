@@ -41,6 +41,7 @@ def ran(healkit: Healkit, name: str, calls: Iterable[dict[str, Any]]) -> VaultEn
     return entry
 
 
+@pytest.mark.slow
 def test_where_arguments_decide_the_model_beats_the_base_rate() -> None:
     row = success_row("convert", by_arguments(200))
     assert row is not None

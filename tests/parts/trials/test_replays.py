@@ -77,6 +77,7 @@ def test_a_replay_repeats_what_happened_and_makes_no_call(recorded: Shop) -> Non
     assert (live.value, dict(recorded.made)) == (5.0, {"price": 1})
 
 
+@pytest.mark.slow
 @HEAL_7
 def test_a_cassette_is_replayed_where_the_servers_are_not(recorded: Shop, tmp_path: Path) -> None:
     failed = recorded.healkit.last_error()

@@ -203,6 +203,7 @@ def test_where_nothing_can_be_written_the_tool_runs_and_the_next_one_says_so(hea
     assert "was not kept" in healkit.status().problem
 
 
+@pytest.mark.slow
 def test_what_a_locked_database_did_not_take_is_kept_once_it_is_free(healkit: Healkit) -> None:
     healkit.vault.add("total", TOTAL)
     healkit.view_keeper.wait()
