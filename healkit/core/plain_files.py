@@ -12,7 +12,7 @@ from typing import BinaryIO
 from healkit.errors import ConfigError
 
 
-def opened(folder: Path, name: str) -> BinaryIO:
+def open_regular(folder: Path, name: str) -> BinaryIO:
     """Open a file of a folder for reading; raise `OSError`.
 
     name: the file's, with `/` behind each folder in between. Neither the file nor one of these folders may be a link,
@@ -33,8 +33,8 @@ def opened(folder: Path, name: str) -> BinaryIO:
 
 
 def read_file(folder: Path, name: str) -> bytes:
-    """Return the content of a file that `opened` opens; raise `OSError`."""
-    with opened(folder, name) as file:
+    """Return the content of a file that `open_regular` opens; raise `OSError`."""
+    with open_regular(folder, name) as file:
         return file.read()
 
 

@@ -77,13 +77,13 @@ __all__ = [
     "outweighs",
     "readable",
     "readable_json",
-    "recorded",
     "recorded_frame",
     "recorded_text",
+    "recorded_value",
     "remade",
     "restored_value",
     "same",
-    "shown",
+    "shown_value",
     "table_of",
     "value_preview",
     "value_text",
@@ -375,7 +375,7 @@ def why_different(expected: object, found: object) -> str:
     return difference(remade(expected), remade(found))
 
 
-def shown(plain: object) -> Any:
+def shown_value(plain: object) -> Any:
     """Return a kept value as readable JSON, for a record."""
     return readable(remade(plain))[0] if has_tags(plain) else plain
 
@@ -426,7 +426,7 @@ def as_text(value: object) -> str:
 
 def recorded_text(plain: object) -> str:
     """Return a value as a record has it, with `DataFrame 2 × 2` in the place of what stands for a frame there."""
-    return as_text(recorded(plain))
+    return as_text(recorded_value(plain))
 
 
 def recorded_frame(plain: object) -> Preview | None:
@@ -439,15 +439,15 @@ def recorded_frame(plain: object) -> Preview | None:
     return Preview({**plain, "type": "DataFrame", "first": plain["rows"]} if small else plain)
 
 
-def recorded(plain: object) -> Any:
+def recorded_value(plain: object) -> Any:
     """Return a record's readable JSON with a preview in the place of what stands for a frame or an array."""
     if type(plain) is list:
-        return [recorded(item) for item in plain]
+        return [recorded_value(item) for item in plain]
     if type(plain) is not dict:
         return plain
     if TAG in plain:
         return remade(plain)
-    return recorded_frame(plain) or {key: recorded(item) for key, item in plain.items()}
+    return recorded_frame(plain) or {key: recorded_value(item) for key, item in plain.items()}
 
 
 def table_of(value: object) -> str:

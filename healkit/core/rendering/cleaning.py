@@ -237,7 +237,7 @@ def _value(value: Any, cleaner: RecordCleaner) -> Any:
     preview, _ = values.readable(value, functools.partial(secret_columns, cleaner))
     cleaned = cleaner.clean(preview, limit_bytes=_ARGUMENTS_MAX_BYTES)
     hides = cleaned.hidden or HIDDEN in str(preview)
-    return values.recorded(cleaned.value) if hides else value
+    return values.recorded_value(cleaned.value) if hides else value
 
 
 def outputs(shown: Sequence[Mapping[str, Any]], cleaner: Cleaner | None = None) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ def status(healkit: Healkit) -> Answer:
         **report.settings,
         "traces": report.traces and msgspec.structs.asdict(report.traces),
     }
-    return Answer(lambda: doctor_cards.status(report), lambda: {**fields, **more})
+    return Answer(lambda: doctor_cards.status_card(report), lambda: {**fields, **more})
 
 
 def doctor(db: Annotated[str | None, DB] = None, *, open_healkit: Callable[..., Healkit]) -> Answer:

@@ -144,7 +144,7 @@ def vault(healkit: Healkit, options: Namespace) -> CellOutput:
 
 #: Subcommand → the report that it shows.
 REPORTS: dict[str, Callable[[Healkit], CellOutput]] = {
-    "status": lambda healkit: CellOutput.of(doctor_cards.status(healkit.status())),
+    "status": lambda healkit: CellOutput.of(doctor_cards.status_card(healkit.status())),
     "doctor": lambda healkit: CellOutput.of(doctor_cards.doctor(healkit.doctor())),
 }
 _KEPT_NOTE = (

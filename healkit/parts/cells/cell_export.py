@@ -152,7 +152,7 @@ def read_failing_cell(
     the ids that these cells had. within: where the cell's files may be; the first is the notebook's folder.
     """
     try:
-        with plain_files.opened(folder, _CELL) as file:
+        with plain_files.open_regular(folder, _CELL) as file:
             written = file.read(_CELL_MAX_BYTES + 1)
         record = claims.decode(written, msgspec.json.Decoder(_Cell).decode, max_bytes=_CELL_MAX_BYTES)
     except (OSError, ValueError):

@@ -115,10 +115,10 @@ def load_claimed(folder: Path, snapshot: str, name: str, limit_bytes: int) -> tu
     snapshot: its name in the folder. name: the value's. Raises `OSError` and `ValueError` for what is no snapshot of it
     within the limit.
     """
-    with plain_files.opened(folder, f"{snapshot}/{_VALUES}") as file:
+    with plain_files.open_regular(folder, f"{snapshot}/{_VALUES}") as file:
         written = file.read(limit_bytes + 1)
     header = claims.decode(written, msgspec.json.Decoder(Header).decode, max_bytes=limit_bytes)
-    with plain_files.opened(folder, f"{snapshot}/{_CONTENTS}") as file:
+    with plain_files.open_regular(folder, f"{snapshot}/{_CONTENTS}") as file:
         contents = regions.mapped(file.fileno(), header.places)
     loaded = values.decode(header.values, contents, limit_bytes)
     if not isinstance(loaded, dict) or name not in loaded:

@@ -32,7 +32,7 @@ _TIERS = {
 }
 
 
-def status(found: Status) -> Card:
+def status_card(found: Status) -> Card:
     """Build the report on where the data is and what is in it."""
     rows = [("database", found.url), *([("trusted", found.trust)] if found.trust else [])]
     rows += [("isolation", found.tier or "none")]

@@ -44,4 +44,4 @@ def shown(services: Services) -> Any:
     from healkit.parts.doctor import cards
     from healkit.parts.doctor.doctor import status_of
 
-    return cards.status(status_of(services))
+    return cards.status_card(status_of(services))

@@ -315,11 +315,13 @@ class HealRecord:
     ) -> None:
         for number, (check, result) in enumerate(zip(checks, results, strict=True), 1):
             assertion: dict[str, Any] = {"check": number, "origin": check.origin, "outcome": result.outcome}
-            assertion |= {"call": check.told} if check.call else {"arguments": values.shown(check.arguments)}
+            assertion |= (
+                {"call": check.told} if check.call else {"arguments": values.shown_value(check.arguments)}
+            )
             if check.known:
-                assertion["wanted"] = check.raises or values.shown(check.expected)
+                assertion["wanted"] = check.raises or values.shown_value(check.expected)
             if result.outcome in ("passed", "wrong") and not result.failure:
-                assertion["got"] = values.shown(result.value)
+                assertion["got"] = values.shown_value(result.value)
             elif result.failure:
                 assertion["error"] = result.failure
             self.run.append(

@@ -74,7 +74,7 @@ def _read_events(folder: Path, problems: list[Problem]) -> tuple[list[TraceEvent
     events: list[TraceEvent] = []
     lines: list[int] = []
     try:
-        with plain_files.opened(folder, TRACE) as file:
+        with plain_files.open_regular(folder, TRACE) as file:
             for number, line in enumerate(_lines(file), start=1):
                 if line is not None and not line.endswith(b"\n"):
                     problems.append(_torn(folder, number, line))
@@ -357,7 +357,7 @@ def _extra(run: Run) -> Iterator[Problem]:
 def _hash_of(folder: Path, name: str) -> tuple[str, int]:
     """Return the SHA-256 and the size of a file of the folder; raise `OSError`."""
     size_bytes, digest = 0, hashlib.sha256()
-    with plain_files.opened(folder, name) as file:
+    with plain_files.open_regular(folder, name) as file:
         while chunk := file.read(_READ_BYTES):
             digest.update(chunk)
             size_bytes += len(chunk)

@@ -225,7 +225,7 @@ def _missing(steps: Sequence[AuditStep], audit: Audit, run_id: str) -> list[Audi
 def _held(folder: Path) -> Iterator[bool]:
     """Hold a run's lock, as its writer does, so that one process at a time looks after it; yield whether that is so."""
     try:
-        file = plain_files.opened(folder, TRACE)
+        file = plain_files.open_regular(folder, TRACE)
     except OSError:
         yield False
         return

@@ -242,7 +242,7 @@ def cassette_of(
     runs: dict[str, list[int]] = {}
     size = 0
     for row in rows:
-        row_calls = [recorded(call_of(call)) for call in log.calls(row.trace_id)]
+        row_calls = [recorded_call(call_of(call)) for call in log.calls(row.trace_id)]
         size += sum(len(call.arguments) + len(call.result) for call in row_calls)
         if size > _MAX_BYTES:
             break
@@ -262,7 +262,7 @@ def cassette_of(
     return Cassette(definitions, listed, calls, runs, names)
 
 
-def recorded(call: CallRecord) -> RecordedCall:
+def recorded_call(call: CallRecord) -> RecordedCall:
     """Return a call of the log as it can be played back; `lost` says why it cannot."""
     arguments = call.arguments.encode()
     whole, lost = _NULL, ""

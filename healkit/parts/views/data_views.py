@@ -343,7 +343,7 @@ class DataViews:
 
     def _is_there(self, row: Row[*tuple[Any, ...]]) -> bool:
         try:
-            plain_files.opened(self.folder, _file_name(row)).close()
+            plain_files.open_regular(self.folder, _file_name(row)).close()
         except OSError:
             return False
         return True

@@ -139,7 +139,7 @@ def _check_bytes(raw: memoryview, name: str) -> None:
 
 
 def _bytes_of(folder: Path, name: str) -> memoryview:
-    with plain_files.opened(folder, name) as source:
+    with plain_files.open_regular(folder, name) as source:
         raw = memoryview(bytearray(os.fstat(source.fileno()).st_size))
         done = 0
         while count := source.readinto(raw[done:]):  # type: ignore[attr-defined]  # a file that is open for reading

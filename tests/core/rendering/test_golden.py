@@ -94,7 +94,7 @@ def of_reports() -> Iterator[tuple[str, Forms]]:
     for name, report in s.DOCTORS.items():
         yield f"doctor-{name}", both(doctor_cards.doctor(report))
     for name, status in s.STATUSES.items():
-        yield f"status-{name}", both(doctor_cards.status(status))
+        yield f"status-{name}", both(doctor_cards.status_card(status))
     yield "views", both(views_render.views(list(s.VIEWS.values())))
     yield "views-none", both(views_render.views([]))
     yield "view-frame", both(views_render.view(s.VIEWS["frame"], s.PREVIEW))

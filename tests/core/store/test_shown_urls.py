@@ -72,8 +72,8 @@ def test_no_face_and_no_object_shows_the_password_of_the_database(
     with Healkit(url, config=Config(fork_server=False, spares=0)) as healkit:
         status = healkit.status()
         said += (
-            text_of(doctor_cards.status(status))
-            + html_of(doctor_cards.status(status))
+            text_of(doctor_cards.status_card(status))
+            + html_of(doctor_cards.status_card(status))
             + json.dumps(status.url)
         )
         shown = (status, healkit, healkit.database, healkit.config, healkit.executor, healkit.database.where)

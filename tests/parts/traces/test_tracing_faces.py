@@ -93,7 +93,7 @@ def test_an_unreachable_collector_is_tried_until_the_timeout(
         assert "cannot be reached" in state.problem
         status = opened.status()
         assert status.traces.pending == 3
-        for said in (write(doctor_cards.status(status)) for write in (text_of, html_of)):
+        for said in (write(doctor_cards.status_card(status)) for write in (text_of, html_of)):
             assert "3 waiting" in said
             assert "cannot be reached" in said
 

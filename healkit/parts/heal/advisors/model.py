@@ -502,9 +502,7 @@ class Briefing:
             wanted = f"must raise {self._secret_map.text(check.raises)}"
         elif check.known:
             still = "still " if check.origin == "passing" else ""
-            wanted = (
-                f"must {still}return {self._secret_map.value(values.shown(check.expected), _VALUE_MAX_BYTES)}"
-            )
+            wanted = f"must {still}return {self._secret_map.value(values.shown_value(check.expected), _VALUE_MAX_BYTES)}"
         else:
             wanted = "must not fail; what is right is not known"
         failed = "failed: " if check.origin == "failing" else ""
@@ -513,7 +511,9 @@ class Briefing:
     def _call(self, check: Check) -> str:
         if check.call:
             return f"{cut_text(self._secret_map.text(check.told), _MESSAGE_MAX_CHARS)}\n"
-        return f"called with {self._secret_map.value(values.shown(check.arguments), _VALUE_MAX_BYTES)} it"
+        return (
+            f"called with {self._secret_map.value(values.shown_value(check.arguments), _VALUE_MAX_BYTES)} it"
+        )
 
     def _peer(self, peer: Peer) -> str:
         """Write an earlier revision or another persona's version of the tool, or a tool that takes the same arguments.
