@@ -502,7 +502,8 @@ class Briefing:
             wanted = f"must raise {self._secret_map.text(check.raises)}"
         elif check.known:
             still = "still " if check.origin == "passing" else ""
-            wanted = f"must {still}return {self._secret_map.value(values.shown_value(check.expected), _VALUE_MAX_BYTES)}"
+            expected = self._secret_map.value(values.shown_value(check.expected), _VALUE_MAX_BYTES)
+            wanted = f"must {still}return {expected}"
         else:
             wanted = "must not fail; what is right is not known"
         failed = "failed: " if check.origin == "failing" else ""
