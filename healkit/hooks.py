@@ -73,6 +73,10 @@ class Specs(Protocol):
         """End what belongs to the process; called before healkit's event loop ends, and it may start again."""
 
     @_spec
+    def tables(self) -> None:
+        """Import the plug-in's mapped tables; called before the first statement, which configures all of them."""
+
+    @_spec
     def migrations(self) -> Mapping[str, Any]:
         """Return folders with Alembic migrations of the plug-in's own tables: a lower-case name → the folder's path.
 

@@ -345,6 +345,8 @@ class Database:
     def _make_engine(self, wait_s: float) -> Engine:
         from sqlalchemy import create_engine, event
 
+        # All at once: a table that another thread imports later would be mapped while this one configures them.
+        hooks.every("tables")
         if self.path is None:
             engine = server_engine(self.url, pool_pre_ping=True)
             event.listen(engine, "connect", lambda connection, _: wait_at_most(connection, wait_s))

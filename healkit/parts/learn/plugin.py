@@ -75,6 +75,12 @@ def closing(services: Services) -> None:
 
 
 @hookimpl
+def tables() -> None:
+    """Import the tables of what the traces teach."""
+    from healkit.parts.learn import tables as _tables  # noqa: F401 - to have them
+
+
+@hookimpl
 def deleting(session: Session, trace_ids: Sequence[str]) -> None:
     """Delete what was learned from them."""
     from healkit.parts.learn.priority import forget

@@ -36,6 +36,12 @@ def contents(services: Services) -> Contents:
 
 
 @hookimpl
+def tables() -> None:
+    """Import the tables of the data that is kept."""
+    from healkit.parts.views import tables as _tables  # noqa: F401 - to have them
+
+
+@hookimpl
 def deleting(session: Session, trace_ids: Sequence[str]) -> None:
     """Delete which data their records stand for."""
     from sqlalchemy import delete
