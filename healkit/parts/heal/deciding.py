@@ -1,4 +1,4 @@
-"""Decision on the patches of a healing: policy, person, revision.
+"""Decision on the patches: policy, person, revision.
 
 The best is kept, shown, declined, or left to a person. The policy says when it is applied without asking.
 

@@ -1,4 +1,4 @@
-"""Search for a patch: reproduce, ask the advisors, try, compare.
+"""Search for a patch: reproduce, ask, try, compare.
 
 Advisors are asked in order of their cost, and every patch, whoever made it, runs on the same checks. Each step is an
 event of the run folder before the next one begins.

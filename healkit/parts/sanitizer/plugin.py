@@ -1,4 +1,7 @@
-"""What the sanitiser hooks into: it cleans what is shown, kept and sent."""
+"""What the sanitiser hooks into.
+
+It cleans what is shown, kept and sent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failing cell of another process: what a hostile kernel leaves for the host."""
+"""Failing cell of another, perhaps hostile, process."""
 
 from __future__ import annotations
 
