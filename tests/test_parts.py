@@ -112,7 +112,7 @@ def without(parts: list[str], site: Path, folder: Path, way: str = WAY) -> tuple
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_without_a_part_the_rest_starts_and_a_tool_is_run_and_patched(site: Path, tmp_path: Path) -> None:
-    needs_it = {"runs": ("heal", "decide"), "views": ("runs", "heal", "decide")}
+    needs_it = {"cells": ("heal",), "runs": ("heal", "decide"), "views": ("runs", "heal", "decide")}
     for part in PARTS:
         needed = {part, *needs_it.get(part, ())}
         attributes, commands = without([part], site, tmp_path)

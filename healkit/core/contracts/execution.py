@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import secrets
+import os
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -199,8 +199,11 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 def new_trace_id() -> str:
     """Make a UUIDv7 (RFC 9562): sortable by time, made before the execution starts."""
     milliseconds = time.time_ns() // 1_000_000
-    value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | secrets.randbits(12) << 64
-    value |= 0b10 << 62 | secrets.randbits(62)
+    noise = int.from_bytes(
+        os.urandom(10), "big"
+    )  # `secrets` loads `random`, which costs each fork of a trial server
+    value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | (noise >> 68) << 64
+    value |= 0b10 << 62 | noise & (1 << 62) - 1
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
