@@ -243,7 +243,7 @@ class Config:
         zero=True,
     )
     # The collector
-    collect_max_bytes: int = fixed(5_000_000, "what one request may hold, unpacked")
+    collect_max_bytes: int = setting(5_000_000, "what one request may hold, unpacked")
     collect_timeout_s: float = setting(30.0, "how long the body of a request may take to arrive")
     collect_rate_per_s: float = setting(
         50.0, "requests from one client in the long run; twice as many at once"

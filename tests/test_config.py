@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +46,19 @@ def test_the_variable_of_a_bound_that_is_no_setting_any_more_is_refused() -> Non
     ):
         Config.from_environment({"HEALKIT_SYNC_BATCH": "20"})
     assert Config(sync_batch=20).sync_batch == 20
+
+
+def test_a_command_says_in_one_line_which_variable_cannot_be_read(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "healkit", "status"],
+        env={**os.environ, "HEALKIT_TIMEOUT_S": "abc", "HEALKIT_DB": str(tmp_path / "healkit.db")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("HEALKIT_TIMEOUT_S='abc' is not a number. The default is 30.0.")
+    assert "Traceback" not in done.stderr
 
 
 def test_every_setting_is_named_on_a_page() -> None:

@@ -46,6 +46,7 @@ from healkit.core.secrets.cleaner import (
     sanitizer_of,
     secret_columns,
 )
+from healkit.errors import ConfigError
 
 if TYPE_CHECKING:
     from healkit.core.secrets.cleaner import Cleaner, RecordCleaner
@@ -70,9 +71,12 @@ HIDDEN_MARK = "[REDACTED"
 
 def sanitizer() -> Cleaner:
     """Return the sanitiser for what is shown; its tables are read with the first card."""
-    return sanitizer_of(
-        _config(tuple([item for item in os.environ.items() if item[0].startswith("HEALKIT_")]))
-    )
+    environment = tuple([item for item in os.environ.items() if item[0].startswith("HEALKIT_")])
+    try:
+        config = _config(environment)
+    except ConfigError:  # the sentence that says so is shown too
+        config = Config()
+    return sanitizer_of(config)
 
 
 @functools.lru_cache(maxsize=4)

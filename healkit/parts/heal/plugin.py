@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import healkit.parts.cells  # noqa: F401 - without it, this part is left out
+import healkit.parts.cells
 import healkit.parts.runs.plugin  # noqa: F401 - as above
 from healkit.hooks import hookimpl, rows_of
 from healkit.parts.heal.service import HealService
