@@ -66,8 +66,9 @@ class LargeResult:
         """Clean it, once; raise `WorkerError` where that is not possible."""
         async with self._cleaning:
             if not self.is_clean:
-                with self._file as raw:
-                    self._file, self.is_clean = await _cleaned(raw, self.kind), True
+                raw = self._file
+                self._file, self.is_clean = await _cleaned(raw, self.kind), True
+                raw.close()  # not before: a reader that is cancelled leaves it to the next one
 
     def close(self) -> None:
         """Remove its file."""
