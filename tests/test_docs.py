@@ -93,7 +93,7 @@ def test_each_question_of_a_newcomer_is_answered_by_a_few_files() -> None:
     [
         ("How a tool's call reaches what it calls", "Proxy", "CallRecords.end", 5),
         ("How a failure becomes a card", "to_failure", "html_of", 9),
-        ("How a patch becomes a revision", "HealService.heal", "HealRecord", 14),
+        ("How a patch becomes a revision", "HealService.heal", "HealRecord", 12),
     ],
 )
 def test_the_contributors_page_walks_three_ways_through_a_few_files(

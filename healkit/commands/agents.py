@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AgentCaller(Protocol):
-    """One call of an agent: whose it is, and what the session may read."""
+    """Call of an agent: whose it is, and what the session may read."""
 
     @property
     def services(self) -> Services:

@@ -55,7 +55,7 @@ class Answer:
 
 
 class Terminal(Protocol):
-    """What a command that only a terminal has speaks with."""
+    """Terminal, as a command that only a terminal has speaks with it."""
 
     def say(self, text: str) -> None:
         """Print a line for the person, on stderr."""

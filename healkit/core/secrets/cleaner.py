@@ -77,7 +77,7 @@ class RecordCleaner(Cleaner, Protocol):
 
     @property
     def has_hidden(self) -> bool:
-        """Whether it has learned a value that `again` would hide."""
+        """Return whether it has learned a value that `again` would hide."""
         ...
 
     def texts(self, texts: Iterable[str]) -> dict[str, str]:

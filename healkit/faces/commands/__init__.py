@@ -1,1 +1,1 @@
-"""The core's own commands, and where all are found (`rows`)."""
+"""Commands of the core, and where all are found (`rows`)."""

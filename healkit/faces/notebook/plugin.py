@@ -1,4 +1,4 @@
-"""What the notebook adds to a `Healkit`: live panels."""
+"""Hooks of the notebook: the live panels of a `Healkit`."""
 
 from __future__ import annotations
 

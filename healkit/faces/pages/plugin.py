@@ -1,4 +1,4 @@
-"""What pages may ask."""
+"""Hooks of the pages: what they may ask."""
 
 from __future__ import annotations
 

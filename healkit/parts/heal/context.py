@@ -67,7 +67,7 @@ class HealOptions:
     advisors_named: the caller named the advisors; a default advisor that is not set up is not worth a note. cell: the
     case of a cell, which is not gathered from the record. improves: a tool that works may be patched too.
     client: the name of the MCP client that asks. live, files: calls that checks may make, and granted files that they
-    may read with code that nobody has accepted.
+    may read with code that no one has accepted.
     """
 
     tool_name: str

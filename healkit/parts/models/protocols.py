@@ -7,6 +7,7 @@ an `Adapter`.
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -83,7 +84,7 @@ class StreamError(Exception):
         self.passing = passing
 
 
-class Reader:
+class Reader(ABC):
     """Reader of one answer's events; made anew for each request.
 
     `done` is true after the protocol's last event; a server may leave the connection open after it.
@@ -93,12 +94,12 @@ class Reader:
         self.reply = Reply()
         self.done = False
 
+    @abstractmethod
     def read(self, data: str) -> None:
         """Read one event's data; called by the transport, in order. Raises `ModelError`, or `StreamError`."""
-        raise NotImplementedError
 
 
-class Adapter:
+class Adapter(ABC):
     """Protocol of one provider, spoken at one address.
 
     default_url: the provider's own endpoint, whose host its own key belongs to. key_variable: the environment variable
@@ -118,17 +119,17 @@ class Adapter:
         parts = urlsplit(self._url)
         return urlunsplit((parts.scheme, parts.netloc, self.path(parts.path.rstrip("/")), parts.query, ""))
 
+    @abstractmethod
     def path(self, base: str) -> str:
         """Return the path to post to, below the configured one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def headers(self, key: str) -> dict[str, str]:
         """Return the headers of a request, with the key where there is one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
         """Return the body of a streaming request."""
-        raise NotImplementedError
 
     def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
         """Return the body without the field that the server complained about, or None where that is not optional."""

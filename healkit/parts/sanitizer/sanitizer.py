@@ -171,7 +171,7 @@ class RecordSanitizer:
 
     @property
     def has_hidden(self) -> bool:
-        """Whether it has learned a value that `again` would hide."""
+        """Return whether it has learned a value that `again` would hide."""
         return bool(self._known.rules)
 
     def texts(self, texts: Iterable[str]) -> dict[str, str]:

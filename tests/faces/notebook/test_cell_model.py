@@ -62,7 +62,7 @@ def test_a_model_gets_a_cell_and_metadata_and_its_answer_is_run_like_any_other_e
     ran(shell, PEOPLE, PAID, "(sum(paid(people)), grade, notes)")
     config = dataclasses.replace(default_healkit().config, **settings_of(server))
     with Healkit(default_healkit().url, config=config) as healkit:
-        assert healkit.heal_cell().fix is None  # nobody named the model
+        assert healkit.heal_cell().fix is None  # no one named the model
         assert server.requests == []
         server.plan += [says("It is a lost case."), says(MEANT)]
         report = healkit.heal_cell(advisors=["model"])

@@ -46,7 +46,7 @@ def test_an_output_that_finds_a_full_disk_fails_as_a_step(deciding_alone: Healki
 @pytest.mark.slow
 @pytest.mark.timeout(700)  # each host starts anew
 def test_healings_and_decisions_that_are_killed_at_random_are_in_the_audit_and_go_on() -> None:
-    words = [sys.executable, str(SOAK), "--audited", "--kills", "2", "--hosts", "2", "--seed", "20261125"]
+    words = [sys.executable, str(SOAK), "--audited", "--kills", "4", "--hosts", "2", "--seed", "20261125"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["events that are entries"] > 0

@@ -103,9 +103,12 @@ def whole(deciding: Healkit) -> Decision:
 
 
 @pytest.mark.slow
-def test_a_killed_plan_goes_on_behind_its_last_step(deciding: Healkit, whole: Decision) -> None:
+@pytest.mark.parametrize(("after", "method"), [(1, "finished"), (4, "sent")])
+def test_a_killed_plan_goes_on_behind_its_last_step(
+    deciding: Healkit, whole: Decision, after: int, method: str
+) -> None:
     before = runs_of(deciding)
-    run_id = killed(deciding, 4, "sent")
+    run_id = killed(deciding, after, method)
     decision = deciding.decide(resume=run_id)
     assert decision.outcome == "finalized"
     taken = runs_of(deciding)

@@ -105,7 +105,7 @@ def opened(meet: Meet, url: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("DECIDE-3", "DATA-7")
-@pytest.mark.parametrize(("after", "at_a_time"), [(2, 1), (9, 3)])
+@pytest.mark.parametrize(("after", "at_a_time"), [(2, 1), (9, 3), (14, 1)])
 def test_each_event_of_a_killed_healing_is_one_entry_once_the_next_healkit_is_opened(
     healkit: Healkit, after: int, at_a_time: int
 ) -> None:

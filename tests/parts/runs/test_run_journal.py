@@ -330,7 +330,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from run_samples import begin, tell
 random.seed(int(sys.argv[3]))
-for number in range(16):
+for number in range(50):
     child = os.fork()
     if child == 0:
         # A forked child owns what it begins; it is killed in the middle of whatever it is at.
@@ -351,7 +351,7 @@ for number in range(16):
 
 @pytest.mark.slow
 @pytest.mark.requirement("RUN-2", "RUN-7")
-def test_runs_stay_readable_after_many_kills(tmp_path: Path) -> None:
+def test_runs_stay_readable_after_a_hundred_kills(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]
     hosts = [subprocess.Popen([*command[:-1], str(tmp_path / seed), seed]) for seed in "12"]
     for host in hosts:
@@ -366,8 +366,8 @@ def test_runs_stay_readable_after_many_kills(tmp_path: Path) -> None:
         assert run.events[0].event_type == "run_started"
         assert [event.seq for event in run.events] == list(range(1, len(run.events) + 1))
         unfinished += not run.finished
-    assert len(folders) >= 32
-    assert 12 <= unfinished <= 32
+    assert len(folders) >= 100
+    assert 40 <= unfinished <= 100
 
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
