@@ -14,7 +14,9 @@ import pytest
 from healkit import Healkit, hooks
 from healkit.commands.agents import AgentAnswer, AgentCaller, AgentTool
 from healkit.commands.table import Answer, Command
-from healkit.errors import UsageInvalid
+from healkit.config import Config
+from healkit.core.secrets.cleaner import Verbatim, sanitizer_of
+from healkit.errors import ConfigError, UsageInvalid
 from healkit.faces.commands import rows
 from healkit.faces.mcp_server.own_tools import own_tools
 from healkit.faces.notebook.panels import panel_class
@@ -164,6 +166,20 @@ def test_a_plug_in_adds_a_panel_and_a_question_of_the_page(tmp_path: Path) -> No
             assert pages.answer("news", {})["value"]["waiting"] == 0
     finally:
         hooks.plugins().unregister(name="acme")
+
+
+@pytest.mark.requirement("ARCH-2")
+def test_without_a_sanitiser_nothing_is_sent_and_no_clean_log_is_promised() -> None:
+    name = "healkit.parts.sanitizer.plugin"
+    plugin = hooks.plugins().unregister(name=name)
+    try:
+        assert isinstance(sanitizer_of(Config()), Verbatim)
+        for config in (Config(sanitize_log=True), Config(sync_url="http://localhost:8008")):
+            with pytest.raises(ConfigError, match="no plug-in hides secrets"):
+                sanitizer_of(config)
+    finally:
+        hooks.plugins().register(plugin, name=name)
+    assert sanitizer_of(Config()).rule_set_version is not None
 
 
 @pytest.mark.requirement("ARCH-2")

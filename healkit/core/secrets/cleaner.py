@@ -140,13 +140,13 @@ def clean_bounded(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
 def sanitizer_of(config: Config) -> Cleaner:
     """Return the sanitiser of a configuration, made once; the rules of `healkit.parts.sanitizer` take a while to read.
 
-    Raises `RulesInvalid` for bad custom rules, and `ConfigError` where records are to be cleaned and nothing cleans.
+    Raises `RulesInvalid` for bad custom rules, and `ConfigError` where what is kept or sent must be clean and nothing
+    cleans it.
     """
     cleaner: Cleaner | None = hooks.first("sanitizer", config=config)
-    if cleaner is None and config.sanitize_log:
-        raise ConfigError(
-            "sanitize_log is on, and no plug-in hides anything: healkit.parts.sanitizer is missing."
-        )
+    if cleaner is None and (config.sanitize_log or (config.sync_url and not config.trace_raw)):
+        wanted = "sanitize_log is on" if config.sanitize_log else "Traces are sent"
+        raise ConfigError(f"{wanted}, and no plug-in hides secrets: healkit.parts.sanitizer is missing.")
     return cleaner or Verbatim()
 
 
