@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from healkit.parts.learn.service import LearningService
     from healkit.parts.learn.suggest import Suggester
     from healkit.parts.learn.tool_graph import ToolGraph
+    from healkit.parts.maps.maps import Maps
     from healkit.parts.mcp_client.mcp_servers import MCPServers
     from healkit.parts.runs.audit import Audit
     from healkit.parts.runs.runs import Runs
@@ -139,6 +140,8 @@ class Healkit:
         replay_of = method_of("trends", Trends.replay_of)
         plot = method_of("trends", Trends.plot)
         trials = method_of("trials", Trials.run_all)
+        map = method_of("maps", Maps.map)
+        amap = method_of("maps", Maps.amap)
         replay = method_of("replays", Replays.replay)
         export_cassette = method_of("replays", Replays.export_cassette)
         heal = method_of("healing", HealService.heal)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
@@ -98,6 +98,8 @@ SQL_ISOLATION = "read-only connection"
 #: Wait for the records of calls whose answers the worker already had.
 _SETTLE_S = 5.0
 _NULL = msgspec.Raw(b"null")
+#: Runs a tool that needs no bridge, in the place of a worker of its own; raises as a worker's start does.
+Place = Callable[[Init, Tier], Awaitable[Outcome]]
 _NOT_DRAINED = "Some of what the tool displayed may be missing: its worker did not send it in time."
 
 
@@ -113,6 +115,7 @@ class ExecutionRequest:
     code, so of what the tool is granted it may read these paths only; None for code with all of its grants. foreign:
     the tool that the code is of, where it is none of the vault's. client: the MCP client that asks, for the record.
     alone: the code is run as a notebook's cell is, in no tool's place; its value is that of its last expression.
+    place: where a tool that `fits_place` is run; others have a worker of their own.
 
     Raises `ConfigError` for a mode or a time that cannot be, `UsageInvalid` for a name or a persona that is no text.
     """
@@ -137,6 +140,7 @@ class ExecutionRequest:
     foreign: VaultEntry | None = None
     client: str | None = None
     alone: bool = False
+    place: Place | None = None
 
     def __post_init__(self) -> None:
         check_text("tool_name", self.tool_name)
@@ -171,6 +175,12 @@ class _Call:
     def prepared(self) -> Prepared:
         """Event that the call passed all checks."""
         return Prepared(self.timeout_s, self.mode)
+
+
+def fits_place(entry: VaultEntry) -> bool:
+    """Return whether a tool calls nothing and reaches no file, so that it needs no worker of its own."""
+    grants = entry.grants
+    return not (entry.type == "sql" or "mcp" in entry.code or entry.acts or grants.read or grants.starts_cold)
 
 
 class Executor:
@@ -231,7 +241,12 @@ class Executor:
                 await loading
             if (failure := self._not_run(call)) is not None:
                 return await self._conclude(call, Outcome("complete"), None, failure)
-            run = self._run_sql(call) if call.entry.type == "sql" else self._run_python(call, on_output, stop)
+            if request.place is not None and fits_place(call.entry):
+                run = self._run_placed(call, request.place)
+            elif call.entry.type == "sql":
+                run = self._run_sql(call)
+            else:
+                run = self._run_python(call, on_output, stop)
             return await self._conclude(call, *await run)
         except HealkitError as error:  # the call was wrong, or no worker could be started
             if isinstance(error, ToolRemoved):
@@ -262,7 +277,12 @@ class Executor:
         """Do every step that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
         if recording.sink is not UNRECORDED:
             recording.sink.admit(request.tool_name)
-        arguments = pack_arguments(request.tool_name, request.arguments, self._recorder.secret_columns)
+        arguments = pack_arguments(
+            request.tool_name,
+            request.arguments,
+            self._recorder.secret_columns,
+            inline=request.place is not None,
+        )
         recording.add(arguments=arguments.logged.decode())
         entry = self._entry(request, recording)
         recording.contents = entry.logged
@@ -414,6 +434,12 @@ class Executor:
             failure = missed
         return outcome, value, failure
 
+    async def _run_placed(self, call: _Call, place: Place) -> tuple[Outcome, Any, Failure | None]:
+        tier: Tier = call.recording.started.isolation  # type: ignore[assignment]  # _prepare has put a tier there
+        init = _init(call, [], self._config)
+        outcome = await place(init, tier)
+        return outcome, *await conclude(outcome, init)
+
     async def _run_sql(self, call: _Call) -> tuple[Outcome, Any, Failure | None]:
         entry = call.entry
         try:
@@ -455,7 +481,8 @@ class Executor:
         whole = recording.sink is not UNRECORDED or len(raw) <= WHOLE_MAX_CHARS
         encoded = str(raw, "utf-8") if whole else summarize_json(raw, HEAD_CHARS)
         last_output = outcome.last_output if failure else ""
-        finished = end_of(started, failure, raw, recording.elapsed_ms, last_output)
+        duration_ms = recording.elapsed_ms if outcome.duration_ms is None else outcome.duration_ms
+        finished = end_of(started, failure, raw, duration_ms, last_output)
         await surely(recording.finish, finished, encoded, outcome.outputs, call.calls)
         return self._execution(call, outcome, value, finished)
 

@@ -6,6 +6,7 @@ it costs at a million rows what it costs at ten thousand.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -111,8 +112,8 @@ class Log:
             return read_page(session, filters, limit, before_id, after_id)
 
     def get(self, log_id: int) -> ExecutionLog | None:
-        """Return the row of that id, or None."""
-        return self._first(select(ExecutionLog).where(LOG.c.id == log_id))
+        """Return the row of that id, or None; numpy's integers, as a frame of rows has them, are taken too."""
+        return self._first(select(ExecutionLog).where(LOG.c.id == operator.index(log_id)))
 
     def by_trace(self, trace_id: str) -> ExecutionLog | None:
         """Return the row of that execution, or None."""

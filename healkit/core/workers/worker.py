@@ -49,7 +49,7 @@ class Outcome:
     `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke
     the protocol. `drained` is false where outputs may be missing, because the worker did not send them in time.
     `contents` are those of the frames and arrays in the result, for whoever asked for it; `sealed` are the same, in
-    memory that cannot change.
+    memory that cannot change. `duration_ms` is the time of the run itself, where it is known.
     """
 
     ending: Ending
@@ -62,6 +62,7 @@ class Outcome:
     drained: bool = True
     contents: Sequence[Any] = ()
     sealed: Sequence[Any] = ()
+    duration_ms: float | None = None
 
 
 class Retainer:

@@ -238,3 +238,12 @@ def _text_of(file: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageInvalid(f"Cannot read {file!r}: {reason}.") from None
+
+
+def map_inputs(healkit: Healkit, options: Namespace, namespace: dict[str, Any]) -> Any:
+    """Map a tool over what the line names: a file, or a value of the notebook; the report, or the panel."""
+    inputs = options.map if Path(options.map).is_file() else evaluate(options.map, namespace)
+    more = {"persona": options.persona, "timeout": options.timeout, "run_id": options.run_id}
+    if options.panel:
+        return healkit.panels.open("MapPanel", options.name, inputs, **more)
+    return healkit.map(options.name, inputs, **more)

@@ -196,8 +196,14 @@ _add(
     "Run a tool in a restricted worker and return its value.\n"
     "Arguments are key=value, each value a Python expression of this notebook, or one JSON object.",
     "Examples: %run_tool fibonacci n=10\n          value = %run_tool fibonacci n=limit\n"
-    "Python twin: hk.execute_tool(name, persona, arguments)",
+    "          report = %run_tool fibonacci --map rows\n"
+    "Python twin: hk.execute_tool(name, persona, arguments), hk.map(name, inputs)",
     _word("name", "the tool's name; key=value arguments follow", nargs=None),
+    o.Option(
+        "map", "run it once for each of these inputs: a name of this notebook, or a file", metavar="INPUTS"
+    ),
+    o.Option("run_id", "with --map: go on with the map of this id", metavar="ID"),
+    _switch("--panel", "with --map: in a panel with a Stop button, and the kernel stays free"),
     *(o.PERSONA, o.ARGS, o.TIMEOUT, o.RECORD, o.RETRY),
     example="%run_tool NAME key=value …; %vault lists the tools",
 )

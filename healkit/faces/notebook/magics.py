@@ -220,7 +220,11 @@ class HealkitMagics(Magics):
 
     @_magic(line_magic)
     def run_tool(self, options: Namespace) -> Any:
-        """Run a tool in a restricted worker; returns its value."""
+        """Run a tool in a restricted worker; returns its value, or with --map the report."""
+        if options.map is not None:
+            from healkit.faces.notebook.asking_magics import map_inputs
+
+            return map_inputs(self.healkit, options, self.shell.user_ns)
         arguments = given_arguments(options.args, options.given)
         return self._run(
             options.name,

@@ -23,6 +23,7 @@ PANELS = {
     "HealPanel": "heal_panel",
     "HealTimeline": "heal_panel",
     "LogBrowser": "log_panels",
+    "MapPanel": "map_panel",
     "PatchEditor": "patch_editor",
     "TracebackView": "log_panels",
 }

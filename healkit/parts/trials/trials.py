@@ -144,17 +144,17 @@ async def result_of(
 def outcome_of(done: TrialDone, init: Init) -> Outcome:
     """Return the end of a trial in the words of any other execution."""
     printed, crash_text = split_crash_text(done.printed.decode(errors="replace"))
-    last_output = printed[-LAST_CHARS:]
+    end = Outcome("complete", last_output=printed[-LAST_CHARS:], duration_ms=done.duration_ms)
     if done.ending:
         detail = done.detail[:_DETAIL_MAX_CHARS]
-        return Outcome(done.ending, last_output=last_output, crash_text=crash_text, detail=detail)
+        return dataclasses.replace(end, ending=done.ending, crash_text=crash_text, detail=detail)
     if done.claim:
         try:
             claim = claims.decode(done.claim, _claim, max_bytes=init.result_max_bytes + _CLAIM_EXTRA_BYTES)
-            return Outcome("complete", complete=claim, last_output=last_output)
+            return dataclasses.replace(end, complete=claim)
         except claims.BadClaim as error:
-            return Outcome("protocol", detail=str(error), last_output=last_output)
-    return Outcome("died", status=done.status, last_output=last_output, crash_text=crash_text)
+            return dataclasses.replace(end, ending="protocol", detail=str(error))
+    return dataclasses.replace(end, ending="died", status=done.status, crash_text=crash_text)
 
 
 #: A search's row that says RUNNING for longer may be taken for one of a dead host.
@@ -239,7 +239,7 @@ class Trials:
 
     def __init__(self, recorder: Recorder, config: Config) -> None:
         self._recorder = recorder
-        self._config = config
+        self.config = config
 
     def run_all(
         self,
@@ -278,20 +278,20 @@ class Trials:
         """
         chosen = list(trials)
         executor = None if read else executor
-        count = min(await _lane_count(parallel, executor), max(len(chosen), 1))
-        tier = await asyncio.to_thread(achieved_tier, self._config)
-        longest_s = sum(trial.timeout_s or self._config.timeout_s for trial in chosen)
+        count = min(await lane_count(parallel, executor), max(len(chosen), 1))
+        tier = await asyncio.to_thread(achieved_tier, self.config)
+        longest_s = sum(trial.timeout_s or self.config.timeout_s for trial in chosen)
         packed = [_packed(trial) for trial in chosen]
         cassettes = {id(trial.cassette): trial.cassette for trial in chosen}
         tapes = {place: raw(cassette) for place, cassette in cassettes.items()}
         inits = [
-            _init(self._config, trial, sent, exact=exact, cassette=tapes[id(trial.cassette)])
+            _init(self.config, trial, sent, exact=exact, cassette=tapes[id(trial.cassette)])
             for trial, (sent, _, exact) in zip(chosen, packed, strict=True)
         ]
         recordings = [
             Recording(
                 self._recorder,
-                _started(trial, logged, self._config, tier, longest_s),
+                _started(trial, logged, self.config, tier, longest_s),
                 contents=not off_record,
             )
             for trial, (_, logged, _) in zip(chosen, packed, strict=True)
@@ -300,8 +300,8 @@ class Trials:
         try:
             for recording in recordings:
                 recording.begin()
-            config = preloading(self._config, inits)
-            lanes = self._lanes(TrialJob(inits), tier, config, count, executor=executor, read=read)
+            config = preloading(self.config, inits)
+            lanes = self.lanes(TrialJob(inits), tier, config, count, executor=executor, read=read)
             async with contextlib.aclosing(tried(lanes)) as coming:
                 async for ends in coming:
                     for position, done in ends:
@@ -330,7 +330,7 @@ class Trials:
             return TrialResult(trace_id, done.duration_ms, failure=fault)
         return result
 
-    def _lanes(
+    def lanes(
         self,
         job: Job[I, R],
         tier: Tier,
@@ -343,7 +343,7 @@ class Trials:
         """Return so many lanes: trial servers of this process, which may read something, or slots of an executor."""
         if executor is not None:
             return Away(executor, count, Settings.of(config, tier)).lanes(job)
-        servers = background.pool_for(self._config).companion(TrialServers)
+        servers = background.pool_for(self.config).companion(TrialServers)
         return Here(tier, config, servers, read).lanes(job, count)
 
     async def observe(self, held: Held, *, watch: bool = True) -> list[Observed]:
@@ -354,7 +354,7 @@ class Trials:
         entry, fixture, tape = held.entry, held.fixture, raw(held.fixture.cassette)
         inits = [
             _init(
-                self._config,
+                self.config,
                 Trial(
                     held.code, {}, entry.tool_name, limit_s, check.call, run=run_of(check), setup=check.setup,
                     withheld=fixture.withheld,
@@ -371,8 +371,8 @@ class Trials:
         count = min(os.cpu_count() or 1, max(len(inits), 1))
         what = {"observed" if watch else "timed": len(inits)}
         async with self._recorded(entry, what, dict) as tier:
-            config = preloading(self._config, inits)
-            lanes = self._lanes(TrialJob(inits), tier, config, count, read=fixture.read)
+            config = preloading(self.config, inits)
+            lanes = self.lanes(TrialJob(inits), tier, config, count, read=fixture.read)
             async with contextlib.aclosing(tried(lanes)) as coming:
                 async for ends in coming:
                     for position, done in ends:
@@ -432,20 +432,20 @@ class Trials:
             code=held.code,
             checks=[_as_sent(check, limit_s) for check, limit_s in held.limited()],
             every=every,
-            memory_bytes=self._config.memory_mb * MIB,
-            result_max_bytes=self._config.result_max_bytes,
-            output_max_bytes=self._config.result_max_bytes,
+            memory_bytes=self.config.memory_mb * MIB,
+            result_max_bytes=self.config.result_max_bytes,
+            output_max_bytes=self.config.result_max_bytes,
             as_code=as_code,
             cassette=held.fixture.cassette,
             withheld=held.fixture.withheld,
         )
         executor = None if held.fixture.read else executor  # other machines do not have those files
-        count = await _lane_count(parallel, executor)
-        config = preloading(self._config, [batch])
+        count = await lane_count(parallel, executor)
+        config = preloading(self.config, [batch])
         score = Score()
         async with self._recorded(held.entry, {"checks": len(held.checks)}, score.summary) as tier:
             job = BatchJob(batch, draw, score.lose)
-            lanes = self._lanes(job, tier, config, count, executor=executor, read=held.fixture.read)
+            lanes = self.lanes(job, tier, config, count, executor=executor, read=held.fixture.read)
             async with contextlib.aclosing(tried(lanes)) as coming:
                 async for scores in coming:
                     score.add(scores)
@@ -457,7 +457,7 @@ class Trials:
         self, entry: EntryRef, what: dict[str, Any], summary: Callable[[], dict[str, Any]]
     ) -> AsyncIterator[Tier]:
         """Keep a row of the log for the block: RUNNING before, with the result after."""
-        tier = await asyncio.to_thread(achieved_tier, self._config)
+        tier = await asyncio.to_thread(achieved_tier, self.config)
         now = utc_now()
         started = Started(
             trace_id=new_trace_id(),
@@ -582,7 +582,7 @@ def _init(
     )
 
 
-async def _lane_count(parallel: int | None, executor: Executor | None) -> int:
+async def lane_count(parallel: int | None, executor: Executor | None) -> int:
     """Return how many lanes to have: `parallel`, else as many as there are processors or workers of the executor."""
     return parallel or os.cpu_count() or 1 if executor is None else await slots_of(executor, parallel)
 

@@ -1,0 +1,1 @@
+"""Many inputs for one tool: one execution each, on record."""

@@ -1,0 +1,366 @@
+"""`hk.map`: one execution an input, side by side.
+
+Each input goes through the executor, like any execution, and has its row of the log. A tool that calls nothing and
+reaches no file runs in children of trial servers, or on the workers of an executor; others have a worker each, on this
+machine. The calling thread draws the inputs, a few ahead of those that run, so that neither a long file nor a slow
+generator fills the memory.
+
+A map that was ended goes on under its id. An input that has ended is not run again, unless it failed and the tool has
+other code since. One whose end is not known is run again only where the tool cannot have changed anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import queue
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from healkit.core.contracts.execution import Started
+from healkit.core.contracts.rpc import Init
+from healkit.core.contracts.vault import VaultEntry
+from healkit.core.crossing import values
+from healkit.core.pysource.tracebacks import fingerprint
+from healkit.core.runtime import background
+from healkit.core.runtime.events import Event, Sink
+from healkit.core.runtime.execution import REDACTED
+from healkit.core.runtime.executor import ExecutionRequest, fits_place
+from healkit.core.store.arguments import pack_arguments
+from healkit.core.workers.sandbox import Tier
+from healkit.core.workers.worker import Outcome
+from healkit.errors import ArgumentsInvalid, ConfigError, UsageInvalid, check_whole
+from healkit.parts.maps.inputs import inputs_of, size_of
+from healkit.parts.maps.record import INPUTS_MAX, Values, newest_rows, step_id
+from healkit.parts.maps.report import FailureGroup, MapProgress, MapReport, progress_line
+from healkit.parts.trials.places import Places
+from healkit.parts.trials.trials import Trials
+from healkit.plain_text import count
+
+if TYPE_CHECKING:
+    from healkit.services import Services
+
+#: Executions under way for each lane: of an executor enough for shares of a second.
+_AHEAD_HERE, _AHEAD_AWAY = 16, 512
+#: Most failures that are told apart.
+_GROUPS_MAX = 1000
+#: How often progress is told, and how long a look for news takes at most.
+_TELL_S, _LOOK_S = 0.25, 0.2
+#: Ends that say nothing of the input: its worker or its host was lost, or it was stopped.
+_UNKNOWN_ENDS = {"WORKER_LOST", "HOST_DIED", "TOOL_KILLED"}
+
+
+_SAME_INPUTS = "A map goes on with the same inputs in the same order. Leave out run_id= to begin another one."
+
+
+class _Stopped(Exception):
+    """The Stop that the caller hears was asked for."""
+
+
+class _Step(Sink):
+    """Sink of one input's execution, which has the map's id and its number on its row."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+
+    def take(self, started: Started, event: Event) -> None:
+        """A map's record is its rows."""
+
+
+class Maps:
+    """Maps on one database."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def map(
+        self,
+        tool_name: str,
+        inputs: Any,
+        *,
+        persona: str = "default",
+        executor: Executor | None = None,
+        parallel: int | None = None,
+        timeout: float | None = None,
+        retries: int = 2,
+        progress: bool | Callable[[MapProgress], object] = True,
+        run_id: str | None = None,
+        client: str | None = None,
+    ) -> MapReport:
+        """Run a tool once for each input, restricted and on record, and return how they ended.
+
+        inputs: dicts of arguments (a list, a generator), a DataFrame whose columns are parameters, rows of the log, or
+            the path of a `.jsonl`, `.csv` or `.parquet` file. What is no dict is the value of the only parameter.
+        executor: any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. For
+            tools that call nothing and reach no file.
+        parallel: how many at a time; by default as many as there are processors, or workers of the executor.
+        timeout: seconds for each input. retries: how often an input is run again whose worker was lost, of a tool that
+            cannot have changed anything.
+        progress: shows a line in the notebook or terminal; or a function that gets a `MapProgress` now and then.
+        run_id: goes on with the map of that id, which its report, or Ctrl-C, has named. It must have the same inputs.
+
+        The report's `to_pandas()` has the inputs with status, result, error and log row. An input whose arguments do
+        not fit is a failure of its own. Ctrl-C ends the map; it can go on later.
+
+        Raises `ToolNotFound` and the like before anything runs, `UsageInvalid` for inputs that cannot be read, or that
+        are not those of the map that goes on, `ConfigError` for an executor that cannot be used, and
+        `IsolationUnavailable` or `WorkerStartFailed` when no worker can be had.
+        """
+        check_whole("retries", retries)
+        if parallel is not None and not (isinstance(parallel, int) and parallel > 0):
+            raise ConfigError(f"parallel={parallel!r} must be at least 1.")
+        entry = self._services.vault.active(tool_name, persona)
+        if executor is not None and not fits_place(entry):
+            raise ConfigError(
+                f"{entry.label} calls other tools, reaches files, or has side effects: it runs on this machine only.",
+                hint="Leave out executor=.",
+            )
+        work = _Map(self._services, entry, inputs, persona, retries, run_id)
+        request = partial(
+            ExecutionRequest, entry.tool_name, persona, timeout_s=timeout, origin="map", client=client
+        )
+        tell = progress if callable(progress) else progress_line() if progress else None
+        trials = Trials(self._services.recorder, self._services.config)
+        places = Places(trials, parallel=parallel, executor=executor)
+        ahead = (_AHEAD_HERE if executor is None else _AHEAD_AWAY) if fits_place(entry) else 1
+        background.loop.wait_for(places.open())
+        try:
+            return work.run(request, places, ahead * places.count, tell, says=progress is True)
+        finally:
+            background.loop.wait_for(places.close())
+
+    async def amap(self, *args: Any, **options: Any) -> MapReport:
+        """Do as `map`, for async code; cancelling it ends the map, which can go on later."""
+        stop = background.Stop()
+
+        def work() -> MapReport:
+            with stop.heard():
+                return self.map(*args, **options)
+
+        task = asyncio.create_task(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            stop.ask()
+            await asyncio.wait([task])
+            raise
+
+
+class _End(NamedTuple):
+    """End of one input: its log row, and its failure's code, name and fingerprint, where it has one."""
+
+    log_id: int | None
+    code: str | None = None
+    ename: str = ""
+    fingerprint: str = ""
+
+
+class _Map:
+    """One map, as it runs."""
+
+    def __init__(
+        self,
+        services: Services,
+        entry: VaultEntry,
+        inputs: Any,
+        persona: str,
+        retries: int,
+        run_id: str | None,
+    ) -> None:
+        self._services, self._entry, self._inputs = services, entry, inputs
+        self._id = run_id or f"map-{uuid.uuid4().hex[:12]}"
+        self._light = fits_place(entry)
+        #: Whether an input can be run twice without harm.
+        self._harmless = self._light or not (entry.acts or "mcp" in entry.code)
+        self._retries = retries if self._harmless else 0
+        self._earlier: Iterator[tuple[int, dict[str, Any]]] = iter(())
+        if run_id is not None:
+            services.recorder.ingest()
+            services.recorder.recover_orphans()
+            self._earlier = newest_rows(services.database, run_id)
+        self._next_row = next(self._earlier, None)
+        if run_id is not None and self._next_row is None:
+            raise UsageInvalid(
+                f"There is no map {run_id!r} in this database.", hint="Leave out run_id= to begin one."
+            )
+        if self._next_row is not None:
+            of_tool = self._next_row[1]["tool_name"], self._next_row[1]["persona"]
+            if of_tool != (entry.tool_name, persona):
+                raise UsageInvalid(
+                    f"{run_id} is a map of {of_tool[0]!r} for {of_tool[1]!r}.", hint=_SAME_INPUTS
+                )
+        self._values = Values(services.database, self._id, kept=entry.logged)
+        self._groups: dict[str, FailureGroup] = {}
+        self._clock_s = self._told_s = time.perf_counter()
+        self._stop = background.heard_stop()
+        self._tell: Callable[[MapProgress], object] | None = None
+        self._ended: queue.SimpleQueue[Future[_End]] = queue.SimpleQueue()
+        self._waiting: set[Future[_End]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._report = MapReport(services, entry, persona, self._id, inputs, self._values, size_of(inputs))
+
+    def run(
+        self,
+        request: Callable[..., ExecutionRequest],
+        places: Places,
+        window: int,
+        tell: Callable[[MapProgress], object] | None,
+        *,
+        says: bool,
+    ) -> MapReport:
+        """Run all inputs, at most `window` at a time, and return the report; called once.
+
+        says: on stderr how a map goes on that was stopped.
+        """
+        report, self._tell = self._report, tell
+        try:
+            for number, arguments in self._todo():
+                while len(self._waiting) >= window:
+                    self._take()
+                self._take(wait=False)
+                future = background.loop.submit(self._one(number, arguments, request, places))
+                self._waiting.add(future)
+                future.add_done_callback(self._ended.put)
+            while self._waiting:
+                self._take()
+        except _Stopped:
+            report.stopped = True
+        except BaseException:
+            report.stopped = True
+            raise
+        finally:
+            for future in self._waiting:
+                future.cancel()
+            background.loop.wait_for(self._settled())
+            report.duration_s = self._elapsed_s
+            report.groups = sorted(self._groups.values(), key=lambda group: -group.count)
+            if tell is not None:
+                tell(report.progress(self._elapsed_s))
+            if report.stopped and says:
+                print(report.resume_sentence, file=sys.stderr)  # noqa: T201 - an exception would hide the id
+        return report
+
+    def _take(self, *, wait: bool = True) -> None:
+        """Count the inputs that have ended; wait: for one, or for a moment. Raises `_Stopped`, and what ends a map."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                future = self._ended.get(wait, _LOOK_S)
+                self._waiting.discard(future)
+                self._count(future.result())
+                wait = False
+        if self._tell is not None and time.perf_counter() - self._told_s > _TELL_S:
+            self._told_s = time.perf_counter()
+            self._tell(self._report.progress(self._elapsed_s))
+        if self._stop is not None and self._stop.asked:
+            raise _Stopped
+
+    @property
+    def _elapsed_s(self) -> float:
+        return time.perf_counter() - self._clock_s
+
+    async def _settled(self) -> None:
+        """Wait until the end of each task is on record."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _one(
+        self,
+        number: int,
+        arguments: Mapping[str, Any],
+        request: Callable[..., ExecutionRequest],
+        places: Places,
+    ) -> _End:
+        """Run one input until it has an end that counts."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        sink = _Step(step_id(self._id, number))
+        place = partial(self._placed, number, places) if self._light else None
+        for _ in range(self._retries + 1):
+            try:
+                execution = await self._services.executor.perform(request(arguments, place=place), sink)
+            except ArgumentsInvalid as error:
+                return _End(error.log_id, error.code, type(error).__name__, error.code)
+            failure = execution.uncleaned.failure
+            if failure is None:
+                if not self._light:
+                    self._values.add(number, values.encode(execution.uncleaned.value)[0])
+                return _End(execution.log_id)
+            end = _End(execution.log_id, failure.code, failure.ename, fingerprint(failure))
+            if failure.code != "WORKER_LOST":
+                break
+        return end
+
+    async def _placed(self, number: int, places: Places, init: Init, tier: Tier) -> Outcome:
+        """Run an input in one of the places; its value is kept before its row says how it ended."""
+        outcome = await places.run(init, tier)
+        if outcome.complete is not None and outcome.complete.failure is None:
+            self._values.add(number, bytes(outcome.complete.value))
+        return outcome
+
+    def _count(self, end: _End) -> None:
+        report = self._report
+        report.done += 1
+        if end.code is None:
+            return
+        report.failed += 1
+        if end.fingerprint not in self._groups:
+            if len(self._groups) == _GROUPS_MAX:
+                return
+            self._groups[end.fingerprint] = FailureGroup(end.fingerprint, end.ename, end.log_id)
+        self._groups[end.fingerprint].count += 1
+
+    # A map that goes on.
+
+    def _todo(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Yield the inputs that are to be run, with their numbers; count the others."""
+        number = -1
+        for number, arguments in enumerate(inputs_of(self._inputs, self._entry)):
+            if number == INPUTS_MAX:
+                raise UsageInvalid(f"A map has {INPUTS_MAX:,} inputs at most.")
+            row = self._row_of(number)
+            if row is None or self._is_again(number, row, arguments):
+                yield number, arguments
+            else:
+                self._report.earlier += 1
+                self._count(_End(row["id"], row["error_code"], row["ename"] or "", row["fingerprint"] or ""))
+        if self._next_row is not None:
+            raise UsageInvalid(
+                f"There are {count(number + 1, 'input')}, and {self._id} had more.", hint=_SAME_INPUTS
+            )
+
+    def _row_of(self, number: int) -> dict[str, Any] | None:
+        """Return the newest row of an input, which are asked for in order; None where it has none."""
+        if self._next_row is None or self._next_row[0] != number:
+            return None
+        row, self._next_row = self._next_row[1], next(self._earlier, None)
+        return row
+
+    def _is_again(self, number: int, row: dict[str, Any], arguments: Mapping[str, Any]) -> bool:
+        """Return whether an input that has a row is run again; raise `UsageInvalid` where it is another input's."""
+        stored = row["arguments"]
+        logged = pack_arguments(
+            self._entry.tool_name, arguments, self._services.recorder.secret_columns
+        ).logged
+        whole = isinstance(stored, dict) and self._entry.logged and REDACTED not in repr(stored)
+        if whole and stored != json.loads(logged) and row["status"] != "FAILURE":
+            raise UsageInvalid(
+                f"Input {number} is another than {self._id} had there (log row {row['id']}).",
+                hint=_SAME_INPUTS,
+            )
+        if row["status"] == "RUNNING":
+            raise UsageInvalid(
+                f"{self._id} still runs (log row {row['id']}).", hint="Wait for its end, or stop it."
+            )
+        if row["status"] == "SUCCESS":
+            return False
+        if row["error_code"] in _UNKNOWN_ENDS:
+            return self._harmless
+        return bool(row["code_hash"] != self._entry.code_hash)
