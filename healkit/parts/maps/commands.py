@@ -7,8 +7,6 @@ import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
-
 from healkit.commands import options
 from healkit.commands.agents import AgentAnswer, AgentCaller, AgentTool, uri
 from healkit.commands.options import Option, word
@@ -133,11 +131,7 @@ def _answer(report: MapReport) -> AgentAnswer:
         group["execution"] = uri("executions", group["log_id"])
     data["results"] = [
         {"number": row["number"], "status": row["status"], "log_id": row["log_id"]}
-        | (
-            {"error": row["error"]}
-            if row["error"]
-            else {"result": msgspec.Raw(values.readable_json(row["result"]))}
-        )
+        | ({"error": row["error"]} if row["error"] else {"result": values.readable(row["result"])[0]})
         for row in itertools.islice(report.rows(), _AGENT_RESULTS)
     ]
     if (left_out := report.done - len(data["results"])) > 0:

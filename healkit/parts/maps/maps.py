@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import queue
 import sys
@@ -35,7 +36,7 @@ from healkit.core.runtime.executor import ExecutionRequest, fits_place
 from healkit.core.store.arguments import pack_arguments
 from healkit.core.workers.sandbox import Tier
 from healkit.core.workers.worker import Outcome
-from healkit.errors import ArgumentsInvalid, ConfigError, UsageInvalid, check_whole
+from healkit.errors import ArgumentsInvalid, ConfigError, UsageInvalid, WorkerStartFailed, check_whole
 from healkit.parts.maps.inputs import inputs_of, size_of
 from healkit.parts.maps.record import INPUTS_MAX, Values, newest_rows, step_id
 from healkit.parts.maps.report import FailureGroup, MapProgress, MapReport, progress_line
@@ -46,14 +47,15 @@ from healkit.plain_text import count
 if TYPE_CHECKING:
     from healkit.services import Services
 
-#: Executions under way for each lane: of an executor enough for shares of a second.
-_AHEAD_HERE, _AHEAD_AWAY = 16, 512
+#: Executions under way for each lane: of an executor enough for a share of some tenths of a second.
+_AHEAD_HERE, _AHEAD_AWAY = 16, 128
 #: Most failures that are told apart.
 _GROUPS_MAX = 1000
 #: How often progress is told, and how long a look for news takes at most.
 _TELL_S, _LOOK_S = 0.25, 0.2
-#: Ends that say nothing of the input: its worker or its host was lost, or it was stopped.
-_UNKNOWN_ENDS = {"WORKER_LOST", "HOST_DIED", "TOOL_KILLED"}
+#: Ends that say nothing of the input: its worker or its host was lost, or it was stopped; and those before it was run.
+_UNKNOWN_ENDS = {"WORKER_LOST", "HOST_DIED", "TOOL_KILLED", "WORKER_ERROR"}
+_NOT_RUN = {"WORKER_START_FAILED", "WORKER_NOT_RESTRICTED", "WORKER_UNUSABLE", "ISOLATION_UNAVAILABLE"}
 
 
 _SAME_INPUTS = "A map goes on with the same inputs in the same order. Leave out run_id= to begin another one."
@@ -100,8 +102,8 @@ class Maps:
         executor: any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. For
             tools that call nothing and reach no file.
         parallel: how many at a time; by default as many as there are processors, or workers of the executor.
-        timeout: seconds for each input. retries: how often an input is run again whose worker was lost, of a tool that
-            cannot have changed anything.
+        timeout: seconds for each input. retries: how often an input is run again whose worker could not start, or was
+            lost with a tool that cannot have changed anything.
         progress: shows a line in the notebook or terminal; or a function that gets a `MapProgress` now and then.
         run_id: goes on with the map of that id, which its report, or Ctrl-C, has named. It must have the same inputs.
 
@@ -178,7 +180,7 @@ class _Map:
         self._light = fits_place(entry)
         #: Whether an input can be run twice without harm.
         self._harmless = self._light or not (entry.acts or "mcp" in entry.code)
-        self._retries = retries if self._harmless else 0
+        self._retries = retries
         self._earlier: Iterator[tuple[int, dict[str, Any]]] = iter(())
         if run_id is not None:
             services.recorder.ingest()
@@ -283,20 +285,24 @@ class _Map:
         task.add_done_callback(self._tasks.discard)
         sink = _Step(step_id(self._id, number))
         place = partial(self._placed, number, places) if self._light else None
-        for _ in range(self._retries + 1):
+        for attempt in itertools.count():
+            is_last = attempt >= self._retries
             try:
                 execution = await self._services.executor.perform(request(arguments, place=place), sink)
             except ArgumentsInvalid as error:
                 return _End(error.log_id, error.code, type(error).__name__, error.code)
+            except WorkerStartFailed:  # nothing was run
+                if is_last:
+                    raise
+                continue
             failure = execution.uncleaned.failure
             if failure is None:
                 if not self._light:
                     self._values.add(number, values.encode(execution.uncleaned.value)[0])
                 return _End(execution.log_id)
-            end = _End(execution.log_id, failure.code, failure.ename, fingerprint(failure))
-            if failure.code != "WORKER_LOST":
-                break
-        return end
+            if failure.code != "WORKER_LOST" or is_last or not self._harmless:
+                return _End(execution.log_id, failure.code, failure.ename, fingerprint(failure))
+        raise AssertionError  # the loop ends by itself
 
     async def _placed(self, number: int, places: Places, init: Init, tier: Tier) -> Outcome:
         """Run an input in one of the places; its value is kept before its row says how it ended."""
@@ -363,4 +369,6 @@ class _Map:
             return False
         if row["error_code"] in _UNKNOWN_ENDS:
             return self._harmless
+        if row["error_code"] in _NOT_RUN:
+            return True
         return bool(row["code_hash"] != self._entry.code_hash)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
-from healkit.core.rendering.document import Card, Line, Span, Table, Tone
+from healkit.core.rendering.document import Card, Line, Only, Span, Table, Tone
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime.background import notebook_display
@@ -220,14 +220,8 @@ class MapReport:
             parts.append(Table(("inputs", "error", "first row"), rows))
             if (more := len(self.groups) - _GROUPS_SHOWN) > 0:
                 parts.append(Line(Span(f"… and {count(more, 'other error')}", "quiet")))
-            parts.append(
-                Line(
-                    Span(
-                        f"`report.heal()` looks for a fix of the first: `hk.heal({self._entry.tool_name!r})`",
-                        "ticked",
-                    )
-                )
-            )
+            heal = f"`hk.heal({self._entry.tool_name!r}, log_id={self.groups[0].log_id})` looks for a fix of the first."
+            parts.append(Only("html", Line(Span(heal, "ticked"))))
         if self.stopped:
             parts.append(Line(Span(self.resume_sentence, "ticked")))
         return Card(f"{self._entry.label}: {ended}", "✓" if self.ok else "✗", tone, lines, parts)

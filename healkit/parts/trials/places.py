@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from healkit.core.contracts.rpc import Init
 from healkit.core.workers.sandbox import Tier
 from healkit.core.workers.worker import Outcome
-from healkit.errors import HealkitError, InternalError
+from healkit.errors import HealkitError, InternalError, WorkerError
 from healkit.parts.trials.messages import TrialDone
 from healkit.parts.trials.trials import Trials, lane_count, outcome_of, preloading
 from healkit.parts.trials.trialserver import read_claim
@@ -48,6 +48,14 @@ class QueuedJob(TrialJob):
             self._news.clear()
             await self._news.wait()
         return await super().draw(count, lanes, ahead=ahead)
+
+    def lost_share(
+        self, items: Sequence[tuple[int, Init]], why: str, *, sent: bool
+    ) -> list[tuple[int, TrialDone]]:
+        """Return them as lost; raises `WorkerError` where the executor takes no more work."""
+        if not sent:
+            raise WorkerError(f"The executions end: {why}", hint="What has not ended can be run again.")
+        return super().lost_share(items, why, sent=sent)
 
     def is_complete(self, count: int) -> bool:
         """Return whether all have ended, and none can come."""
