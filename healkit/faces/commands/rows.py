@@ -28,7 +28,8 @@ _HOMES = {
 }
 #: Order of `healkit --help`; those that are not named follow.
 _ORDER = (
-    *("run", "demo", "lab", "page", "setup", "seed", "heal", "check", "decide", "errors", "doctor", "collect", "mcp"),
+    *("run", "map", "demo", "lab", "page", "setup", "seed", "heal", "check", "decide", "errors", "doctor", "collect"),
+    "mcp",
     *("status", "trust", "summarize", "graph", "suggest", "log", "vault", "requests", "views", "audit"),
     *("kernelspec", "trace", "learn"),
 )  # fmt: skip

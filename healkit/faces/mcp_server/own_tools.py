@@ -347,8 +347,8 @@ _OWN = {
 }
 #: Order in which they are listed; those that are not named follow.
 _ORDER = (
-    *("run_tool", "run_code", "suggest_tools", "write_tool", "inspect_tool", "get_last_error", "list_executions"),
-    *("get_execution", "propose_patch", "heal", "apply_patch", "revert", "decide", "check_notebook"),
+    *("run_tool", "map_tool", "run_code", "suggest_tools", "write_tool", "inspect_tool", "get_last_error"),
+    *("list_executions", "get_execution", "propose_patch", "heal", "apply_patch", "revert", "decide", "check_notebook"),
 )  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from healkit.hooks import hookimpl, rows_of
 from healkit.parts.learn.thread import ConsumerThread
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from sqlalchemy.orm import Session
 
     from healkit.config import Config
@@ -133,20 +135,25 @@ class Regressions:
         *,
         budget_s: float = 30.0,
         files: Sequence[str | Path] = (),
+        executor: Executor | None = None,
     ) -> RegressReport:
         """Run a tool's recorded runs again with other code, most telling first, until the budget is spent.
 
         code: by default the active code. Calls are answered from the record, and none is made. The report says which
         runs differ from the record, and after how many re-runs that was seen. budget_s: seconds of wall time. files:
-        granted files that other code may read, as in `heal`; a run that needs another one is undecided.
+        granted files that other code may read, as in `heal`; a run that needs another one is undecided. executor: any
+        `concurrent.futures.Executor`, whose workers then run a tool that calls nothing and reaches no file.
 
         Raises `ConfigError` for a budget that is none, as `vault.lookup` does, and as `try_code` does for the code.
         """
         from healkit.parts.learn.regress import Regression
+        from healkit.parts.trials.places import Places
+        from healkit.parts.trials.trials import Trials
 
         services = self._services
         entry = services.vault.lookup(tool, persona)
         named = tuple(map(str, files))
-        return Regression(
-            services.runner, services.log, entry, services.executor.providers, persona, named
-        ).report(code, budget_s)
+        with Places.opened(Trials(services.recorder, services.config), executor=executor) as places:
+            return Regression(
+                services.runner, services.log, entry, services.executor.providers, persona, named, places
+            ).report(code, budget_s)

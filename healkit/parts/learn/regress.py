@@ -7,10 +7,12 @@ its calls are answered from the record, and none is made. So it is on record as 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import time
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 from healkit.core.contracts.cassette import Tape
@@ -24,8 +26,8 @@ from healkit.core.rendering.to_text import text_of
 from healkit.core.runtime.background import no_output
 from healkit.core.runtime.calls import Provider
 from healkit.core.runtime.execution import Execution, arguments_of, nested_grants, result_of
-from healkit.core.runtime.executor import ExecutionRequest
-from healkit.errors import ArgumentsInvalid, ConfigError, ViewError
+from healkit.core.runtime.executor import ExecutionRequest, fits_place
+from healkit.errors import ArgumentsInvalid, ConfigError, HealkitError, ViewError
 from healkit.parts.learn.facts import NOT_ITS_OWN
 from healkit.parts.trials.cassette import Replay, cassette_of
 from healkit.parts.trials.order import order, recorded_of
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from healkit.core.runtime.runner import Runner
     from healkit.core.store.log_reader import Log
     from healkit.core.store.models import ExecutionLog
+    from healkit.parts.trials.places import Places
 
 #: Rows of the log that are looked at, newest first.
 _ROWS_MAX = 1000
@@ -143,7 +146,11 @@ class Regression:
         providers: Mapping[str, Provider],
         persona: str,
         files: tuple[str, ...] = (),
+        places: Places | None = None,
     ) -> None:
+        #: Where its runs are: none for a tool that needs workers of its own, one at a time.
+        self._place = None if places is None or not fits_place(entry) else places.run
+        self._parallel = 1 if places is None or self._place is None else places.count
         self._runner, self._entry, self._persona, self._files = runner, entry, persona, files
         page = log.query(tool=entry.tool_name, persona=persona, tried=False, refused=False, limit=_ROWS_MAX)
         self._left_out = 0
@@ -165,22 +172,33 @@ class Regression:
         began, reruns = time.monotonic(), []
         codes = [self._entry.code] if code is None else [self._entry.code, code]
         ordered = [self._rows[at] for at in order([recorded_of(row) for row in self._rows], *codes)]
-        left_out, reached = self._left_out, 0
-        for row in ordered:
-            left_s = budget_s - (time.monotonic() - began)
-            if left_s <= 0:
-                break
-            try:
-                rerun = self._rerun(row, code, left_s)
-            except (ArgumentsInvalid, ViewError):  # not all of them are there
-                left_out += 1
-            else:
-                if rerun is None:
+        left_out, reached, is_over = self._left_out, 0, False
+        with ThreadPoolExecutor(self._parallel) as threads:
+            while reached < len(ordered) and not is_over:
+                left_s = budget_s - (time.monotonic() - began)
+                if left_s <= 0:
                     break
-                reruns.append(rerun)
-            reached += 1
+                rerun = functools.partial(self._rerun_or_why, code=code, left_s=left_s)
+                for done in threads.map(rerun, ordered[reached : reached + self._parallel]):
+                    if done is None:
+                        is_over = True
+                        break
+                    reached += 1
+                    if isinstance(done, Rerun):
+                        reruns.append(done)
+                    else:
+                        left_out += 1
         missed = tuple(int(row.id or 0) for row in ordered[reached:])
         return RegressReport(self._entry.label, tuple(reruns), missed, left_out, time.monotonic() - began)
+
+    def _rerun_or_why(
+        self, row: ExecutionLog, *, code: str | None, left_s: float
+    ) -> Rerun | HealkitError | None:
+        """Do as `_rerun`; return the error where the arguments are not all there."""
+        try:
+            return self._rerun(row, code, left_s)
+        except (ArgumentsInvalid, ViewError) as error:
+            return error
 
     def _rerun(self, row: ExecutionLog, code: str | None, left_s: float) -> Rerun | None:
         """Run it again; None where the budget ended it."""
@@ -208,6 +226,7 @@ class Regression:
                 record=False,
                 replay=Replay.of(self._tape, str(row.id)),
                 files=None if code in (None, self._entry.code) else self._files,
+                place=self._place,
             )
         )
 

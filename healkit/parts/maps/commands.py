@@ -112,7 +112,7 @@ def _data(report: MapReport) -> Json:
 async def map_tool(
     call: AgentCaller, name: str, inputs: list[Any], timeout_s: float | None = None, run_id: str | None = None
 ) -> AgentAnswer:
-    """Run a vault tool once for each of up to 1,000 inputs, each an object of arguments. run_id: go on with a map."""
+    """Run a vault tool once for each of up to 1,000 objects of arguments. run_id: go on with a map."""
     if len(inputs) > _AGENT_INPUTS_MAX:
         raise AgentRefused(
             f"{len(inputs):,} inputs are more than {_AGENT_INPUTS_MAX:,}.", hint="Send them in several calls."

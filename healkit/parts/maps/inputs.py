@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from healkit.core.contracts.vault import VaultEntry
+from healkit.core.runtime.execution import arguments_of, logged
 from healkit.errors import UsageInvalid
+
+if TYPE_CHECKING:
+    from healkit.core.store.log_reader import Log
 
 #: Rows of a frame that are made dicts at a time.
 _ROWS = 1000
@@ -31,11 +35,12 @@ def size_of(inputs: object) -> int | None:
     return len(inputs) if hasattr(inputs, "__len__") else None
 
 
-def inputs_of(given: object, entry: VaultEntry) -> Iterator[Mapping[str, Any]]:
+def inputs_of(given: object, entry: VaultEntry, log: Log) -> Iterator[Mapping[str, Any]]:
     """Yield the arguments of each execution; what is no dict is the value of a tool's only parameter.
 
     given: a DataFrame, whose columns are parameters; rows of the log; a path of a `.jsonl`, `.csv` or `.parquet` file;
-    or an iterable. Raises `UsageInvalid` for what cannot be read.
+    executions; or an iterable. log: where executions are. Raises `UsageInvalid` for what cannot be read, and
+    `ArgumentsInvalid` where the log does not hold an execution's arguments whole.
     """
     items: Iterator[Any]
     if isinstance(given, str | Path):
@@ -53,8 +58,8 @@ def inputs_of(given: object, entry: VaultEntry) -> Iterator[Mapping[str, Any]]:
     for number, item in enumerate(items):
         if isinstance(item, Mapping):
             yield item
-        elif isinstance(getattr(item, "arguments", None), Mapping):
-            yield item.arguments  # a row of the log, or an execution
+        elif hasattr(item, "trace_id") and hasattr(item, "arguments"):
+            yield arguments_of(logged(log, item.log_id) if hasattr(item, "log_id") else item)
         elif len(parameters) == 1:
             yield {parameters[0]: item}
         else:

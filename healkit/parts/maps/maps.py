@@ -129,13 +129,9 @@ class Maps:
         )
         tell = progress if callable(progress) else progress_line() if progress else None
         trials = Trials(self._services.recorder, self._services.config)
-        places = Places(trials, parallel=parallel, executor=executor)
         ahead = (_AHEAD_HERE if executor is None else _AHEAD_AWAY) if fits_place(entry) else 1
-        background.loop.wait_for(places.open())
-        try:
+        with Places.opened(trials, parallel=parallel, executor=executor) as places:
             return work.run(request, places, ahead * places.count, tell, says=progress is True)
-        finally:
-            background.loop.wait_for(places.close())
 
     async def amap(self, *args: Any, **options: Any) -> MapReport:
         """Do as `map`, for async code; cancelling it ends the map, which can go on later."""
@@ -328,7 +324,7 @@ class _Map:
     def _todo(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Yield the inputs that are to be run, with their numbers; count the others."""
         number = -1
-        for number, arguments in enumerate(inputs_of(self._inputs, self._entry)):
+        for number, arguments in enumerate(inputs_of(self._inputs, self._entry, self._services.log)):
             if number == INPUTS_MAX:
                 raise UsageInvalid(f"A map has {INPUTS_MAX:,} inputs at most.")
             row = self._row_of(number)

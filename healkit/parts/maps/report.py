@@ -173,7 +173,9 @@ class MapReport:
         elif hasattr(self._inputs, "__next__"):  # it could be read only once
             frame = pd.DataFrame([_arguments(stored) for stored in recorded])
         else:
-            frame = pd.DataFrame([dict(given) for given in inputs_of(self._inputs, self._entry)])
+            frame = pd.DataFrame(
+                [dict(given) for given in inputs_of(self._inputs, self._entry, self._services.log)]
+            )
         outcomes = [rows.get(number, blank) for number in range(len(frame))]
         for name in blank:
             column = pd.Series([outcome[name] for outcome in outcomes], index=frame.index, dtype=object)

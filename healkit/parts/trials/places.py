@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from typing import Self
 
 from healkit.core.contracts.rpc import Init
+from healkit.core.runtime import background
 from healkit.core.workers.sandbox import Tier
 from healkit.core.workers.worker import Outcome
 from healkit.errors import HealkitError, InternalError, WorkerError
@@ -74,6 +76,19 @@ class Places:
         self._trials, self._parallel, self._executor = trials, parallel, executor
         self._ends: dict[int, asyncio.Future[TrialDone]] = {}
         self._serving: asyncio.Task[None] | None = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(
+        cls, trials: Trials, *, parallel: int | None = None, executor: Executor | None = None
+    ) -> Iterator[Self]:
+        """Open them for a block of a thread that is not the event loop's; raises as `open`."""
+        places = cls(trials, parallel=parallel, executor=executor)
+        background.loop.wait_for(places.open())
+        try:
+            yield places
+        finally:
+            background.loop.wait_for(places.close())
 
     async def open(self) -> None:
         """Find out how many lanes there are; raises `ConfigError` for an executor that cannot be used."""
