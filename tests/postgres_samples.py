@@ -47,9 +47,12 @@ def _account() -> dict[str, Any]:
 
 
 class Cluster:
-    """Server in a folder, which can be stopped and started; `url` is that of an empty database."""
+    """Server in a folder, which can be stopped and started; `url` is that of an empty database.
 
-    def __init__(self, folder: Path) -> None:
+    port: it also listens there, at 127.0.0.1: with TLS only, with a certificate of its own, and for passwords.
+    """
+
+    def __init__(self, folder: Path, port: int | None = None) -> None:
         account = _account()
         if account:
             shutil.chown(folder, account["user"])
@@ -64,11 +67,49 @@ class Cluster:
         }
         made = [_program("initdb"), "-D", self._data, "-U", _ROLE, "-A", "trust", "-E", "UTF8", "--no-sync"]
         subprocess.run(made, **self._run)
+        self._options = f"-k {self._folder} -c fsync=off"
+        self._options += " -h ''" if port is None else f" -h 127.0.0.1 -p {port}"
+        if port is not None:
+            self.url += f"&port={port}"
+            self._run |= {"env": {**os.environ, "PGPORT": str(port)}}
+            self._use_tls()
+
+    @property
+    def certificate(self) -> Path:
+        """Certificate that signs the server's own: its own, valid for 127.0.0.1."""
+        return self._data / "server.crt"
+
+    def psql(self, script: str, database: str = "postgres") -> str:
+        """Run a script as the superuser, as `psql` does; what it prints."""
+        command = [
+            _program("psql"),
+            "-X",
+            "-q",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            self._folder,
+            "-U",
+            _ROLE,
+            database,
+        ]
+        return str(subprocess.run(command, **self._run, input=script, text=True).stdout)
+
+    def _use_tls(self) -> None:
+        subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+        files = ["-keyout", self._data / "server.key", "-out", self.certificate]
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject, *files], **self._run
+        )
+        with (self._data / "postgresql.conf").open("a") as settings:
+            settings.write("ssl = on\n")
+        (self._data / "pg_hba.conf").write_text(
+            "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
+        )
 
     def start(self) -> None:
         """Start the server, and wait until it takes connections."""
-        options = f"-k {self._folder} -h '' -c fsync=off"
-        self._control("start", "-w", "-o", options, "-l", str(self._folder / "log"), check=True)
+        self._control("start", "-w", "-o", self._options, "-l", str(self._folder / "log"), check=True)
 
     def stop(self) -> None:
         """End it and its connections at once."""
@@ -79,10 +120,10 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
-    """Start a server; it is gone at the end of the block."""
+def cluster(port: int | None = None) -> Iterator[Cluster]:
+    """Start a server; it is gone at the end of the block. port: of `Cluster`."""
     with tempfile.TemporaryDirectory(prefix="healkit-pg-") as name:
-        made = Cluster(Path(name))
+        made = Cluster(Path(name), port)
         try:
             made.start()
             yield made

@@ -390,7 +390,7 @@ class Recorder:
         count = 0
         try:
             self._recover_journals()
-            running = self._database.fetch(RUNNING)
+            running = not self._database.read_only and self._database.fetch(RUNNING)
             for started, steps, ending in orphans(self._log, self._database) if running else ():
                 ended = calls_cut_short(steps)
                 self.steps(ended)

@@ -70,6 +70,11 @@ MIGRATION_WAIT_S = 30.0
 #: table and its indexes; with SQLite's own 4,096 bytes it costs more (benchmarks/bench_log.py has the cost of a row).
 PAGE_BYTES = 2048
 
+#: Whether a server's user may write rows there, and may make and change tables.
+_MAY_WRITE = """SELECT has_table_privilege('executionlog', 'INSERT') AND NOT pg_is_in_recovery()
+    AND current_setting('transaction_read_only') = 'off'"""
+_MAY_CHANGE = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
+
 #: The key of PostgreSQL's advisory lock that stands for SQLite's write lock ("heal" in ASCII).
 _ADVISORY_KEY = 0x6865616C
 
@@ -242,8 +247,7 @@ class Database:
         """Open a session in one write transaction: committed at the end, rolled back on any error."""
         if self.read_only:
             raise DatabaseReadOnly(
-                f"The database {self.where} can only be read.",
-                hint="Make the file and its folder writable, or choose another database with HEALKIT_DB.",
+                f"The database {self.where} can only be read.", hint=_next_step(DatabaseReadOnly, self.path)
             )
         from sqlalchemy.orm import Session
 
@@ -425,21 +429,30 @@ class Database:
         return connection
 
     def _bring_up_to_date(self, version: str | None, create: bool) -> None:
+        may_change = True
         if self.path is None:
             with self.engine.connect() as connection:
                 version = migrate.current_version(connection)
+                if version is not None:
+                    self.read_only |= not connection.exec_driver_sql(_MAY_WRITE).scalar_one()
+                may_change = bool(connection.exec_driver_sql(_MAY_CHANGE).scalar_one())
             migrate.refuse_unknown(version, self.where)
-        if version == migrate.head() and (self.read_only or not self._plugins_behind()):
+        if version == migrate.head() and (self.read_only or not may_change or not self._plugins_behind()):
             return
         if version is None and not create:
             raise DatabaseMissing(
                 f"The database {self.where} has no tables of healkit's, and was left as it is.",
                 hint="Check the path or URL; healkit seed, and healkit vault add NAME FILE, make the tables.",
             )
-        if self.read_only:
+        if self.read_only and may_change:
             raise DatabaseReadOnly(
                 f"The database {self.where} can only be read, and its tables are not those of this version.",
                 hint="Make the file and its folder writable once, so that healkit can bring it up to date.",
+            )
+        if not may_change:
+            raise DatabaseReadOnly(
+                f"The tables of {self.where} are not those of this version, and the URL's user may not change them.",
+                hint="Have their owner open the database once with this version; healkit db roles prints who may what.",
             )
         if self.path is not None:
             self.check_room()
