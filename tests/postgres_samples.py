@@ -67,8 +67,8 @@ class Cluster:
         }
         made = [_program("initdb"), "-D", self._data, "-U", _ROLE, "-A", "trust", "-E", "UTF8", "--no-sync"]
         subprocess.run(made, **self._run)
-        self._options = f"-k {self._folder} -c fsync=off"
-        self._options += " -h ''" if port is None else f" -h 127.0.0.1 -p {port}"
+        self.options = f"-k {self._folder} -c fsync=off"
+        self.options += " -h ''" if port is None else f" -h 127.0.0.1 -p {port}"
         if port is not None:
             self.url += f"&port={port}"
             self._run |= {"env": {**os.environ, "PGPORT": str(port)}}
@@ -109,7 +109,7 @@ class Cluster:
 
     def start(self) -> None:
         """Start the server, and wait until it takes connections."""
-        self._control("start", "-w", "-o", self._options, "-l", str(self._folder / "log"), check=True)
+        self._control("start", "-w", "-o", self.options, "-l", str(self._folder / "log"), check=True)
 
     def stop(self) -> None:
         """End it and its connections at once."""

@@ -38,7 +38,7 @@ from healkit.core.store.locations import (
     sqlite_path,
     sqlite_uri,
 )
-from healkit.core.store.statements import dicts_of, prepared
+from healkit.core.store.statements import Prepared, dicts_of, prepared
 from healkit.core.store.write_turns import ASKS_MS, WriteTurns
 from healkit.errors import (
     DatabaseCorrupt,
@@ -117,7 +117,7 @@ class Database:
         self._engine: Engine | None = None
         self._making = threading.Lock()
         self._kept = KeptConnection(
-            lambda: self._connect_file(self.wait_s),
+            lambda: self._connect_file(self.wait_s) if self.path else self.detached_connection(),
             lambda: (self.file_id(), self.without_room, self._is_unchecked),
         )
         with mapped(self.where, self.path, also=(OSError, ImportError)):
@@ -168,13 +168,20 @@ class Database:
 
     def fetch(self, statement: str, **values: Any) -> list[dict[str, Any]]:
         """Return all rows of the answer to one of `store.statements`, without SQLAlchemy on SQLite."""
-        name = self.dialect_name
+        question = prepared(self.dialect_name, statement)
         with mapped(self.where, self.path):
-            lent: Any = self._kept.lent() if self.path else closing(self.engine.raw_connection())
-            with lent as connection, closing(connection.cursor()) as cursor:
-                question = prepared(name, statement)
-                cursor.execute(question.sql, question.bind(values))
-                return dicts_of(name, cursor)
+            was_kept = self._kept.is_there
+            try:
+                return self._fetched(question, values)
+            except self.driver.Error:
+                if self.path is not None or not was_kept:
+                    raise
+                return self._fetched(question, values)  # a server ends connections, and its tables may change
+
+    def _fetched(self, question: Prepared, values: dict[str, Any]) -> list[dict[str, Any]]:
+        with self._kept.lent() as connection, closing(connection.cursor()) as cursor:
+            cursor.execute(question.sql, question.bind(values))
+            return dicts_of(self.dialect_name, cursor)
 
     # Trust: `store.trust` says what it is, and where it is kept.
 
@@ -491,28 +498,34 @@ class Database:
                     time.sleep(0.01)
 
 
-# SQLite parses a database's whole schema for each new connection, which takes longer than most of the reads. So one
-# connection is kept, and lent to one thread at a time; another thread that comes meanwhile opens its own.
+# SQLite parses a database's whole schema for each new connection, which takes longer than most of the reads; and a
+# connection to a server that begins no transaction takes one round trip for a read, with a plan that is there already.
+# So one connection is kept, and lent to one thread at a time; another thread that comes meanwhile opens its own.
 
 
 #: Connections that a process had as this one was forked from it: to close them here could harm its files.
-_of_a_parent: list[sqlite3.Connection] = []
+_of_a_parent: list[Any] = []
 
 
 class KeptConnection:
-    """Lends a connection to one file.
+    """Lends a connection to one database.
 
     connect: opens one. state: what the file is now; a connection that was opened in another state is not lent again.
     Safe to use from several threads and after a fork. Closed with this object at the latest.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], state: Callable[[], Hashable]) -> None:
+    def __init__(self, connect: Callable[[], Any], state: Callable[[], Hashable]) -> None:
         self._connect, self._state = connect, state
-        self._idle: list[tuple[int, Hashable, sqlite3.Connection]] = []
+        self._idle: list[tuple[int, Hashable, Any]] = []
         weakref.finalize(self, _close, self._idle)
 
+    @property
+    def is_there(self) -> bool:
+        """True while a connection waits to be lent."""
+        return bool(self._idle)
+
     @contextmanager
-    def lent(self) -> Iterator[sqlite3.Connection]:
+    def lent(self) -> Iterator[Any]:
         """Lend the connection for a read that ends with the body; it is closed where the body fails."""
         state = self._state()
         connection = self._take(state) or self._connect()
@@ -530,7 +543,7 @@ class KeptConnection:
         """Close what is kept; used again, a new connection is opened."""
         _close(self._idle)
 
-    def _take(self, state: Hashable) -> sqlite3.Connection | None:
+    def _take(self, state: Hashable) -> Any | None:
         try:
             entry = self._idle.pop()
         except IndexError:
@@ -541,7 +554,7 @@ class KeptConnection:
         return None
 
 
-def _close(kept: list[tuple[int, Hashable, sqlite3.Connection]]) -> None:
+def _close(kept: list[tuple[int, Hashable, Any]]) -> None:
     """Close all that this process has opened, and empty the list."""
     with suppress(IndexError):  # another thread may take the last one
         while True:
