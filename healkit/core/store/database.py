@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from healkit import hooks
 from healkit.core.store import migrate, trust
+from healkit.core.store.changes import NOTIFY, Changes
 from healkit.core.store.locations import (
     is_full,
     is_temporary,
@@ -120,6 +121,8 @@ class Database:
             lambda: self._connect_file(self.wait_s) if self.path else self.detached_connection(),
             lambda: (self.file_id(), self.without_room, self._is_unchecked),
         )
+        #: Ear for changes; None for a file, which is asked as cheaply.
+        self.changes = Changes(self.detached_connection) if self.path is None else None
         with mapped(self.where, self.path, also=(OSError, ImportError)):
             is_new = self.path is not None and not self.path.exists()
             version = self._look_before_opening(create)
@@ -263,6 +266,8 @@ class Database:
             session.connection()  # takes the lock now, before anything is read
             file = self.file_id()
             yield session
+            if self.path is None:
+                session.connection().exec_driver_sql(NOTIFY)
         self.check_still(file)
 
     def turn(self, wait_s: float) -> AbstractContextManager[None]:
@@ -284,6 +289,8 @@ class Database:
     def close(self) -> None:
         """Close every connection but detached ones; used again, the database opens new ones."""
         self._kept.close()
+        if self.changes is not None:
+            self.changes.close()
         if self._engine is not None:
             self._engine.dispose()
 

@@ -13,13 +13,14 @@ import functools
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from healkit.core.contracts.execution import AnyRecord, CallRecord, DecisionRecord, Finished, Started, Step
-from healkit.core.store import statements
+from healkit.core.store import changes, statements
 from healkit.core.store.database import Database, translate
 from healkit.core.store.statements import (
     Prepared,
@@ -67,6 +68,7 @@ class LogWriter:
         self._owner = 0
         self._file: tuple[int, int] | None = None
         self._closed = False
+        self._notified_s = 0.0
 
     def begin(self, started: Started, wait_s: float | None = None) -> int:
         """Commit the row as RUNNING, at the time that it has, and return its id; for what waited in the spool."""
@@ -306,7 +308,14 @@ class LogWriter:
         connection, turns = self._open(), self._database.turns
         cursor = connection.cursor()
         try:
-            return work(cursor) if turns is None else turns.write(connection, lambda: work(cursor), wait_s)
+            if turns is not None:
+                return turns.write(connection, lambda: work(cursor), wait_s)
+            result = work(cursor)
+            if time.monotonic() > self._notified_s + changes.PAUSE_S:
+                self._notified_s = time.monotonic()
+                with suppress(*self._driver_errors):  # the record is there
+                    cursor.execute(changes.NOTIFY)
+            return result
         finally:
             cursor.close()  # in any case: an open one keeps the file of a dropped connection open
 
