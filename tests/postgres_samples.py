@@ -27,13 +27,13 @@ from healkit.plain_text import shown_url
 _ROLE = "healkit"
 
 
-def _program(name: str) -> str:
+def program(name: str) -> Path:
     """Find the program: where Debian keeps it, newest version first, or else wherever it is."""
     places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)
-    found = str(places[0]) if places else shutil.which(name)
+    found = places[0] if places else shutil.which(name)
     if found is None:
         pytest.skip("PostgreSQL is not installed")
-    return found
+    return Path(found)
 
 
 def _account() -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Cluster:
         if account:
             shutil.chown(folder, account["user"])
         self.url = f"postgresql+psycopg://{_ROLE}@/postgres?host={folder}"
-        self._folder, self._data = folder, folder / "data"
+        self.folder, self._data = folder, folder / "data"
         self._run: dict[str, Any] = {
             **account,
             "check": True,
@@ -65,9 +65,9 @@ class Cluster:
             "timeout": 60,
             "cwd": folder,
         }
-        made = [_program("initdb"), "-D", self._data, "-U", _ROLE, "-A", "trust", "-E", "UTF8", "--no-sync"]
+        made = [program("initdb"), "-D", self._data, "-U", _ROLE, "-A", "trust", "-E", "UTF8", "--no-sync"]
         subprocess.run(made, **self._run)
-        self.options = f"-k {self._folder} -c fsync=off"
+        self.options = f"-k {self.folder} -c fsync=off"
         self.options += " -h ''" if port is None else f" -h 127.0.0.1 -p {port}"
         if port is not None:
             self.url += f"&port={port}"
@@ -82,13 +82,13 @@ class Cluster:
     def psql(self, script: str, database: str = "postgres") -> str:
         """Run a script as the superuser, as `psql` does; what it prints."""
         command = [
-            _program("psql"),
+            program("psql"),
             "-X",
             "-q",
             "-v",
             "ON_ERROR_STOP=1",
             "-h",
-            self._folder,
+            self.folder,
             "-U",
             _ROLE,
             database,
@@ -109,14 +109,14 @@ class Cluster:
 
     def start(self) -> None:
         """Start the server, and wait until it takes connections."""
-        self._control("start", "-w", "-o", self.options, "-l", str(self._folder / "log"), check=True)
+        self._control("start", "-w", "-o", self.options, "-l", str(self.folder / "log"), check=True)
 
     def stop(self) -> None:
         """End it and its connections at once."""
         self._control("stop", "-m", "immediate", check=False)
 
     def _control(self, *words: str, check: bool) -> None:
-        subprocess.run([_program("pg_ctl"), *words, "-D", self._data], **{**self._run, "check": check})
+        subprocess.run([program("pg_ctl"), *words, "-D", self._data], **{**self._run, "check": check})
 
 
 @contextlib.contextmanager

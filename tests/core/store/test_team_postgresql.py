@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 from cli_samples import call
-from postgres_samples import Cluster, cluster
+from postgres_samples import Cluster, cluster, program
 from store_samples import dead_host, started
 
 from healkit import Healkit
@@ -173,3 +177,49 @@ def test_no_command_shows_the_password(tls: Cluster, tmp_path: Path) -> None:
         done = call(*words, *(() if words[0] in {"trust", "doctor"} else ("--db", url)))
         assert SECRET not in done.stdout + done.stderr, words
     assert json.loads(call("status", "--json", "--db", url).stdout)
+
+
+def test_the_docs_page_runs(tmp_path: Path) -> None:
+    """A team in ten minutes: the page's commands, in its order, against a server with TLS and passwords."""
+    page = (Path(__file__).parents[3] / "docs" / "team.md").read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    texts = {kind: [block for form, block in blocks if form == kind] for kind in ("sql", "text", "python")}
+    passwords = dict(re.findall(r"ROLE (\w+) (?:LOGIN )?PASSWORD '([^']+)'", texts["sql"][0]))
+    assert texts["text"][1] == f"db.example.org:5432:healkit:ana:{passwords['ana']}\n"
+    (tmp_path / "people.sql").write_text(texts["sql"][0])
+    (tmp_path / "share.py").write_text(texts["python"][0])
+    with cluster(port := free_port()) as server:
+        shutil.copy(server.certificate, tmp_path / "root.crt")
+        known = tmp_path / ".pgpass"
+        known.write_text(
+            "".join(f"127.0.0.1:{port}:healkit:{who}:{word}\n" for who, word in passwords.items())
+        )
+        known.chmod(0o600)
+        places = [str(Path(sys.executable).parent), str(program("psql").parent), os.environ["PATH"]]
+        environment = {
+            **os.environ,
+            "PATH": os.pathsep.join(places), "HOME": str(tmp_path), "PGPASSFILE": str(known),
+            "PGHOST": str(server.folder), "PGPORT": str(port), "PGUSER": "healkit",
+        }  # fmt: skip
+        lines = [
+            line.removeprefix("$ ").replace("db.example.org:5432", f"127.0.0.1:{port}")
+            for form, block in blocks
+            if form == "console"
+            for line in block.splitlines()
+        ]
+        assert len(lines) > 10
+        script = "set -euo pipefail\n" + "\n".join(lines)
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "2.0" in done.stdout
+        assert "share" in done.stdout.partition("2.0")[2]  # the reader's log
+        assert not any(word in done.stdout + done.stderr for word in passwords.values())
+        with (
+            psycopg.connect(
+                server.url.replace("+psycopg", "").replace("/postgres?", "/healkit?")
+            ) as connection,
+            pytest.raises(psycopg.errors.FeatureNotSupported, match=texts["text"][2].strip()),
+        ):
+            connection.execute(texts["sql"][1])
