@@ -487,8 +487,7 @@ def why_dead(row: ExecutionLog, database: Database) -> str:
     if alive is None and (alive := is_alive_there(database, host)) is False:
         return (
             f"Process {host.pid} on {host.hostname!r}, which had started it, has given no sign of life for "
-            f"{ALIVE_S:g} seconds. It is on another machine, or in another container: that has died, or cannot reach "
-            "the database."
+            f"{ALIVE_S:g} seconds: its machine or container has died, or cannot reach the database."
         )
     if alive is None and row.deadline is not None and utc_now() > row.deadline + FOREIGN_GRACE:
         return (

@@ -240,9 +240,9 @@ class Recorder:
         host_identity()  # read once, and not on the event loop by the first execution
         self._writer = LogWriter(database)
         self.in_order = self._writer.in_order
-        self._backlog = Backlog(database, self._writer, self._config.log_wait_s, self._tell)
+        backlog = self._backlog = Backlog(database, self._writer, self._config.log_wait_s, self._tell)
         self._heartbeat = Heartbeat(
-            database, self._writer, lambda: self._backlog.waiting, self._look_for_orphans
+            database, self._writer, lambda: backlog.waiting, lambda: self.ingest() + self.recover_orphans()
         )
         self.ingest()
 
@@ -382,10 +382,10 @@ class Recorder:
                     file.parent.rmdir()
 
     def recover_orphans(self) -> int:
-        """Turn each RUNNING row whose host is dead into a FAILURE that says so; how many. Called at start-up.
+        """Turn each RUNNING row whose host is dead into a FAILURE that says so; how many.
 
-        The spool came first, when this was made: a host that died may have left the true ending there. Raises nothing;
-        a log that cannot be read has no orphans today.
+        Called at start-up, and while a heartbeat beats. The spool came first: a host that died may have left the true
+        ending there. Raises nothing; a log that cannot be read has no orphans today.
         """
         count = 0
         try:
@@ -409,10 +409,6 @@ class Recorder:
         self._backlog.close()
         self._heartbeat.close()
         self._writer.close()
-
-    def _look_for_orphans(self) -> None:
-        self.ingest()
-        self.recover_orphans()
 
     def _write_or_keep(self, record: Record, write: Callable[[], int | None]) -> int | None:
         """Write it, or keep it for later; None for what was kept, and for calls."""

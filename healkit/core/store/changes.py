@@ -41,16 +41,12 @@ class Changes:
                 if list(self._connection.notifies(timeout=0)):
                     self._heard_s = time.monotonic()
             except Exception:  # noqa: BLE001 - a server that has gone, or cannot notify: then it is asked
-                self._drop()
+                self.close()
                 return True
         return read_s <= self._heard_s + 1.5 * PAUSE_S or time.monotonic() > read_s + _LONGEST_S
 
     def close(self) -> None:
         """Listen no more; asked again, it opens a new connection."""
-        with self._lock:
-            self._drop()
-
-    def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(Exception):

@@ -173,7 +173,7 @@ class Database:
         """Return all rows of the answer to one of `store.statements`, without SQLAlchemy on SQLite."""
         question = prepared(self.dialect_name, statement)
         with mapped(self.where, self.path):
-            was_kept = self._kept.is_there
+            was_kept = bool(self._kept.idle)
             try:
                 return self._fetched(question, values)
             except self.driver.Error:
@@ -523,13 +523,8 @@ class KeptConnection:
 
     def __init__(self, connect: Callable[[], Any], state: Callable[[], Hashable]) -> None:
         self._connect, self._state = connect, state
-        self._idle: list[tuple[int, Hashable, Any]] = []
-        weakref.finalize(self, _close, self._idle)
-
-    @property
-    def is_there(self) -> bool:
-        """True while a connection waits to be lent."""
-        return bool(self._idle)
+        self.idle: list[tuple[int, Hashable, Any]] = []
+        weakref.finalize(self, _close, self.idle)
 
     @contextmanager
     def lent(self) -> Iterator[Any]:
@@ -541,18 +536,18 @@ class KeptConnection:
         except BaseException:
             connection.close()
             raise
-        self._idle.append((os.getpid(), state, connection))
+        self.idle.append((os.getpid(), state, connection))
         with suppress(IndexError):
-            while len(self._idle) > 1:  # other threads have given theirs back
-                _close([self._idle.pop()])
+            while len(self.idle) > 1:  # other threads have given theirs back
+                _close([self.idle.pop()])
 
     def close(self) -> None:
         """Close what is kept; used again, a new connection is opened."""
-        _close(self._idle)
+        _close(self.idle)
 
     def _take(self, state: Hashable) -> Any | None:
         try:
-            entry = self._idle.pop()
+            entry = self.idle.pop()
         except IndexError:
             return None
         if entry[:2] == (os.getpid(), state):

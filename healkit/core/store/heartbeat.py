@@ -14,7 +14,6 @@ import itertools
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from healkit.core.contracts.execution import HostIdentity
 from healkit.core.host import host_identity
@@ -22,9 +21,6 @@ from healkit.core.store.database import Database
 from healkit.core.store.log_writer import LogWriter
 from healkit.core.store.statements import prepared
 from healkit.errors import DatabaseError
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine.interfaces import DBAPICursor
 
 #: Time between two beats, and how long a host counts as alive after one, in seconds.
 BEAT_S, ALIVE_S = 10.0, 60.0
@@ -104,10 +100,6 @@ class Heartbeat:
 
     def _say(self, text: str) -> None:
         statement = prepared("postgresql", text)
-        values = {"host": _name(host_identity()), "alive_s": ALIVE_S}
-
-        def work(cursor: DBAPICursor) -> None:
-            cursor.execute(statement.sql, statement.bind(values))
-
+        values = statement.bind({"host": _name(host_identity()), "alive_s": ALIVE_S})
         with suppress(DatabaseError):
-            self._writer.transaction(work)
+            self._writer.transaction(lambda cursor: cursor.execute(statement.sql, values))

@@ -45,9 +45,7 @@ BEGIN
             EXECUTE format('REVOKE UPDATE, DELETE ON public.%I FROM %I', found, writer);
         END IF;
     END LOOP;
-    FOR found IN SELECT proname FROM pg_proc
-        WHERE pronamespace = 'public'::regnamespace AND proname ~ '^healkit_'
-    LOOP
+    FOR found IN SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proname ~ '^healkit_' LOOP
         EXECUTE format('ALTER FUNCTION public.%I OWNER TO %I', found, owner);
     END LOOP;
     EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO %I', writer);

@@ -10,9 +10,7 @@ from healkit.core.store.roles import roles_sql
 
 
 def roles(
-    name: Annotated[
-        str, Option("name", "what the roles' names begin with, one for each database")
-    ] = "healkit",
+    name: Annotated[str, Option("name", "beginning of the roles' names")] = "healkit",
 ) -> Answer:
     """Print the SQL that makes the roles of a shared PostgreSQL database: a reader, a writer, an owner."""
     sql = roles_sql(name)
