@@ -19,10 +19,11 @@ test-all: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
 	$(BIN)/pytest -n logical -m 'not published'
 
-# The store on PostgreSQL: all its tests. The gate runs those whose SQL differs.
+# On PostgreSQL: all tests of the store, and those that are lent a Healkit. The gate runs those whose SQL differs.
 test-postgres: $(BIN)/python
 	$(BIN)/pip install --quiet '.[test]'
 	$(BIN)/pytest -n logical -m postgres
+	$(BIN)/pytest -n logical --postgresql tests/core/runtime tests/parts
 
 # The quick tier on another Python: `make test-py312`, `make test-py313`, with PYTHON=path where it is not on the path.
 test-py3%: venv-py3%

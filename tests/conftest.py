@@ -91,10 +91,16 @@ def new_database(
 
 
 @pytest.fixture
-def healkit(tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
-    """Lend an empty vault and log in a file of this test's own."""
-    with Healkit(trusted_copy(empty_database, tmp_path / "healkit.db")) as opened:
-        yield opened
+def healkit(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) -> Iterator[Healkit]:
+    """Lend an empty vault and log in a file of this test's own; with `--postgresql`, on a server."""
+    with contextlib.ExitStack() as made:
+        if request.config.getoption("--postgresql"):
+            # As on a file: its log is cleaned only where a test asks for it.
+            request.getfixturevalue("monkeypatch").setenv("HEALKIT_SANITIZE_LOG", "0")
+            where: str | Path = made.enter_context(request.getfixturevalue("postgresql_server").database())
+        else:
+            where = trusted_copy(empty_database, tmp_path / "healkit.db")
+        yield made.enter_context(Healkit(where))
 
 
 @pytest.fixture(scope="session")
@@ -114,6 +120,9 @@ def claimed(pytestconfig: pytest.Config) -> Claims | None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--postgresql", action="store_true", help="run the tests that are lent a Healkit, on PostgreSQL"
+    )
     parser.addoption("--claims", help="write which tests claim which requirement to this file, as JSON")
 
 
@@ -141,6 +150,10 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     add_markers(items)
     slow_files_first(items)
+    if config.getoption("--postgresql"):
+        other = {item for item in items if "healkit" not in getattr(item, "fixturenames", ())}
+        config.hook.pytest_deselected(items=list(other))
+        items[:] = [item for item in items if item not in other]
     if (out := config.getoption("--claims")) is not None:
         Path(out).write_text(json.dumps(claims_of(items)))
     elif {item.path for item in items} >= files_with_tests() and "::" not in "".join(config.args):

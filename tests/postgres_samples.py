@@ -27,13 +27,13 @@ from healkit.plain_text import shown_url
 _ROLE = "healkit"
 
 
-def _program(name: str) -> str:
+def program(name: str) -> Path:
     """Find the program: where Debian keeps it, newest version first, or else wherever it is."""
     places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True)
-    found = str(places[0]) if places else shutil.which(name)
+    found = places[0] if places else shutil.which(name)
     if found is None:
         pytest.skip("PostgreSQL is not installed")
-    return found
+    return Path(found)
 
 
 def _account() -> dict[str, Any]:
@@ -47,14 +47,17 @@ def _account() -> dict[str, Any]:
 
 
 class Cluster:
-    """Server in a folder, which can be stopped and started; `url` is that of an empty database."""
+    """Server in a folder, which can be stopped and started; `url` is that of an empty database.
 
-    def __init__(self, folder: Path) -> None:
+    port: it also listens there, at 127.0.0.1: with TLS only, with a certificate of its own, and for passwords.
+    """
+
+    def __init__(self, folder: Path, port: int | None = None) -> None:
         account = _account()
         if account:
             shutil.chown(folder, account["user"])
         self.url = f"postgresql+psycopg://{_ROLE}@/postgres?host={folder}"
-        self._folder, self._data = folder, folder / "data"
+        self.folder, self._data = folder, folder / "data"
         self._run: dict[str, Any] = {
             **account,
             "check": True,
@@ -62,27 +65,65 @@ class Cluster:
             "timeout": 60,
             "cwd": folder,
         }
-        made = [_program("initdb"), "-D", self._data, "-U", _ROLE, "-A", "trust", "-E", "UTF8", "--no-sync"]
+        made = [program("initdb"), "-D", self._data, "-U", _ROLE, "-A", "trust", "-E", "UTF8", "--no-sync"]
         subprocess.run(made, **self._run)
+        self.options = f"-k {self.folder} -c fsync=off"
+        self.options += " -h ''" if port is None else f" -h 127.0.0.1 -p {port}"
+        if port is not None:
+            self.url += f"&port={port}"
+            self._run |= {"env": {**os.environ, "PGPORT": str(port)}}
+            self._use_tls()
+
+    @property
+    def certificate(self) -> Path:
+        """Certificate that signs the server's own: its own, valid for 127.0.0.1."""
+        return self._data / "server.crt"
+
+    def psql(self, script: str, database: str = "postgres") -> str:
+        """Run a script as the superuser, as `psql` does; what it prints."""
+        command = [
+            program("psql"),
+            "-X",
+            "-q",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            self.folder,
+            "-U",
+            _ROLE,
+            database,
+        ]
+        return str(subprocess.run(command, **self._run, input=script, text=True).stdout)
+
+    def _use_tls(self) -> None:
+        subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+        files = ["-keyout", self._data / "server.key", "-out", self.certificate]
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject, *files], **self._run
+        )
+        with (self._data / "postgresql.conf").open("a") as settings:
+            settings.write("ssl = on\n")
+        (self._data / "pg_hba.conf").write_text(
+            "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
+        )
 
     def start(self) -> None:
         """Start the server, and wait until it takes connections."""
-        options = f"-k {self._folder} -h '' -c fsync=off"
-        self._control("start", "-w", "-o", options, "-l", str(self._folder / "log"), check=True)
+        self._control("start", "-w", "-o", self.options, "-l", str(self.folder / "log"), check=True)
 
     def stop(self) -> None:
         """End it and its connections at once."""
         self._control("stop", "-m", "immediate", check=False)
 
     def _control(self, *words: str, check: bool) -> None:
-        subprocess.run([_program("pg_ctl"), *words, "-D", self._data], **{**self._run, "check": check})
+        subprocess.run([program("pg_ctl"), *words, "-D", self._data], **{**self._run, "check": check})
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
-    """Start a server; it is gone at the end of the block."""
+def cluster(port: int | None = None) -> Iterator[Cluster]:
+    """Start a server; it is gone at the end of the block. port: of `Cluster`."""
     with tempfile.TemporaryDirectory(prefix="healkit-pg-") as name:
-        made = Cluster(Path(name))
+        made = Cluster(Path(name), port)
         try:
             made.start()
             yield made

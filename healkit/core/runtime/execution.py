@@ -44,6 +44,7 @@ from healkit.core.rendering import cleaning, execution_card
 from healkit.core.runtime import contents
 from healkit.core.runtime.events import CallEvent, events_of
 from healkit.core.store.database import Database
+from healkit.core.store.heartbeat import ALIVE_S, is_alive_there
 from healkit.core.store.statements import NEWEST, TRIED_SINCE
 from healkit.errors import (
     TOOL_CODES,
@@ -475,7 +476,7 @@ def ending_of(row: ExecutionLog) -> Finished | None:
 FOREIGN_GRACE = timedelta(hours=1)
 
 
-def why_dead(row: ExecutionLog) -> str:
+def why_dead(row: ExecutionLog, database: Database) -> str:
     """Say what of the row's host has died, as far as known; empty while the host may still be alive."""
     host = _host(row.host)
     if host is None:
@@ -483,6 +484,11 @@ def why_dead(row: ExecutionLog) -> str:
     alive = is_alive(host)
     if alive is False:
         return f"Process {host.pid} on {host.hostname!r}, which had started it, died before it ended."
+    if alive is None and (alive := is_alive_there(database, host)) is False:
+        return (
+            f"Process {host.pid} on {host.hostname!r}, which had started it, has given no sign of life for "
+            f"{ALIVE_S:g} seconds: its machine or container has died, or cannot reach the database."
+        )
     if alive is None and row.deadline is not None and utc_now() > row.deadline + FOREIGN_GRACE:
         return (
             f"Process {host.pid} on {host.hostname!r}, which had started it, has not reported its end. "
@@ -492,10 +498,10 @@ def why_dead(row: ExecutionLog) -> str:
     return ""
 
 
-def orphans(log: Log) -> Iterator[tuple[Started, list[Step], Finished]]:
+def orphans(log: Log, database: Database) -> Iterator[tuple[Started, list[Step], Finished]]:
     """Yield the beginning, the steps and the ending of each RUNNING execution whose host is dead."""
     for row in log.running():
-        if died := why_dead(row):
+        if died := why_dead(row, database):
             yield started_of(row), steps_of(log, row.trace_id), orphan_ending(row, died)
 
 

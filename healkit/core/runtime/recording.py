@@ -46,6 +46,7 @@ from healkit.core.runtime.events import UNRECORDED, Ended, Event, Prepared, Runn
 from healkit.core.runtime.execution import calls_cut_short, orphans, why_dead
 from healkit.core.runtime.outcomes import fault_of
 from healkit.core.store.database import Database
+from healkit.core.store.heartbeat import Heartbeat
 from healkit.core.store.log_writer import LogWriter, RecordRefused
 from healkit.core.store.spool import RecordRejected, Spool
 from healkit.core.store.statements import OWNERS, RUNNING
@@ -239,7 +240,10 @@ class Recorder:
         host_identity()  # read once, and not on the event loop by the first execution
         self._writer = LogWriter(database)
         self.in_order = self._writer.in_order
-        self._backlog = Backlog(database, self._writer, self._config.log_wait_s, self._tell)
+        backlog = self._backlog = Backlog(database, self._writer, self._config.log_wait_s, self._tell)
+        self._heartbeat = Heartbeat(
+            database, self._writer, lambda: backlog.waiting, lambda: self.ingest() + self.recover_orphans()
+        )
         self.ingest()
 
     @property
@@ -259,6 +263,7 @@ class Recorder:
 
         The id is None when the record went to the spool.
         """
+        self._heartbeat.began(started.trace_id)
         if self._backlog.waiting:
             self._backlog.store()
         cleaned = self._cleaner.for_log(started)
@@ -308,6 +313,7 @@ class Recorder:
         """Commit how the execution ended; its row's id, or None when the record went to the spool."""
         finished = self._concluded(finished, collector)
         row_id = self._write_or_keep(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
+        self._heartbeat.ended(finished.trace_id)
         if row_id is not None:
             return row_id
         self._backlog.store()
@@ -320,6 +326,7 @@ class Recorder:
 
     def add_row(self, started: Started, finished: Finished) -> int | None:
         """Commit a call that was refused before a worker was touched, as one row at the time that it has."""
+        self._heartbeat.ended(started.trace_id)
         if self._backlog.waiting:
             self._backlog.store()
         finished = self._concluded(finished, self.collector(started))
@@ -338,6 +345,7 @@ class Recorder:
 
         Nothing is done with the two but writing them, and they must hold no contents. Raises nothing.
         """
+        self._heartbeat.ended(started.trace_id)
         try:
             return self._writer.insert_finished(started, finished, self._config.log_wait_s)
         except Exception as error:  # noqa: BLE001 - the last resort
@@ -366,7 +374,7 @@ class Recorder:
         """Bring in the steps of executions that are over, or whose host is dead; those of others are theirs."""
         for trace_id, file in left_behind(self._backlog.spool.folders):
             row = self._log.by_trace(trace_id)
-            if row is not None and (row.status != "RUNNING" or why_dead(row)):
+            if row is not None and (row.status != "RUNNING" or why_dead(row, self._database)):
                 steps = read_journal(file)
                 self.steps([*steps, *(calls_cut_short(steps) if row.status != "RUNNING" else ())])
                 with contextlib.suppress(OSError):
@@ -374,16 +382,16 @@ class Recorder:
                     file.parent.rmdir()
 
     def recover_orphans(self) -> int:
-        """Turn each RUNNING row whose host is dead into a FAILURE that says so; how many. Called at start-up.
+        """Turn each RUNNING row whose host is dead into a FAILURE that says so; how many.
 
-        The spool came first, when this was made: a host that died may have left the true ending there. Raises nothing;
-        a log that cannot be read has no orphans today.
+        Called at start-up, and while a heartbeat beats. The spool came first: a host that died may have left the true
+        ending there. Raises nothing; a log that cannot be read has no orphans today.
         """
         count = 0
         try:
             self._recover_journals()
-            running = self._database.fetch(RUNNING)
-            for started, steps, ending in orphans(self._log) if running else ():
+            running = not self._database.read_only and self._database.fetch(RUNNING)
+            for started, steps, ending in orphans(self._log, self._database) if running else ():
                 ended = calls_cut_short(steps)
                 self.steps(ended)
                 served = persona_served(self._database, started)
@@ -399,6 +407,7 @@ class Recorder:
     def close(self) -> None:
         """Store or spool what waits, and give the connection back."""
         self._backlog.close()
+        self._heartbeat.close()
         self._writer.close()
 
     def _write_or_keep(self, record: Record, write: Callable[[], int | None]) -> int | None:

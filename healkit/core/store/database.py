@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from healkit import hooks
 from healkit.core.store import migrate, trust
+from healkit.core.store.changes import NOTIFY, Changes
 from healkit.core.store.locations import (
     is_full,
     is_temporary,
@@ -38,7 +39,7 @@ from healkit.core.store.locations import (
     sqlite_path,
     sqlite_uri,
 )
-from healkit.core.store.statements import dicts_of, prepared
+from healkit.core.store.statements import Prepared, dicts_of, prepared
 from healkit.core.store.write_turns import ASKS_MS, WriteTurns
 from healkit.errors import (
     DatabaseCorrupt,
@@ -69,6 +70,11 @@ MIGRATION_WAIT_S = 30.0
 #: Size of a new SQLite file's pages. A commit writes every page that it touched, and a log row touches a dozen, of the
 #: table and its indexes; with SQLite's own 4,096 bytes it costs more (benchmarks/bench_log.py has the cost of a row).
 PAGE_BYTES = 2048
+
+#: Whether a server's user may write rows there, and may make and change tables.
+_MAY_WRITE = """SELECT has_table_privilege('executionlog', 'INSERT') AND NOT pg_is_in_recovery()
+    AND current_setting('transaction_read_only') = 'off'"""
+_MAY_CHANGE = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
 
 #: The key of PostgreSQL's advisory lock that stands for SQLite's write lock ("heal" in ASCII).
 _ADVISORY_KEY = 0x6865616C
@@ -112,9 +118,11 @@ class Database:
         self._engine: Engine | None = None
         self._making = threading.Lock()
         self._kept = KeptConnection(
-            lambda: self._connect_file(self.wait_s),
+            lambda: self._connect_file(self.wait_s) if self.path else self.detached_connection(),
             lambda: (self.file_id(), self.without_room, self._is_unchecked),
         )
+        #: Ear for changes; None for a file, which is asked as cheaply.
+        self.changes = Changes(self.detached_connection) if self.path is None else None
         with mapped(self.where, self.path, also=(OSError, ImportError)):
             is_new = self.path is not None and not self.path.exists()
             version = self._look_before_opening(create)
@@ -163,13 +171,20 @@ class Database:
 
     def fetch(self, statement: str, **values: Any) -> list[dict[str, Any]]:
         """Return all rows of the answer to one of `store.statements`, without SQLAlchemy on SQLite."""
-        name = self.dialect_name
+        question = prepared(self.dialect_name, statement)
         with mapped(self.where, self.path):
-            lent: Any = self._kept.lent() if self.path else closing(self.engine.raw_connection())
-            with lent as connection, closing(connection.cursor()) as cursor:
-                question = prepared(name, statement)
-                cursor.execute(question.sql, question.bind(values))
-                return dicts_of(name, cursor)
+            was_kept = bool(self._kept.idle)
+            try:
+                return self._fetched(question, values)
+            except self.driver.Error:
+                if self.path is not None or not was_kept:
+                    raise
+                return self._fetched(question, values)  # a server ends connections, and its tables may change
+
+    def _fetched(self, question: Prepared, values: dict[str, Any]) -> list[dict[str, Any]]:
+        with self._kept.lent() as connection, closing(connection.cursor()) as cursor:
+            cursor.execute(question.sql, question.bind(values))
+            return dicts_of(self.dialect_name, cursor)
 
     # Trust: `store.trust` says what it is, and where it is kept.
 
@@ -242,8 +257,7 @@ class Database:
         """Open a session in one write transaction: committed at the end, rolled back on any error."""
         if self.read_only:
             raise DatabaseReadOnly(
-                f"The database {self.where} can only be read.",
-                hint="Make the file and its folder writable, or choose another database with HEALKIT_DB.",
+                f"The database {self.where} can only be read.", hint=_next_step(DatabaseReadOnly, self.path)
             )
         from sqlalchemy.orm import Session
 
@@ -252,6 +266,8 @@ class Database:
             session.connection()  # takes the lock now, before anything is read
             file = self.file_id()
             yield session
+            if self.path is None:
+                session.connection().exec_driver_sql(NOTIFY)
         self.check_still(file)
 
     def turn(self, wait_s: float) -> AbstractContextManager[None]:
@@ -273,6 +289,8 @@ class Database:
     def close(self) -> None:
         """Close every connection but detached ones; used again, the database opens new ones."""
         self._kept.close()
+        if self.changes is not None:
+            self.changes.close()
         if self._engine is not None:
             self._engine.dispose()
 
@@ -425,21 +443,30 @@ class Database:
         return connection
 
     def _bring_up_to_date(self, version: str | None, create: bool) -> None:
+        may_change = True
         if self.path is None:
             with self.engine.connect() as connection:
                 version = migrate.current_version(connection)
+                if version is not None:
+                    self.read_only |= not connection.exec_driver_sql(_MAY_WRITE).scalar_one()
+                may_change = bool(connection.exec_driver_sql(_MAY_CHANGE).scalar_one())
             migrate.refuse_unknown(version, self.where)
-        if version == migrate.head() and (self.read_only or not self._plugins_behind()):
+        if version == migrate.head() and (self.read_only or not may_change or not self._plugins_behind()):
             return
         if version is None and not create:
             raise DatabaseMissing(
                 f"The database {self.where} has no tables of healkit's, and was left as it is.",
                 hint="Check the path or URL; healkit seed, and healkit vault add NAME FILE, make the tables.",
             )
-        if self.read_only:
+        if self.read_only and may_change:
             raise DatabaseReadOnly(
                 f"The database {self.where} can only be read, and its tables are not those of this version.",
                 hint="Make the file and its folder writable once, so that healkit can bring it up to date.",
+            )
+        if not may_change:
+            raise DatabaseReadOnly(
+                f"The tables of {self.where} are not those of this version, and the URL's user may not change them.",
+                hint="Have their owner open the database once with this version; healkit db roles prints who may what.",
             )
         if self.path is not None:
             self.check_room()
@@ -478,28 +505,29 @@ class Database:
                     time.sleep(0.01)
 
 
-# SQLite parses a database's whole schema for each new connection, which takes longer than most of the reads. So one
-# connection is kept, and lent to one thread at a time; another thread that comes meanwhile opens its own.
+# SQLite parses a database's whole schema for each new connection, which takes longer than most of the reads; and a
+# connection to a server that begins no transaction takes one round trip for a read, with a plan that is there already.
+# So one connection is kept, and lent to one thread at a time; another thread that comes meanwhile opens its own.
 
 
 #: Connections that a process had as this one was forked from it: to close them here could harm its files.
-_of_a_parent: list[sqlite3.Connection] = []
+_of_a_parent: list[Any] = []
 
 
 class KeptConnection:
-    """Lends a connection to one file.
+    """Lends a connection to one database.
 
     connect: opens one. state: what the file is now; a connection that was opened in another state is not lent again.
     Safe to use from several threads and after a fork. Closed with this object at the latest.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], state: Callable[[], Hashable]) -> None:
+    def __init__(self, connect: Callable[[], Any], state: Callable[[], Hashable]) -> None:
         self._connect, self._state = connect, state
-        self._idle: list[tuple[int, Hashable, sqlite3.Connection]] = []
-        weakref.finalize(self, _close, self._idle)
+        self.idle: list[tuple[int, Hashable, Any]] = []
+        weakref.finalize(self, _close, self.idle)
 
     @contextmanager
-    def lent(self) -> Iterator[sqlite3.Connection]:
+    def lent(self) -> Iterator[Any]:
         """Lend the connection for a read that ends with the body; it is closed where the body fails."""
         state = self._state()
         connection = self._take(state) or self._connect()
@@ -508,18 +536,18 @@ class KeptConnection:
         except BaseException:
             connection.close()
             raise
-        self._idle.append((os.getpid(), state, connection))
+        self.idle.append((os.getpid(), state, connection))
         with suppress(IndexError):
-            while len(self._idle) > 1:  # other threads have given theirs back
-                _close([self._idle.pop()])
+            while len(self.idle) > 1:  # other threads have given theirs back
+                _close([self.idle.pop()])
 
     def close(self) -> None:
         """Close what is kept; used again, a new connection is opened."""
-        _close(self._idle)
+        _close(self.idle)
 
-    def _take(self, state: Hashable) -> sqlite3.Connection | None:
+    def _take(self, state: Hashable) -> Any | None:
         try:
-            entry = self._idle.pop()
+            entry = self.idle.pop()
         except IndexError:
             return None
         if entry[:2] == (os.getpid(), state):
@@ -528,7 +556,7 @@ class KeptConnection:
         return None
 
 
-def _close(kept: list[tuple[int, Hashable, sqlite3.Connection]]) -> None:
+def _close(kept: list[tuple[int, Hashable, Any]]) -> None:
     """Close all that this process has opened, and empty the list."""
     with suppress(IndexError):  # another thread may take the last one
         while True:

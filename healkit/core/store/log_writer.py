@@ -13,13 +13,14 @@ import functools
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from healkit.core.contracts.execution import AnyRecord, CallRecord, DecisionRecord, Finished, Started, Step
-from healkit.core.store import statements
+from healkit.core.store import changes, statements
 from healkit.core.store.database import Database, translate
 from healkit.core.store.statements import (
     Prepared,
@@ -67,6 +68,7 @@ class LogWriter:
         self._owner = 0
         self._file: tuple[int, int] | None = None
         self._closed = False
+        self._notified_s = 0.0
 
     def begin(self, started: Started, wait_s: float | None = None) -> int:
         """Commit the row as RUNNING, at the time that it has, and return its id; for what waited in the spool."""
@@ -93,12 +95,12 @@ class LogWriter:
     def finish(self, finished: Finished, wait_s: float | None = None) -> int:
         """Fill in how the execution ended and return the row's id; raise `RowMissing` when there is no row."""
         statement = statements.SUCCEED if finished.failure is None else statements.FINISH
-        row_id = self._end(self._prepared(statement), finished_values, finished, wait_s)
+        row_id = self._end(statement, finished_values, finished, wait_s)
         return self._id(row_id, finished.trace_id)
 
     def finish_running(self, finished: Finished, wait_s: float | None = None) -> int | None:
         """Do the same, only where the row is still RUNNING; return None where another process was first."""
-        return self._end(self._prepared(statements.FINISH_RUNNING), finished_values, finished, wait_s)
+        return self._end(statements.FINISH_RUNNING, finished_values, finished, wait_s)
 
     def insert_finished(self, started: Started, finished: Finished, wait_s: float | None = None) -> int:
         """Commit a whole row at once, for a call that was refused before a worker was touched."""
@@ -106,7 +108,7 @@ class LogWriter:
         def values(record: Finished) -> dict[str, Any]:
             return {**started_values(storable(started)), **finished_values(record)}
 
-        row_id = self._end(self._prepared(statements.WHOLE), values, finished, wait_s)
+        row_id = self._end(statements.WHOLE, values, finished, wait_s)
         return self._id(row_id, started.trace_id)
 
     def call(self, record: CallRecord, wait_s: float | None = None) -> None:
@@ -204,14 +206,22 @@ class LogWriter:
 
     def _end(
         self,
-        statement: Prepared,
+        ending: str,
         values: Callable[[Finished], dict[str, Any]],
         finished: Finished,
         wait_s: float | None,
     ) -> int | None:
         """Commit an outcome and, in the same transaction, its trace: both are there or neither."""
+        statement = self._prepared(ending)
         if finished.trace is None:
             return self._run(statement, values, finished, wait_s)
+        if self._dialect == "postgresql":
+
+            def both(record: Finished) -> dict[str, Any]:
+                assert record.trace is not None
+                return values(record) | trace_values(record.trace_id, record.trace, record.finished_at)
+
+            return self._run(self._prepared(statements.with_trace(ending)), both, finished, wait_s)
 
         def write(cursor: DBAPICursor, record: Finished = finished) -> int | None:
             assert record.trace is not None
@@ -298,7 +308,14 @@ class LogWriter:
         connection, turns = self._open(), self._database.turns
         cursor = connection.cursor()
         try:
-            return work(cursor) if turns is None else turns.write(connection, lambda: work(cursor), wait_s)
+            if turns is not None:
+                return turns.write(connection, lambda: work(cursor), wait_s)
+            result = work(cursor)
+            if time.monotonic() > self._notified_s + changes.PAUSE_S:
+                self._notified_s = time.monotonic()
+                with suppress(*self._driver_errors):  # the record is there
+                    cursor.execute(changes.NOTIFY)
+            return result
         finally:
             cursor.close()  # in any case: an open one keeps the file of a dropped connection open
 

@@ -421,6 +421,16 @@ class FailureGroup(TableBase, table=True):
     last_log_id: int
 
 
+class HostHeartbeat(TableBase, table=True):
+    """Host that has executions in progress, and until when it counts as alive; on a server only."""
+
+    __tablename__ = "hostheartbeat"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    host: str = Field(primary_key=True)
+    alive_until: datetime = Field(sa_type=UtcDateTime)
+
+
 TOOLS: Table = table_of(ToolRegistry)
 CHANGES: Table = table_of(ToolChange)
 REVISIONS: Table = table_of(Revision)

@@ -46,7 +46,7 @@ NO_TABLES = re.compile(r"(pragma_\w+|sqlite_dbpage|fsdir|lsdir|zipfile)$", re.IG
 
 #: healkit's own tables, and what SQLite and PostgreSQL keep samples of their contents in.
 OWN_TABLES = re.compile(
-    r"(codevault|toolregistry|toolchange|revision|patchrequest|failuregroup|collectedtrace|healkit_version"
+    r"(codevault|toolregistry|toolchange|revision|patchrequest|failuregroup|collectedtrace|hostheartbeat|healkit_version"
     r"|learningstate|learned(value|trace)|prioritycount|tool(node|edge|sequence|word)|fixmemory"
     r"|traceaudit(entry|chain)|dataview(use)?|execution(log|call|day|decision|trace)(_\w+)?|sqlite_stat\d|pg_stat\w*)",
     re.IGNORECASE,

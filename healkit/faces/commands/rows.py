@@ -23,6 +23,7 @@ _HOMES = {
     "mcp": "cli.mcp",
     "status": "commands.reports",
     "trust": "commands.trust",
+    "db": "commands.db",
     "log": "commands.log",
     "vault": "commands.vault",
 }
@@ -31,7 +32,7 @@ _ORDER = (
     *("run", "map", "demo", "lab", "page", "setup", "seed", "heal", "check", "decide", "errors", "doctor", "collect"),
     "mcp",
     *("status", "trust", "summarize", "graph", "suggest", "log", "vault", "requests", "views", "audit"),
-    *("kernelspec", "trace", "learn"),
+    *("db", "kernelspec", "trace", "learn"),
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ terminal.
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any
 
 from healkit import hooks
@@ -22,18 +23,23 @@ class StateReading(Operations):
     """News, and the state of things."""
 
     NAMES: tuple[str, ...] = ("news", "status", "waiting")
+    #: The last news of a server, when they were read, and when the folder of the runs had changed.
+    _last: tuple[dict[str, Any], float, int] | None = None
 
     def news(self) -> dict[str, Any]:
         """Return a mark for each list, another one once the list has changed, and how many requests wait.
 
-        It is cheap enough to be asked every two seconds.
+        It is cheap enough to be asked every two seconds; a server whose database has not changed is not asked.
         """
-        healkit = self._healkit
-        counts = [healkit.log.count(status=status) for status in (None, "RUNNING", "FAILURE")]
-        waiting, first = healkit.requests.waiting(), healkit.requests.list(limit=1)
-        audited, changed_ns = healkit.audit.head().entries, 0
+        healkit, began_s, last = self._healkit, time.monotonic(), self._last
+        changes, changed_ns = healkit.database.changes, 0
         with contextlib.suppress(OSError):  # there may be no run yet
             changed_ns = healkit.runs_dir.stat().st_mtime_ns
+        if changes and last and last[2] == changed_ns and not changes.may_differ(last[1]):
+            return last[0]
+        counts = [healkit.log.count(status=status) for status in (None, "RUNNING", "FAILURE")]
+        waiting, first = healkit.requests.waiting(), healkit.requests.list(limit=1)
+        audited = healkit.audit.head().entries
         marks = {
             "failures": counts,
             "executions": counts,
@@ -42,7 +48,9 @@ class StateReading(Operations):
             "decisions": audited,
             "requests": [waiting, [(request.id, request.state) for request in first]],
         }
-        return {"marks": {name: repr(mark) for name, mark in marks.items()}, "waiting": waiting}
+        news = {"marks": {name: repr(mark) for name, mark in marks.items()}, "waiting": waiting}
+        self._last = news, began_s, changed_ns
+        return news
 
     def waiting(self) -> dict[str, Any]:
         """Return the isolation in force, how many requests wait, and what an untrusted database would grant."""

@@ -121,7 +121,7 @@ def test_a_foreign_log_that_does_not_fit_is_refused_unchanged(
 
 MADE_UP = """from alembic import op
 
-revision, down_revision = "r0005", "r0004"
+revision, down_revision = "r0006", "r0005"
 
 
 def upgrade() -> None:
@@ -150,7 +150,7 @@ def use_made_up(folder: Path) -> None:
     """Have this process's healkit ship a made-up third migration, from that folder."""
     if not folder.exists():
         shutil.copytree(migrate.FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "versions" / "r0005_made_up.py").write_text(MADE_UP)
+        (folder / "versions" / "r0006_made_up.py").write_text(MADE_UP)
     migrate.FOLDER = folder
     migrate.versions.cache_clear()
 
@@ -193,7 +193,7 @@ def test_a_database_of_the_first_release_opens_in_a_newer_healkit_with_nothing_l
         assert log.summary().rows[0].failures == 1
         with database.read() as session:
             assert session.execute(text("SELECT colour FROM executionlog")).scalar() == "red"
-            assert session.execute(text(migrate.READ_VERSION)).scalar() == migrate.head() == "r0005"
+            assert session.execute(text(migrate.READ_VERSION)).scalar() == migrate.head() == "r0006"
 
 
 @LOG_14
@@ -209,7 +209,7 @@ def test_a_failed_migration_leaves_the_older_version(tmp_path: Path, made_up: Pa
         Database(path)
     assert (schema(path), log_rows(path)) == before
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(migrate.READ_VERSION).fetchone() == ("r0004",)
+        assert connection.execute(migrate.READ_VERSION).fetchone() == ("r0005",)
         connection.execute("DROP TABLE palette")
         connection.commit()
     with contextlib.closing(Database(path)) as database:
