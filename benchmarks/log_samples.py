@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit.core.store.database import Database
+from healkit.core.store.vault import Vault
 
 BASE = datetime(2026, 1, 1, tzinfo=UTC)
 SPAN = timedelta(days=30)
@@ -25,7 +26,7 @@ _TOOLS = ["share", *(f"tool_{n}" for n in range(1, 10))]
 
 _COLUMNS = (
     "timestamp, tool_name, persona, arguments, status, result_summary, error_traceback, trace_id, origin, revision,"
-    " duration_ms, fingerprint, last_output, ename, evalue, failure, host"
+    " duration_ms, fingerprint, last_output, ename, evalue, failure, host, isolation"
 )
 
 #: One process of a crowd: so many executions at so many a second, and what each of them waited for its two commits.
@@ -58,14 +59,22 @@ def long_log(path: Path, rows: int) -> None:
 
     Four in ten are of a tool that never fails, and one in five only tries code out. Ten failures, evenly spread, hold
     the word `needle`, and each traceback every hundredth word on average, whatever the number of rows: answers are
-    equally long at every size.
+    equally long at every size. `share` is in the vault, with the four revisions that the rows name.
     """
-    Database(path).close()
+    database = Database(path)
+    vault = Vault(database)
+    vault.add("share", "def share(n): return 0")
+    for number in (1, 2, 3):
+        vault.patch("share", f"def share(n): return {number}", reason="")
+    database.close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")
+        # A journal of millions of rows would be as large as the database.
+        for setting in ("synchronous = OFF", "journal_mode = OFF", "cache_size = -1500000"):
+            connection.execute(f"PRAGMA {setting}")
         marks = ", ".join("?" * (_COLUMNS.count(",") + 1))
         connection.executemany(f"INSERT INTO executionlog ({_COLUMNS}) VALUES ({marks})", _rows(rows))
         connection.commit()
+        connection.execute("PRAGMA journal_mode = WAL")
 
 
 def crowd(path: Path, processes: int, count: int, rate_per_s: float) -> list[dict[str, Any]]:
@@ -112,7 +121,7 @@ def _rows(count: int) -> Iterator[tuple[Any, ...]]:
         common = (at, tool, persona, '{"n":10}')
         rest = (f"{n:036d}", origin, 1 + n * 4 // count, rng.expovariate(1 / 50))
         if not failed:
-            yield (*common, "SUCCESS", "55", None, *rest, None, "", None, None, None, host)
+            yield (*common, "SUCCESS", "55", None, *rest, None, "", None, None, None, host, "namespaces")
             continue
         needle = "needle " if n % (count // 10) == 0 else ""
         said = f"{needle}{' '.join(rng.sample(WORDS, 50))} => same"
@@ -122,4 +131,4 @@ def _rows(count: int) -> Iterator[tuple[Any, ...]]:
             {"code": "TOOL_EXCEPTION", "ename": "ValueError", "evalue": "no", "traceback": traceback}
         )
         mark = None if origin in {"trial", "search"} else f"v1:{rng.randrange(20):016x}"
-        yield (*common, "FAILURE", None, traceback, *rest, mark, "", "ValueError", "no", failure, host)
+        yield (*common, "FAILURE", None, traceback, *rest, mark, "", "ValueError", "no", failure, host, "namespaces")
