@@ -160,7 +160,8 @@ class Outbox:
                 for state in ("local", "pending", "sent", "parked")
             }
             counts = {
-                state: session.scalar(select(func.count()).select_from(rows)) for state, rows in newest.items()
+                state: session.scalar(select(func.count()).select_from(rows))
+                for state, rows in newest.items()
             }
             parked, pending = newest["parked"].c.reason, newest["pending"].c.reason
             reasons = session.execute(
