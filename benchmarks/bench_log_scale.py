@@ -49,7 +49,7 @@ def questions() -> list[str]:
         text
         for name, text in named
         if (name.startswith("hk.log.") and name not in _NO_QUESTIONS)
-        or name in {"hk.executions", "hk.last_error"}
+        or name in {"hk.executions", "hk.last_error", "hk.status", "hk.vault.history", "hk.vault.blame"}
     ]
     return list(dict.fromkeys(asked))
 

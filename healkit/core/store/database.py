@@ -477,8 +477,10 @@ class Database:
             healkit_write_wait_ms=int(migration_wait_s * 1000)
         )
         try:
-            with engine.begin() as migrating:
-                migrate.upgrade(migrating, self.where)
+            more = True
+            while more:
+                with engine.begin() as migrating:
+                    more = migrate.upgrade_step(migrating, self.where)
         finally:
             engine.dispose()
         if version is None:

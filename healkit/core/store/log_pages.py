@@ -43,7 +43,7 @@ from healkit.core.contracts.execution import (
     Moment,
     status_of,
 )
-from healkit.core.store.models import LOG, ExecutionLog
+from healkit.core.store.models import DAYS, LOG, ExecutionLog
 from healkit.errors import TOOL_CODES, UsageInvalid, check_whole
 
 if TYPE_CHECKING:
@@ -204,6 +204,12 @@ def _left_out(
 
 def count_refused(session: Session, filters: Filters) -> int:
     """Count the filtered calls that were refused before any code ran, up to `TRIED_COUNTED_MAX`."""
+    if filters.given.keys() <= {"tool", "persona"} and filters.tried:
+        # The days count them; among the rows, one would look through those of all tools.
+        days = select(func.sum(DAYS.c.refused))
+        for own_column, value in ((DAYS.c.tool_name, filters.tool), (DAYS.c.persona, filters.persona)):
+            days = days.where(own_column == value) if value is not None else days
+        return min(int(session.scalar(days) or 0), TRIED_COUNTED_MAX)
     chosen = dataclasses.replace(filters, status="REFUSED")
     statement = _statement(session, chosen, None, None, newer=False)
     subquery = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()
@@ -255,19 +261,21 @@ def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElem
     if filters.status is not None:
         conditions.append(status_is(filters.status))
         by_index = by_index and not _are_running(filters)
+    # Refused calls have an index of their own, and a tool's failures and a persona's rows may be millions.
+    by_tool = by_index and filters.status != "REFUSED"
     if filters.leaves_out_refused:
         conditions.append(ran(LOG.c.error_code))
-    if filters.persona not in {None, "default"} and by_index:
+    if filters.persona not in {None, "default"} and by_tool:
         conditions.append(LOG.c.persona != literal_column("'default'"))  # the condition of an index
-    for own_column, value in (
-        (LOG.c.tool_name, filters.tool),
-        (LOG.c.persona, filters.persona),
-        (LOG.c.fingerprint, filters.fingerprint),
-        (LOG.c.run_id, filters.run),
-        (LOG.c.origin, filters.origin),
+    for own_column, value, indexed in (
+        (LOG.c.tool_name, filters.tool, by_tool),
+        (LOG.c.persona, filters.persona, by_tool),
+        (LOG.c.fingerprint, filters.fingerprint, by_index),
+        (LOG.c.run_id, filters.run, by_index),
+        (LOG.c.origin, filters.origin, by_tool),
     ):
         if value is not None:
-            conditions.append((own_column if by_index else func.coalesce(own_column, "")) == value)
+            conditions.append((own_column if indexed else func.coalesce(own_column, "")) == value)
     if filters.leaves_out_tried:
         conditions += own_only() if by_index else [func.coalesce(LOG.c.origin, "").not_in(TRIED_ORIGINS)]
     if filters.since is not None:

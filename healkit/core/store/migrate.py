@@ -12,11 +12,12 @@ refused, and the table is left as it was.
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import re
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -46,7 +47,11 @@ _ORIGIN = "adopted"
 _TABLE, _ASIDE = "executionlog", "executionlog_before_healkit"
 _MORE = ("trace_id", "origin", "last_output", "error_code", "ename", "evalue", "fingerprint")
 _CHUNK = 1000
-_SELECT_FOREIGN = f"SELECT {', '.join(_FOREIGN_COLUMNS)} FROM {_ASIDE} ORDER BY id"  # noqa: S608 - constants of ours
+#: How often a long migration says that it is at work, and after how many of SQLite's operations it looks at the clock.
+_SAID_EVERY_S, _OPERATIONS = 10.0, 1_000_000
+_SELECT_FOREIGN = (
+    f"SELECT {', '.join(_FOREIGN_COLUMNS)} FROM {_ASIDE} WHERE id > ? ORDER BY id LIMIT {_CHUNK}"  # noqa: S608 - ours
+)
 _INSERT_ADOPTED = (
     f"INSERT INTO {_TABLE} ({', '.join(_FOREIGN_COLUMNS + _MORE)}) "  # noqa: S608 - constants of ours
     f"VALUES ({', '.join('?' * len(_FOREIGN_COLUMNS + _MORE))})"
@@ -98,22 +103,58 @@ def current_version(connection: Connection, table: str = VERSION_TABLE) -> str |
         raise
 
 
-def upgrade(connection: Connection, where: str) -> bool:
-    """Run the missing migrations in the connection's open write transaction; return False when there were none.
+def upgrade(connection: Connection, where: str) -> None:
+    """Run the missing migrations in the connection's open write transaction; raise `DatabaseNewer`."""
+    while upgrade_step(connection, where):
+        pass
 
-    The version is read again here, under the lock: of two processes that open a new database at once, the
-    second finds the work done. Raises `DatabaseNewer`.
+
+def upgrade_step(connection: Connection, where: str) -> bool:
+    """Run the next missing migration in the connection's open write transaction; return False when there is none.
+
+    A new database gets its tables in one step; another is brought up to date a migration at a time, each to be
+    committed by itself, so that one that is stopped goes on where it was. The version is read again here, under the
+    lock: of two processes that open a database at once, the second finds the work done. Raises `DatabaseNewer`.
     """
     version = current_version(connection)
     refuse_unknown(version, where)
     if version == head():
-        return _upgrade_plugins(connection)
+        _upgrade_plugins(connection)
+        return False
     adopting = version is None and _set_aside(connection, where)
-    _migrate(connection, "head")
+    number = 0 if version is None else versions().index(version) + 1
+    step = "head" if version is None else versions()[number]
+    with _progress(connection, where, f"migration {step}, {number + 1} of {len(versions())}"):
+        _migrate(connection, step)
     if adopting:
         _bring_back(connection, where)
-    _upgrade_plugins(connection)
     return True
+
+
+@contextmanager
+def _progress(connection: Connection, where: str, what: str) -> Iterator[None]:
+    """Say from time to time that a migration is still at work; on SQLite, which calls back during a statement."""
+    begun = said = time.monotonic()
+
+    def tick() -> int:
+        nonlocal said
+        if time.monotonic() - said > _SAID_EVERY_S:
+            said = time.monotonic()
+            _log.warning(
+                "The database %s is being brought up to date: %s, for %.0f s. If it is stopped, the next opening "
+                "begins with this one.", where, what, said - begun,
+            )  # fmt: skip
+        return 0
+
+    driver: Any = connection.connection.dbapi_connection
+    watched = connection.dialect.name == "sqlite"
+    if watched:
+        driver.set_progress_handler(tick, _OPERATIONS)
+    try:
+        yield
+    finally:
+        if watched:
+            driver.set_progress_handler(None, 0)
 
 
 def plugins_behind(connection: Connection) -> bool:
@@ -132,22 +173,19 @@ def _of_plugins() -> dict[str, Path]:
     return {f"healkit_{name}_version": folder for name, folder in folders.items()}
 
 
-def _upgrade_plugins(connection: Connection) -> bool:
-    """Run the missing migrations of plug-ins; return False where there were none.
+def _upgrade_plugins(connection: Connection) -> None:
+    """Run the missing migrations of plug-ins.
 
     Those of one that fails are undone, and costs that plug-in only: the database opens all the same.
     """
-    done = False
     for table, folder in _of_plugins().items():
         if current_version(connection, table) == versions(folder)[-1]:
             continue
         try:
             with connection.begin_nested():
                 _migrate(connection, "head", folder, table)
-            done = True
         except Exception as error:  # noqa: BLE001 - another package's fault must not keep the database closed
             _log.warning("The tables of %s were left as they are: %s: %s", table, type(error).__name__, error)
-    return done
 
 
 @cache
@@ -212,10 +250,13 @@ def _set_aside(connection: Connection, where: str) -> bool:
 
 def _bring_back(connection: Connection, where: str) -> None:
     """Move the rows that were set aside into healkit's table, and drop the other; raise `DatabaseError`."""
-    rows = iter(connection.exec_driver_sql(_SELECT_FOREIGN).all())
-    while chunk := list(itertools.islice(_adopted(rows, where), _CHUNK)):
-        connection.exec_driver_sql(_INSERT_ADOPTED, chunk)
-    connection.exec_driver_sql(f"DROP TABLE {_ASIDE}")
+    last, execute = -(2**63), connection.exec_driver_sql
+    number = execute(f"SELECT count(*) FROM {_ASIDE}").scalar()  # noqa: S608 - a constant of ours
+    with _progress(connection, where, f"the {number:,} rows of its log are taken over"):
+        while rows := execute(_SELECT_FOREIGN, (last,)).all():
+            execute(_INSERT_ADOPTED, list(_adopted(iter(rows), where)))
+            last = rows[-1].id
+        execute(f"DROP TABLE {_ASIDE}")
 
 
 def _adopted(rows: Iterator[Row[*tuple[Any, ...]]], where: str) -> Iterator[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy import (
@@ -32,7 +32,8 @@ from sqlalchemy.orm import Session
 from healkit import hooks
 from healkit.core.contracts.execution import utc_now
 from healkit.core.store.database import Database
-from healkit.core.store.models import CALLS, DECISIONS, LOG, REVISIONS, TRACES
+from healkit.core.store.log_pages import status_is
+from healkit.core.store.models import CALLS, DAYS, DECISIONS, LOG, REVISIONS, TRACES
 from healkit.core.store.stats import lock_stats
 
 #: How long one transaction of deletions should take, in seconds, and how many rows the first one tries.
@@ -81,11 +82,10 @@ class Retention:
         if older_than is not None:
             ends.append((utc_now() - older_than, 0))
         if keep is not None:
-            newest = select(LOG.c.timestamp, LOG.c.id).order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
             with self._database.read() as session:
-                first = session.execute(newest.offset(keep).limit(1)).first()
+                first = _after_newest(session, keep)
             if first is not None:
-                ends.append((first.timestamp, first.id))
+                ends.append(first)
         # One condition instead of two, so that the scan of the time index ends there.
         due: ColumnElement[bool] = LOG.c.id < 0
         if ends:
@@ -132,6 +132,24 @@ class Retention:
         self._batch = max(1, min(_LARGEST_BATCH, int(self._batch * min(2.0, _HOLD_S / max(held_s, 1e-6)))))
         time.sleep(min(held_s, 1.0))  # SQLite has no queue: without a pause, no other writer would get a turn
         return len(trace_ids)
+
+
+def _after_newest(session: Session, keep: int) -> tuple[datetime, int] | None:
+    """Return time and id of the newest row but `keep`; whole days are counted off (`stats`), not read."""
+    running = session.scalars(select(LOG.c.timestamp).where(status_is("RUNNING"))).all()
+    ended = select(DAYS.c.day, func.sum(DAYS.c.runs)).group_by(DAYS.c.day).order_by(DAYS.c.day.desc())
+    newest = select(LOG.c.timestamp, LOG.c.id).order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
+    end: datetime | None = None
+    for day, runs in session.execute(ended):
+        begin = datetime.combine(day, datetime.min.time(), UTC)
+        newer = int(runs) + sum(time >= begin for time in running)
+        if newer > keep:
+            break
+        keep, running = keep - newer, [time for time in running if time < begin]
+        end = begin
+    newest = newest if end is None else newest.where(LOG.c.timestamp < end)
+    first = session.execute(newest.offset(keep).limit(1)).first()
+    return None if first is None else (first.timestamp, first.id)
 
 
 def _may_go() -> ColumnElement[bool]:

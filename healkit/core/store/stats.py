@@ -248,8 +248,7 @@ class _Successes:
             if owner == name and entry_persona != served
         ]
         whose = LOG.c.persona == served if served != "default" else LOG.c.persona.not_in(personas)
-        mine = and_(LOG.c.tool_name.in_(names), whose, LOG.c.revision.is_not(None))
-        return passing_revisions(self._session, mine, fingerprint)
+        return passing_revisions(self._session, names, and_(whose, LOG.c.revision.is_not(None)), fingerprint)
 
     def _entry(self, tool: str, persona: str) -> tuple[str, str]:
         """Return whose entry serves that persona: its own, or the default one."""

@@ -9,10 +9,22 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, get_args
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, Text, and_, case, cast, func, or_, select, union, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    cast,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -41,11 +53,14 @@ from healkit.core.store.entries import (
     entry_of,
     make_grants,
 )
+from healkit.core.store.log_pages import own_only, status_is
 from healkit.core.store.models import (
     CHANGES,
+    DAYS,
+    GROUPS,
+    LOG,
     TOOLS,
     CodeVault,
-    ExecutionLog,
     PatchRow,
     Revision,
     ToolChange,
@@ -765,7 +780,6 @@ def _calls(code: CodeVault, name: str) -> bool:
 # which the `default` entry may have served. Such rows count for `default`, unless the persona has an entry of its own.
 
 
-_STATUS, _REVISION = col(ExecutionLog.status), col(ExecutionLog.revision)
 #: Select columns, not ORM objects, to keep the session's identity map small.
 _COLUMN_NAMES = (
     "number",
@@ -779,7 +793,7 @@ _COLUMN_NAMES = (
 )
 _COLUMNS: tuple[Any, ...] = tuple(getattr(Revision, name) for name in _COLUMN_NAMES)
 _ROWS_AT_ONCE = 500
-_FAILURES_COMPARED_MAX, _SUCCESSES_COMPARED_MAX = 50, 10_000
+_FAILURES_COMPARED_MAX, _RUNS_COMPARED_MAX, _STRETCHES_MAX = 50, 500, 3
 
 #: A condition for any column that holds a revision's number.
 Bound = Callable[[Any], ColumnElement[bool]]
@@ -790,18 +804,13 @@ def history(
 ) -> list[RevisionInfo]:
     """Return revisions, oldest first, with how often each ran and failed.
 
-    limit: the newest so many only. before: only those with a smaller number.
+    They are counted by day (`stats`), so it costs the same however often they ran; calls that were refused before any
+    code ran do not count. limit: the newest so many only. before: only those with a smaller number.
     """
     number = col(Revision.number)
     of_tool = [col(Revision.tool_name) == tool.tool_name, col(Revision.target_persona) == tool.target_persona]
     bounds = _bounds(session, of_tool, limit, before)
-    failed = func.sum(case((_STATUS == "FAILURE", 1), else_=0))
-    fared = (
-        select(_REVISION.label("number"), func.count().label("runs"), failed.label("failures"))
-        .where(ran_by(session, tool), _STATUS != "RUNNING", *(bound(_REVISION) for bound in bounds))
-        .group_by(_REVISION)
-        .subquery()
-    )
+    fared = _fared(session, tool).where(*(bound(DAYS.c.revision) for bound in bounds)).subquery()
     statement = (
         select(*_COLUMNS, func.coalesce(fared.c.runs, 0), func.coalesce(fared.c.failures, 0))
         .outerjoin(fared, fared.c.number == number)
@@ -821,29 +830,38 @@ def history(
 
 def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blame:
     """Find the revisions that brought a failure in and cured it; of the newest failure unless one is given."""
-    mine = ran_by(session, tool)
-    newest_first = (col(ExecutionLog.timestamp).desc(), col(ExecutionLog.id).desc())
-    oldest_first = (col(ExecutionLog.timestamp), col(ExecutionLog.id))
+    names, served = all_of(session, tool.tool_name), served_by(session, tool)
+    mine = _ran(served)
     if fingerprint is None:
-        newest = select(col(ExecutionLog.fingerprint)).where(mine, _STATUS == "FAILURE")
-        fingerprint = session.scalars(newest.order_by(*newest_first).limit(1)).first()
+        newest = select(LOG.c.timestamp, LOG.c.id, LOG.c.fingerprint).where(
+            mine, status_is("FAILURE"), *own_only()
+        )
+        newest = newest.order_by(LOG.c.timestamp.desc(), LOG.c.id.desc()).limit(1)
+        # By name: the rows of several at once would all be read and sorted.
+        found = [row for name in names for row in session.execute(newest.where(LOG.c.tool_name == name))]
+        fingerprint = max(found)[2] if found else None
         if not fingerprint:
             return Blame()
-    same_failure = and_(mine, col(ExecutionLog.fingerprint) == fingerprint)
-    failures = select(_REVISION, col(ExecutionLog.id), col(ExecutionLog.timestamp)).where(same_failure)
-    first = session.execute(failures.order_by(*oldest_first).limit(1)).first()
-    last = session.execute(failures.order_by(*newest_first).limit(1)).first()
-    if first is None or last is None:
+    # The counts of its groups, one for each name and persona: the failures themselves may be millions.
+    same = GROUPS.c.fingerprint == fingerprint, GROUPS.c.tool_name.in_(names), served(GROUPS.c.persona)
+    groups = session.execute(select(GROUPS).where(*same)).all()
+    if not groups:
         return Blame(fingerprint)
-    healthy = and_(mine, _STATUS == "SUCCESS")
-    failing = select(_REVISION).where(same_failure)
-    good = select(func.max(_REVISION)).where(healthy, first[0] > _REVISION, _REVISION.not_in(failing))
-    last_good = session.scalar(good)
-    if last_good is None:
-        same = select(_REVISION).where(healthy, col(ExecutionLog.revision) == first[0]).limit(1)
-        last_good = session.scalar(same)
-    newest_failing = session.scalar(select(func.max(_REVISION)).where(same_failure)) or 0
-    cured = (number for number in passing_revisions(session, mine, fingerprint) if number > newest_failing)
+    first_id = min((group.first_seen, group.first_log_id) for group in groups)[1]
+    first = session.execute(
+        select(LOG.c.revision, LOG.c.id, LOG.c.timestamp).where(first_id == LOG.c.id, mine)
+    ).first()
+    if first is None:  # a call that was refused
+        return Blame(fingerprint)
+    numbers = {row.number: row for row in session.execute(_fared(session, tool))}
+    of_names = func.coalesce(LOG.c.tool_name, "").in_(names)  # not by their index: it holds all that they did
+    failing = _failing(session, and_(mine, LOG.c.fingerprint == fingerprint, of_names), numbers.values())
+    good = (
+        n for n in sorted(numbers, reverse=True) if n <= first[0] and numbers[n].runs > numbers[n].failures
+    )
+    last_good = next((n for n in good if n == first[0] or not failing(n)), None)
+    newest_failing = next((n for n in sorted(numbers, reverse=True) if failing(n)), 0)
+    cured = (n for n in passing_revisions(session, names, mine, fingerprint) if n > newest_failing)
     return Blame(
         fingerprint=fingerprint,
         first_failed=first[0],
@@ -851,27 +869,58 @@ def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blam
         first_failed_at=first[2],
         last_good=last_good,
         last_cured_by=min(cured, default=None),
-        last_failed_at=last[2],
-        count=session.scalar(select(func.count()).select_from(ExecutionLog).where(same_failure)) or 0,
+        last_failed_at=max(group.last_seen for group in groups),
+        count=sum(group.failures for group in groups),
     )
 
 
-def passing_revisions(session: Session, mine: ColumnElement[bool], fingerprint: str) -> list[int]:
+def _failing(
+    session: Session, same_failure: ColumnElement[bool], fared: Iterable[Any]
+) -> Callable[[int], bool]:
+    """Return what says whether a revision failed so; only its rows of the days on which it failed are looked at."""
+    days = {row.number: (row.first_day, row.last_day) for row in fared if row.failures}
+
+    def failing(number: int) -> bool:
+        if number not in days:
+            return False
+        begin, end = (datetime.combine(day, datetime.min.time(), UTC) for day in days[number])
+        of_days = LOG.c.timestamp >= begin, LOG.c.timestamp < end + timedelta(days=1)
+        row = select(LOG.c.id).where(same_failure, LOG.c.revision == number, *of_days)
+        return session.scalar(row.limit(1)) is not None
+
+    return failing
+
+
+def passing_revisions(
+    session: Session, names: Sequence[str], mine: ColumnElement[bool], fingerprint: str
+) -> list[int]:
     """Return the revisions that passed with arguments for which that failure is on record.
 
-    mine: the condition on the rows of the vault entry. A revision that was only given other arguments never met the
-    failure. Looks at the newest failures and successes only, so that the cost is bounded.
+    names: all that the tool had. mine: the condition on the rows of its vault entry. A revision that was only given
+    other arguments never met the failure. Looks at the newest failures, and of the runs at those right after the last
+    failure of a revision and at the newest, so that the cost is bounded, and a cure stays one however much runs later.
     """
-    arguments = cast(col(ExecutionLog.arguments), Text)
-    newest_first = (col(ExecutionLog.timestamp).desc(), col(ExecutionLog.id).desc())
-    failed = select(arguments).where(mine, col(ExecutionLog.fingerprint) == fingerprint)
-    met = set(session.scalars(failed.order_by(*newest_first).limit(_FAILURES_COMPARED_MAX)))
-    healthy: Select[*tuple[Any, ...]] = select(_REVISION.label("number"), arguments.label("arguments")).where(
-        mine, _STATUS == "SUCCESS"
+    arguments = cast(LOG.c.arguments, Text)
+    newest_first = (LOG.c.timestamp.desc(), LOG.c.id.desc())
+    failures = select(LOG.c.revision, LOG.c.timestamp, arguments).where(
+        mine, LOG.c.fingerprint == fingerprint, func.coalesce(LOG.c.tool_name, "").in_(names)
     )
-    passed = healthy.order_by(*newest_first).limit(_SUCCESSES_COMPARED_MAX).subquery()
-    statement = select(passed.c.number).where(passed.c.arguments.in_(met)).distinct()
-    return sorted(session.scalars(statement))
+    failed = session.execute(failures.order_by(*newest_first).limit(_FAILURES_COMPARED_MAX)).all()
+    met = {row[2] for row in failed}
+    last_of = {revision: time for revision, time, _ in reversed(failed)}
+    columns = LOG.c.revision.label("number"), LOG.c.status, arguments.label("arguments"), mine.label("mine")
+    passed: set[int] = set()
+    for name in names if failed else ():
+        of_tool = select(*columns).where(LOG.c.tool_name == name, *own_only())
+        after = [
+            of_tool.where(LOG.c.timestamp >= time).order_by(LOG.c.timestamp, LOG.c.id)
+            for time in sorted(last_of.values(), reverse=True)[:_STRETCHES_MAX]
+        ]
+        for runs in (of_tool.order_by(*newest_first), *after):
+            run = runs.limit(_RUNS_COMPARED_MAX).subquery().c
+            same = select(run.number).where(run.mine, run.status == "SUCCESS", run.arguments.in_(met))
+            passed.update(session.scalars(same.distinct()))
+    return sorted(passed)
 
 
 def _bounds(
@@ -890,15 +939,34 @@ def _bounds(
     return bounds
 
 
-def ran_by(session: Session, tool: ToolRegistry) -> ColumnElement[bool]:
-    """Return the condition on log rows that ran this entry's code; a call refused before it had a tier ran none."""
-    persona = col(ExecutionLog.persona)
-    served = persona == tool.target_persona
-    if tool.target_persona == "default":
-        personas = select(col(ToolRegistry.target_persona)).where(
-            col(ToolRegistry.tool_name) == tool.tool_name
-        )
-        served = or_(served, persona.not_in(sorted(session.scalars(personas))))
+def served_by(session: Session, tool: ToolRegistry) -> Callable[[Any], ColumnElement[bool]]:
+    """Return the condition on a column with the persona that a caller named: this entry served it."""
+    if tool.target_persona != "default":
+        return lambda persona: persona == tool.target_persona
+    personas = select(col(ToolRegistry.target_persona)).where(col(ToolRegistry.tool_name) == tool.tool_name)
+    others = sorted({*session.scalars(personas)} - {"default"})
+    return lambda persona: persona.not_in(others)
+
+
+def _ran(served: Callable[[Any], ColumnElement[bool]]) -> ColumnElement[bool]:
+    """Return the condition on log rows that ran code; a call refused before it had a tier ran none."""
     # Code that was only tried has a row without a revision.
-    ran = and_(col(ExecutionLog.isolation).is_not(None), _REVISION.is_not(None))
-    return and_(col(ExecutionLog.tool_name).in_(all_of(session, tool.tool_name)), served, ran)
+    return and_(served(LOG.c.persona), LOG.c.isolation.is_not(None), LOG.c.revision.is_not(None))
+
+
+def _fared(session: Session, tool: ToolRegistry) -> Select[Any]:
+    """Select each revision's runs and failures of code, and the days of the first and the last of them."""
+    runs = func.sum(DAYS.c.runs - DAYS.c.refused).label("runs")
+    failures, days = func.sum(DAYS.c.failures).label("failures"), DAYS.c.day
+    return (
+        select(
+            DAYS.c.revision.label("number"),
+            runs,
+            failures,
+            func.min(days).label("first_day"),
+            func.max(days).label("last_day"),
+        )
+        .where(DAYS.c.tool_name.in_(all_of(session, tool.tool_name)), DAYS.c.revision > 0)
+        .where(served_by(session, tool)(DAYS.c.persona))
+        .group_by(DAYS.c.revision)
+    )

@@ -50,7 +50,7 @@ from healkit.core.store.models import (
     TraceRow,
     upsert,
 )
-from healkit.parts.traces.contract import DeliveryVerdict, Waiting
+from healkit.parts.traces.contract import COUNTED_MAX, DeliveryVerdict, Waiting
 
 #: The longest delay or lease.
 LONGEST = timedelta(hours=2)
@@ -67,7 +67,10 @@ class _Owner(msgspec.Struct, frozen=True):
 
 
 class OutboxState(msgspec.Struct, frozen=True):
-    """Number of traces in each state, why traces are parked (reason → how many), and the last error."""
+    """Number of traces in each state, why traces are parked (reason → how many), and the last error.
+
+    Each state is counted up to `COUNTED_MAX`, those that were queued last.
+    """
 
     local: int = 0
     pending: int = 0
@@ -148,22 +151,28 @@ class Outbox:
     def state(self) -> OutboxState:
         """Count the traces by state, with reasons."""
         with self._database.read() as session:
-            counts = session.execute(select(TRACES.c.state, func.count()).group_by(TRACES.c.state)).all()
+            newest = {
+                state: select(TRACES.c.reason)
+                .where(TRACES.c.state == state)
+                .order_by(TRACES.c.queued_at.desc())
+                .limit(COUNTED_MAX)
+                .subquery()
+                for state in ("local", "pending", "sent", "parked")
+            }
+            counts = {
+                state: session.scalar(select(func.count()).select_from(rows))
+                for state, rows in newest.items()
+            }
+            parked, pending = newest["parked"].c.reason, newest["pending"].c.reason
             reasons = session.execute(
-                select(TRACES.c.reason, func.count().label("many"))
-                .where(TRACES.c.state == "parked")
-                .group_by(TRACES.c.reason)
+                select(parked, func.count().label("many"))
+                .group_by(parked)
                 .order_by(func.count().desc())
                 .limit(_PARKED_REASONS)
             ).all()
-            problem = session.scalar(
-                select(TRACES.c.reason)
-                .where(TRACES.c.state == "pending", TRACES.c.reason != "")
-                .order_by(TRACES.c.queued_at.desc())
-                .limit(1)
-            )
+            problem = session.scalar(select(pending).where(pending != "").limit(1))
         return OutboxState(
-            **{str(state): int(many) for state, many in counts},
+            **{state: int(many or 0) for state, many in counts.items()},
             parked_for={str(reason): int(many) for reason, many in reasons},
             problem=problem or "",
         )

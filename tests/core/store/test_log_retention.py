@@ -85,6 +85,22 @@ def test_old_rows_are_deleted_with_their_parts(database: Database, writer: LogWr
 
 
 @LOG_12
+@pytest.mark.requirement("SCALE-3")
+@pytest.mark.dialect
+@pytest.mark.parametrize("keep", range(13))
+def test_the_newest_so_many_stay_however_they_lie_in_days(
+    database: Database, writer: LogWriter, keep: int
+) -> None:
+    ended = {hours: write(writer, hours / 24)[0] for hours in range(100, 0, -10)}
+    running = {
+        hours: writer.begin(started(timestamp=utc_now() - timedelta(hours=hours))) for hours in (95, 25)
+    }
+    newest = sorted(ended | running)[:keep]
+    Log(database).prune(keep=keep)
+    assert set(ids(database)) == {(ended | running)[hours] for hours in {*newest, *running}}
+
+
+@LOG_12
 def test_protected_rows_stay(database: Database, writer: LogWriter) -> None:
     running = writer.begin(started(timestamp=utc_now() - timedelta(days=99)))
     motive, _ = write(writer, 98, fails=True)

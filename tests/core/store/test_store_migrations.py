@@ -216,6 +216,44 @@ def test_a_failed_migration_leaves_the_older_version(tmp_path: Path, made_up: Pa
         assert Log(database).last_error("fibonacci") is not None
 
 
+@pytest.mark.requirement("SCALE-3")
+def test_a_migration_that_is_stopped_goes_on_with_the_one_that_failed(tmp_path: Path, made_up: Path) -> None:
+    path = tmp_path / "healkit.db"
+    of_the_first_release(f"sqlite:///{path}")
+    use_made_up(made_up)
+    last = made_up / "versions" / "r0006_fails.py"
+    last.write_text(MADE_UP.replace('"r0005", "r0004"', '"r0006", "r0005"'))  # its column is there already
+    migrate.versions.cache_clear()
+    with pytest.raises(DatabaseError, match="colour"):
+        Database(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(migrate.READ_VERSION).fetchone() == ("r0005",)
+        assert connection.execute("SELECT colour FROM executionlog").fetchone() == ("red",)
+        connection.execute("UPDATE executionlog SET colour = 'blue'")
+        connection.commit()
+    last.write_text(
+        MADE_UP.replace('"r0005", "r0004"', '"r0006", "r0005"').split("    op.")[0] + "    pass\n"
+    )
+    Database(path).close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(migrate.READ_VERSION).fetchone() == ("r0006",)
+        assert connection.execute("SELECT colour FROM executionlog").fetchone() == ("blue",)
+
+
+@pytest.mark.requirement("SCALE-3")
+def test_a_long_migration_says_that_it_is_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(migrate, "_SAID_EVERY_S", 0.0)
+    monkeypatch.setattr(migrate, "_OPERATIONS", 1_000)
+    rows = [(number - 1_250, *ROWS[number % 3][1:]) for number in range(2_500)]
+    path = seed_database(tmp_path / "healkit.db", rows)
+    with contextlib.closing(Database(path)) as database:
+        assert Log(database).count() == 2_500
+        assert {row.id for row in Log(database).query(limit=2_500)} == {row[0] for row in rows}
+    assert any("the 2,500 rows of its log are taken over" in said for said in caplog.messages)
+
+
 def open_and_read(meet: Meet, path: Path, migrations: Path) -> tuple[list[str], int]:
     """Return the tools of a log's rows, and its counted runs."""
     use_made_up(migrations)

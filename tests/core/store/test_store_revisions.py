@@ -6,12 +6,13 @@ import contextlib
 
 import pytest
 from side_by_side import Meet, at_once
-from store_samples import failed, recorded, started, succeeded
+from store_samples import asked_of, failed, recorded, started, succeeded
 from vault_samples import BROKEN, FIXED, V4, V5
 
 from healkit.core.contracts.execution import utc_now
 from healkit.core.contracts.vault import Blame
 from healkit.core.rendering.to_text import text_of
+from healkit.core.store import vault_rows
 from healkit.core.store.database import Database
 from healkit.core.store.log_reader import Log
 from healkit.core.store.log_writer import LogWriter
@@ -176,6 +177,42 @@ def test_a_revision_that_never_met_the_failure_did_not_resolve_it(
     (group,) = log.groups()
     assert (three.blame("fibonacci").last_cured_by, group.cured_by) == (3, 3)
     assert log.passing_revisions("fibonacci", "default", group.fingerprint) == [3]
+
+
+@pytest.mark.requirement("SCALE-3")
+def test_a_cure_stays_one_however_much_runs_later(
+    three: Vault, database: Database, writer: LogWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vault_rows, "_RUNS_COMPARED_MAX", 3)
+    run(writer, 1, 0, fails=True)
+    run(writer, 2, 0)
+    for n in range(1, 9):
+        run(writer, 2, n)
+    (group,) = Log(database).groups()
+    assert (three.blame("fibonacci").last_cured_by, group.cured_by) == (2, 2)
+    run(writer, 3, 0, fails=True)
+    run(writer, 3, 9)
+    assert three.blame("fibonacci").last_cured_by is None
+    assert Log(database).passing_revisions("fibonacci", "default", group.fingerprint) == [2]
+
+
+@pytest.mark.requirement("SCALE-3")
+def test_history_and_blame_of_a_renamed_tool_read_none_of_its_runs(
+    three: Vault, database: Database, writer: LogWriter
+) -> None:
+    run(writer, 1, 3)
+    run(writer, 2, 0, fails=True)
+    run(writer, 2, 1, fails=True)
+    three.patch("fibonacci", "def run(n): return n")
+    three.rename("fibonacci", "fib")
+    recorded(writer, succeeded, tool="fib", revision=4, arguments='{"n":0}')
+    recorded(writer, failed, tool="fib", revision=1, persona="teacher")
+    assert [(info.runs, info.failures) for info in three.history("fib")] == [(2, 1), (2, 2), (0, 0), (1, 0)]
+    blame = three.blame("fib")
+    assert (blame.first_failed, blame.last_good, blame.last_cured_by, blame.count) == (2, None, 4, 3)
+    plans = asked_of(database, lambda: (three.history("fib"), three.blame("fib")))
+    read = [line for sql, _, plan in plans if "LIMIT" not in sql for line in plan if "executionlog" in line]
+    assert [line for line in read if "INTEGER PRIMARY KEY" not in line] == []
 
 
 @pytest.mark.requirement("LOG-11")
