@@ -61,6 +61,8 @@ class Restrictions(msgspec.Struct, frozen=True):
 
 RESTRICTIONS_VARIABLE = "HEALKIT_WORKER_POLICY"
 
+#: Room above a tool's limit of memory for the report that it was reached.
+_REPORT_BYTES = 64 * 1024 * 1024
 #: Timers and queued signals that a worker may have.
 _SIGNALS_PENDING = 128
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
@@ -111,8 +113,7 @@ def limit_tool(memory_bytes: int, cpu_s: int) -> None:
     if sys.platform != "linux":  # no limit there that would hold
         return
     used = int(os.pread(_own_size_fd, 100, 0).split()[0]) * resource.getpagesize()
-    report_bytes = 64 * 1024 * 1024
-    resource.setrlimit(resource.RLIMIT_AS, (used + memory_bytes, used + memory_bytes + report_bytes))
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory_bytes, used + memory_bytes + _REPORT_BYTES))
     spent = int(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (spent + cpu_s, spent + cpu_s + 1))
 
@@ -121,6 +122,13 @@ def lift_for_report() -> None:
     """Use the room that `limit_tool` left, so that a MemoryError can be told."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def limit_again() -> None:
+    """Put the limit of memory in force again that `lift_for_report` has lifted."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if hard != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_AS, (hard - _REPORT_BYTES, hard))
 
 
 def _open_own_size() -> None:
