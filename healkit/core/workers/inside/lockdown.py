@@ -189,8 +189,8 @@ def _drop_capabilities() -> str:
     for capability in range(64):
         try:
             _prctl(_PR_CAPBSET_DROP, capability)
-        except OSError:  # unknown to this kernel, or nothing to drop for an ordinary user
-            continue
+        except OSError:  # unknown to this kernel as all that follow, or nothing to drop for an ordinary user
+            break
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     empty = (ctypes.c_uint32 * 6)()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -203,17 +203,22 @@ def _landlock(restrictions: Restrictions) -> str:
     """Enter a Landlock domain, without what comes along with `ctypes.util`.
 
     landlockpy asks that module where the C library is. It would load twenty more to search the disk for what is in this
-    process already, `threading` among them, which in each child of a trial server costs a tenth of a trial.
+    process already, `threading` among them, which in each child of a trial server costs a tenth of a trial. Where a
+    kernel has loaded it, it would start `ldconfig` and a linker in each worker, a tenth of a fresh execution.
     """
-    if "ctypes.util" in sys.modules:
-        return _enter_landlock(restrictions)
-    stand_in = types.ModuleType("ctypes.util")
-    vars(stand_in)["find_library"] = lambda _name: None  # and `CDLL(None)` is this process
-    sys.modules[stand_in.__name__] = vars(ctypes)["util"] = stand_in
+    loaded = sys.modules.get("ctypes.util")
+    module = loaded or types.ModuleType("ctypes.util")
+    find = vars(module).get("find_library")
+    vars(module)["find_library"] = lambda _name: None  # and `CDLL(None)` is this process
+    if loaded is None:
+        sys.modules[module.__name__] = vars(ctypes)["util"] = module
     try:
         return _enter_landlock(restrictions)
     finally:
-        del sys.modules[stand_in.__name__], vars(ctypes)["util"]
+        if loaded is None:
+            del sys.modules[module.__name__], vars(ctypes)["util"]
+        else:
+            vars(module)["find_library"] = find
 
 
 def _enter_landlock(restrictions: Restrictions) -> str:
