@@ -8,10 +8,9 @@ goes on in another child after that check, whose result is `t` or `d`.
 In a child, every check gets a fresh module namespace and freshly decoded arguments. Other things that a candidate can
 change in the process are restored where that is cheap: the interpreter's settings, random numbers, builtins, modules,
 environment, working directory and scratch folder. The rest (variables of imported modules, state of C code) stays until
-this child ends, a fraction of a second later. Results that matter are validated in a process of their own.
+this child ends, a fraction of a second later. Results that matter are validated as trials.
 
-A child can write any letters it likes, but only its own search suffers: a winner is validated afresh, each check in a
-process of its own.
+A child can write any letters it likes, but only its own search suffers: a winner is validated afresh, in trials.
 """
 
 from __future__ import annotations

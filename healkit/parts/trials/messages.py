@@ -1,8 +1,9 @@
 """Messages between the host and what runs its trials.
 
 Two forms, whatever runs them: a `Share` of work goes out, `Results` come back, in the order of the work. A trial server
-gets each trial as a share of its own, read when its turn comes, so that no child can see the next one; a batch comes
-with the first share of its candidates. A worker of an executor gets a share of either in one message (`shares`).
+gets each trial as a share of its own, read when its turn comes, so that no child can see the next one, or a share of
+trials that may run in one child (`pure_code`). A batch comes with the first share of its candidates. A worker of an
+executor gets a share of either in one message (`shares`).
 
 A candidate is a list of splices of the batch's code, so that a variant travels in a few bytes.
 """
@@ -98,13 +99,14 @@ class Results(msgspec.Struct, frozen=True, tag="results", omit_defaults=True):
     """Results that come next: of trials, or candidates' letters, one for each check.
 
     setup_s: the time that getting ready for the share has taken so far. last: the trial server ends now; what it was
-    sent besides was not run.
+    sent besides was not run. back: how many trials at the end of the share were not begun, and can be run elsewhere.
     """
 
     trials: list[TrialDone] = []
     letters: list[str] = []
     setup_s: float = 0.0
     last: bool = False
+    back: int = 0
 
 
 class Unsealed(msgspec.Struct, frozen=True, tag="unsealed"):

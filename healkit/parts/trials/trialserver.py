@@ -25,6 +25,7 @@ from healkit.core.workers.process import ONE_THREAD, Process, off_loop, spawn
 from healkit.core.workers.sandbox import RunFolders, Sandbox, Tier
 from healkit.core.workers.tiers import require_restricted, until_over
 from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed
+from healkit.parts.trials import pure_code
 from healkit.parts.trials.messages import Results, Share, Unsealed
 from healkit.parts.trials.trialserver_main import PRELOAD_VARIABLE
 
@@ -125,9 +126,9 @@ class TrialServer:
     def put(self, share: Share) -> None:
         """Take a share after those that it has; `results` sends it, as soon as the socket holds it.
 
-        Each trial is a message of its own, so that no child can see the next one.
+        Each trial is a message of its own, so that no child can see the next one, except for those that may share one.
         """
-        self._waiting += [Share([init]) for init in share.trials] or [share]
+        self._waiting += [Share(run) for run in pure_code.runs(share.trials)] or [share]
 
     async def results(self, patience_s: float) -> Results:
         """Return what comes next of its shares.
@@ -140,7 +141,7 @@ class TrialServer:
             async with asyncio.timeout(patience_s):
                 await self._send()
                 results = await self._receive()
-            if not isinstance(results, Results) or not self._took(len(results.trials) + len(results.letters)):
+            if not isinstance(results, Results) or not self._took(results):
                 raise WorkerError("the server answered something else")
         except (TimeoutError, OSError, framing.FrameTooLarge, WorkerError) as error:
             self._silent = True
@@ -162,13 +163,14 @@ class TrialServer:
             if self._sent and sum(size for size, _ in self._sent) + size_bytes > _AHEAD_BYTES:
                 return
             await asyncio.get_running_loop().sock_sendall(self._sock, self._frame)
-            self._sent.append((size_bytes, len(share.candidates) or 1))
+            self._sent.append((size_bytes, len(share.candidates) or len(share.trials)))
             self._waiting.popleft()
             self._frame = b""
 
-    def _took(self, count: int) -> bool:
+    def _took(self, results: Results) -> bool:
         """Count results of what was sent; return whether there can be so many."""
-        if not self._sent or not 0 < count <= self._sent[0][1]:
+        count = len(results.trials) + len(results.letters) + results.back
+        if not self._sent or results.back < 0 or not 0 < count <= self._sent[0][1]:
             return False
         size_bytes, left = self._sent.popleft()
         if left > count:

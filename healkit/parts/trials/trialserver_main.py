@@ -4,7 +4,13 @@
 that, and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe. When
 the child has ended, or was killed at its deadline, the trial server empties the scratch folder and reports to the host.
 A trial shares with the one before it only the pages it has not written to. A batch is many variants of one code for one
-child (`workers.inside.batch`).
+child (`trials.batch`).
+
+Trials that come in one message are of one pure code (`trials.pure_code`), and run in one child, one after the other:
+a fork takes ten times as long as they do. Each has a fresh module, arguments of its own and the limits that it would
+have alone. Only a success that came at once is taken from there: what fails, takes long or ends the child is run again
+by itself. A child that dies loses no result before that, and what it had not begun goes back to the host. It holds the
+inputs of all its trials; those of other codes are not read before their turn.
 
 A trial server starts with few modules, because every fork copies what it holds, and `threading` or `logging` would
 reset their locks in each child. Modules of the standard library that a code names are imported in the trial server,
@@ -24,10 +30,11 @@ import re
 import select
 import signal
 import socket
+import struct
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
@@ -72,6 +79,8 @@ class TrialLoop:
         self.last: object = None
         self.work: Compiled | None = None
         self.untried = False
+        #: Above 0 while it pays to run trials of the last code together: each one that succeeds adds to it.
+        self.credit = 0.0
 
     def seal(self) -> str:
         """Restrict this process, so that its children need not do it one by one; returns what was done."""
@@ -96,11 +105,9 @@ class TrialLoop:
         frames = framing.FrameReader(self.bridge, ahead=False)
         while (frame := frames.read()) is not None:
             work = _decode(frame)
-            for init in work.trials:
-                done = self.try_one(init)
-                # The next trial would find what one has left that cannot be removed.
-                self.send(Results(trials=[done], last=not self.clean))
-                if not self.clean:
+            for results in self.try_all(work.trials):
+                self.send(results)
+                if not self.clean:  # the next trial would find what one has left that cannot be removed
                     return
             if work.batch is not None:
                 # Late: these modules import `random`, which seeds itself anew in each fork.
@@ -115,20 +122,75 @@ class TrialLoop:
         """Send one message to the host."""
         self.bridge.sendall(framing.encode_frame(message))
 
+    def try_all(self, trials: Sequence[rpc.Init]) -> Iterator[Results]:
+        """Run the trials of one message, together where that works, and yield the results in order."""
+        for position, init in enumerate(trials):
+            rest = trials[position:]
+            if self.may_run_together(rest):
+                ends, again = self.try_together(rest)
+                back = len(rest) - len(ends) - again
+                if ends or back:  # what follows a slow one can be run elsewhere meanwhile
+                    yield Results(trials=ends, back=back, last=not self.clean)
+                if again and self.clean:
+                    yield Results(trials=[self.try_one(rest[len(ends)])], last=not self.clean)
+                return
+            yield Results(trials=[self.try_one(init)], last=not self.clean)
+
+    def may_run_together(self, trials: Sequence[rpc.Init]) -> bool:
+        """Return whether trials of one code should share a child; one has to show first that it can be compiled."""
+        return (
+            len(trials) > 1
+            and self.credit > 0
+            and _key(trials[0]) == self.last
+            and self.compiled(trials[0]) is not None
+        )
+
+    def try_together(self, trials: Sequence[rpc.Init]) -> tuple[list[TrialDone], bool]:
+        """Run trials in one child; return those that succeeded, and whether the next one is to be run by itself."""
+        preimport(trials[0].code)
+        self.runner.compiled = self.work
+        quick = [msgspec.structs.replace(init, timeout_s=min(init.timeout_s, _QUICK_S)) for init in trials]
+        status, claims, timed_out = self._child(quick, _TOGETHER_S + _QUICK_S + _GRACE_S)
+        ends, at, before = list[TrialDone](), 0, 0
+        size = os.fstat(self.printed).st_size
+        while claims and len(ends) < len(trials) and len(claims) >= at + _HEAD.size:
+            claim_bytes, printed_bytes, took_us = _HEAD.unpack_from(claims, at)
+            at += _HEAD.size + claim_bytes
+            if not claim_bytes or at > len(claims):
+                break
+            end = min(max(printed_bytes, before), size)
+            start = max(before, end - _CRASH_BYTES)
+            printed = os.pread(self.printed, end - start, start) if end > start else b""
+            ends.append(TrialDone(0, claims[at - claim_bytes : at], printed, duration_ms=took_us / 1000))
+            before = end
+        self.credit = min(_CREDIT, self.credit + len(ends) - _CREDIT / 2)
+        return ends, len(ends) < len(trials) and (status != 0 or timed_out or not ends)
+
     def try_one(self, init: rpc.Init) -> TrialDone:
         """Run one trial, from the fork to the emptied folder."""
         preimport(f"{init.setup}\n{init.code}" if init.setup else init.code)
         self.runner.compiled = self.compiled(init)
+        self.credit += _ALONE
+        began = time.monotonic()
+        status, claim, timed_out = self._child([init], init.timeout_s + _GRACE_S)
+        took_ms = (time.monotonic() - began) * 1000
+        size = os.fstat(self.printed).st_size
+        printed = os.pread(self.printed, _CRASH_BYTES, max(0, size - _CRASH_BYTES)) if size else b""
+        return TrialDone(status, claim or b"", printed, "timeout" if timed_out else "", duration_ms=took_ms)
+
+    def _child(self, trials: Sequence[rpc.Init], limit_s: float) -> tuple[int, bytes | None, bool]:
+        """Run one child to its end; return its status, what it wrote (None: too much), and whether its time was up."""
         reading, writing = os.pipe()
         os.ftruncate(self.printed, 0)
         os.lseek(self.printed, 0, os.SEEK_SET)
         pid = os.fork()
         if pid == 0:
             os.close(reading)
-            self.become(init, writing)
+            self.become(trials, writing)
         os.close(writing)
-        deadline = time.monotonic() + init.timeout_s + _GRACE_S
-        claim, timed_out = _read_claim(reading, init.result_max_bytes + _CLAIM_EXTRA_BYTES, deadline)
+        deadline = time.monotonic() + limit_s
+        most = trials[0].result_max_bytes + _CLAIM_EXTRA_BYTES
+        claim, timed_out = _read_claim(reading, most, deadline)
         os.close(reading)
         if claim == b"" and not timed_out:
             timed_out = not _ends(pid, deadline)
@@ -141,9 +203,7 @@ class TrialLoop:
             self.untried = False  # what ended it may be its compiling
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         self.clean = empty_folder(self.restrictions.scratch)
-        size = os.fstat(self.printed).st_size
-        printed = os.pread(self.printed, _CRASH_BYTES, max(0, size - _CRASH_BYTES)) if size else b""
-        return TrialDone(status, claim or b"", printed, "timeout" if timed_out else "")
+        return status, claim, timed_out
 
     def compiled(self, init: rpc.Init) -> Compiled | None:
         """Compile here what several trials in a row run: none of them has to, nor to copy the pages that it takes.
@@ -151,32 +211,58 @@ class TrialLoop:
         The first of them compiles it within its own time, so no code can hold this process up. What cannot be compiled,
         or not without a warning, is left to each child, which says so.
         """
-        key = (init.entry, init.code, init.setup, init.call)
+        key = _key(init)
         if key != self.last:
             self.last, self.work, self.untried = key, None, True
+            self.credit = _CREDIT
         elif self.untried:
             self.untried = False
-            if sum(map(len, key[1:])) <= _COMPILED_MAX_CHARS:
+            if len(init.code) + len(init.setup) + len(init.call) <= _COMPILED_MAX_CHARS:
                 with warnings.catch_warnings(), contextlib.suppress(Exception):
                     warnings.simplefilter("error")
                     self.work = Compiled.of(init)
         return self.work
 
-    def become(self, init: rpc.Init, writing: int) -> NoReturn:
-        """Live as the child of one trial."""
+    def become(self, trials: Sequence[rpc.Init], writing: int) -> NoReturn:
+        """Live as the child of one trial, or of some: the code is called from the same depth in both cases."""
         try:
             self._give_up(self.printed)
             os.close(self.bridge.fileno())  # the trial server's; a trial may call nothing
             if (numbers := sys.modules.get("numpy.random")) is not None:
                 numbers.seed()  # `random` reseeds itself after a fork
             sys.stdout = sys.stderr = self.stream
-            claim = memoryview(msgspec.json.encode(self.runner.complete(init)))
-            while claim:
-                claim = claim[os.write(writing, claim) :]
+            kept, written, until = list[object](), 0, time.perf_counter() + _TOGETHER_S
+            for init in trials:
+                began = time.perf_counter()
+                complete = self.runner.complete(init)
+                took_s = time.perf_counter() - began
+                claim = msgspec.json.encode(complete)
+                if len(trials) > 1:
+                    if complete.failure is not None or took_s >= init.timeout_s:
+                        claim = b""
+                    size = os.fstat(self.printed).st_size
+                    claim = _HEAD.pack(len(claim), size, int(took_s * 1e6)) + claim
+                view = memoryview(claim)
+                while view:
+                    view = view[os.write(writing, view) :]
+                written += len(claim)
+                if len(claim) == _HEAD.size or written > _TOGETHER_BYTES or time.perf_counter() > until:
+                    break
+                self._renew(kept)
         except BaseException:  # noqa: BLE001 - the last thing this process can do is to say why
             sys.__excepthook__(*sys.exc_info())
         finally:
             os._exit(0)
+
+    def _renew(self, kept: list[object]) -> None:
+        """Let the next trial find what the first one found, as far as pure code can change that."""
+        kept.append(sys.modules.pop(TOOL_MODULE, None))  # nothing of it is finalized during another trial
+        gc.freeze()
+        sys.stdout = sys.stderr = self.stream
+        if (numbers := sys.modules.get("random")) is not None:
+            numbers.seed()
+        self.runner.limited = False
+        lockdown.limit_again()
 
     def become_many(self, run: Callable[[], None]) -> NoReturn:
         """Live as a batch's child, which answers through memory."""
@@ -244,6 +330,19 @@ _RETURNING = "def rehearsal(n: list):\n    return {'a': n, 'b': 1.5}\n"
 _RAISING = "def rehearsal(n: list):\n    return n + missing\n"
 
 _GRACE_S = 0.3
+#: Limits of trials that share a child: of each, and the time and the size after which it begins no other.
+_QUICK_S, _TOGETHER_S, _TOGETHER_BYTES = 0.1, 0.08, 256 * 1024
+#: Most credit of a code, of which a shared child takes half; what a trial by itself adds.
+_CREDIT, _ALONE = 8.0, 0.25
+#: Before each claim of a shared child: its size, that of all that was printed so far, and its time in µs.
+_HEAD = struct.Struct("=QQQ")
+
+
+def _key(init: rpc.Init) -> tuple[object, ...]:
+    """Return what trials of the same code have in common."""
+    return init.entry, init.code, init.setup, init.call
+
+
 #: Pause between looks at a child that has closed its descriptors and not ended yet.
 _TICK_S = 0.0005
 #: Time for faulthandler to write a stack; it needs well under a millisecond.

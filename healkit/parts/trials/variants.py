@@ -35,6 +35,7 @@ from healkit.parts.trials.messages import (
     Share,
     TrialDone,
 )
+from healkit.parts.trials.pure_code import may_share
 from healkit.parts.trials.trialserver import TrialServer, TrialServers
 
 I = TypeVar("I")  # noqa: E741 - an item
@@ -78,17 +79,21 @@ class Job(Protocol[I, R]):
 
 
 class TrialJob:
-    """Trials, each of which runs in a child of its own. more: asked before each; if not, the rest is not run."""
+    """Trials; those of one pure code are drawn together. more: asked before each; if not, the rest is not run."""
 
-    first, most, draws_ahead = 1, 1, False
+    first, most, draws_ahead = 1, 64, False
 
     def __init__(self, inits: Sequence[rpc.Init], more: Callable[[], bool] = lambda: True) -> None:
         self._waiting, self._count, self._more = deque(enumerate(inits)), len(inits), more
 
     async def draw(self, count: int, lanes: int, *, ahead: bool = False) -> Sequence[tuple[int, rpc.Init]]:
-        """Return the next trials."""
-        fair = 0 if ahead and len(self._waiting) < lanes else min(count, -(-len(self._waiting) // lanes))
-        return [self._waiting.popleft() for _ in range(fair) if self._more()]
+        """Return the next trials: one, or some that may share a child."""
+        waiting = self._waiting
+        fair = 0 if ahead and len(waiting) < lanes else min(count, -(-len(waiting) // lanes))
+        items = list[tuple[int, rpc.Init]]()
+        while len(items) < fair and (not items or may_share(items[0][1], waiting[0][1])) and self._more():
+            items.append(waiting.popleft())
+        return items
 
     def back(self, items: Sequence[tuple[int, rpc.Init]]) -> None:
         """Put them before the others."""
@@ -335,7 +340,7 @@ class ServerLane(Lane[I, R]):
                 ):  # then the trial server need not wait for this loop
                     if job.draws_ahead:
                         following = asyncio.create_task(job.draw(self._size, self.lanes))
-                    elif self._took_s < _QUICK_S:
+                    elif self._took_s < _QUICK_S and shares[0][1] == 1:
                         put(await job.draw(self._size, self.lanes, ahead=True))
                 results = await server.results(job.patience_s(pending[0][1]))
                 outcomes, now = job.read(results), time.perf_counter()
@@ -344,7 +349,10 @@ class ServerLane(Lane[I, R]):
                     [(pending.popleft()[0], timed(outcome, took_ms)) for outcome in outcomes]
                 )
                 self._took_s, before = now - before, now
-                shares[0][0] -= len(outcomes)
+                if results.back:  # nothing was sent after a share of several trials
+                    job.back([pending.pop() for _ in range(results.back)][::-1])
+                    shares[0][1] -= results.back
+                shares[0][0] -= len(outcomes) + results.back
                 if not shares[0][0]:
                     self._learn(shares.popleft()[1], now - began, results.setup_s)
                     began = now
@@ -406,7 +414,8 @@ class ServerLane(Lane[I, R]):
 
 
 def timed(outcome: R, duration_ms: float) -> R:
-    """Return a trial's end with its time, as the host measured it."""
+    """Return a trial's end with its time: its trial server's number, or what the host measured if that is less."""
     if isinstance(outcome, TrialDone):
-        return msgspec.structs.replace(outcome, duration_ms=duration_ms)
+        own_ms = outcome.duration_ms or duration_ms
+        return msgspec.structs.replace(outcome, duration_ms=max(0.0, min(own_ms, duration_ms)))
     return outcome

@@ -61,6 +61,8 @@ class Restrictions(msgspec.Struct, frozen=True):
 
 RESTRICTIONS_VARIABLE = "HEALKIT_WORKER_POLICY"
 
+#: Room above a tool's limit of memory for the report that it was reached.
+_REPORT_BYTES = 64 * 1024 * 1024
 #: Timers and queued signals that a worker may have.
 _SIGNALS_PENDING = 128
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
@@ -111,8 +113,7 @@ def limit_tool(memory_bytes: int, cpu_s: int) -> None:
     if sys.platform != "linux":  # no limit there that would hold
         return
     used = int(os.pread(_own_size_fd, 100, 0).split()[0]) * resource.getpagesize()
-    report_bytes = 64 * 1024 * 1024
-    resource.setrlimit(resource.RLIMIT_AS, (used + memory_bytes, used + memory_bytes + report_bytes))
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory_bytes, used + memory_bytes + _REPORT_BYTES))
     spent = int(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (spent + cpu_s, spent + cpu_s + 1))
 
@@ -121,6 +122,13 @@ def lift_for_report() -> None:
     """Use the room that `limit_tool` left, so that a MemoryError can be told."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def limit_again() -> None:
+    """Put the limit of memory in force again that `lift_for_report` has lifted."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if hard != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_AS, (hard - _REPORT_BYTES, hard))
 
 
 def _open_own_size() -> None:
@@ -181,8 +189,8 @@ def _drop_capabilities() -> str:
     for capability in range(64):
         try:
             _prctl(_PR_CAPBSET_DROP, capability)
-        except OSError:  # unknown to this kernel, or nothing to drop for an ordinary user
-            continue
+        except OSError:  # unknown to this kernel as all that follow, or nothing to drop for an ordinary user
+            break
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     empty = (ctypes.c_uint32 * 6)()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -195,17 +203,22 @@ def _landlock(restrictions: Restrictions) -> str:
     """Enter a Landlock domain, without what comes along with `ctypes.util`.
 
     landlockpy asks that module where the C library is. It would load twenty more to search the disk for what is in this
-    process already, `threading` among them, which in each child of a trial server costs a tenth of a trial.
+    process already, `threading` among them, which in each child of a trial server costs a tenth of a trial. Where a
+    kernel has loaded it, it would start `ldconfig` and a linker in each worker, a tenth of a fresh execution.
     """
-    if "ctypes.util" in sys.modules:
-        return _enter_landlock(restrictions)
-    stand_in = types.ModuleType("ctypes.util")
-    vars(stand_in)["find_library"] = lambda _name: None  # and `CDLL(None)` is this process
-    sys.modules[stand_in.__name__] = vars(ctypes)["util"] = stand_in
+    loaded = sys.modules.get("ctypes.util")
+    module = loaded or types.ModuleType("ctypes.util")
+    find = vars(module).get("find_library")
+    vars(module)["find_library"] = lambda _name: None  # and `CDLL(None)` is this process
+    if loaded is None:
+        sys.modules[module.__name__] = vars(ctypes)["util"] = module
     try:
         return _enter_landlock(restrictions)
     finally:
-        del sys.modules[stand_in.__name__], vars(ctypes)["util"]
+        if loaded is None:
+            del sys.modules[module.__name__], vars(ctypes)["util"]
+        else:
+            vars(module)["find_library"] = find
 
 
 def _enter_landlock(restrictions: Restrictions) -> str:

@@ -148,7 +148,8 @@ class ToolRunner:
             lockdown.limit_tool(init.memory_bytes, init.cpu_s)
         with deadline(init.timeout_s, self.dump_fd), no_running_loop():
             before = _threads()
-            sys.addaudithook(self._hear)  # for good; this process runs this work alone
+            if self.limited:  # for good, so once; a rehearsal would leave one to every child
+                sys.addaudithook(self._hear)
             value = self._call(init, arguments)
             running = _wait_for(_threads() - before)
             if capture.Output.exceeded:
