@@ -264,6 +264,7 @@ NOT_WALKED = {
     "kernelspec remove": "knows no execution",
     "log import": "prints how many rows it read",
     "learn import": "prints how many rows it read",
+    "learn catch-up": "prints how many traces it read",
     "learn rebuild": "prints how many traces it read",
     "learn reset": "prints that it is done",
     "trust": "lists grants",

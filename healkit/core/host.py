@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 from healkit.core.contracts.execution import HostIdentity
@@ -22,6 +23,12 @@ def host_identity() -> HostIdentity:
 def _identity_of(pid: int) -> HostIdentity:
     ticks = process_start_ticks(pid) or 0
     return HostIdentity(socket.gethostname(), boot_id(), pid, ticks, pid_namespace())
+
+
+def process_of(host: HostIdentity) -> str:
+    """Return a short name of that process, which says nothing of it but that it is the same one."""
+    facts = (host.hostname, host.boot_id, host.pid_namespace, host.pid, host.started_ticks)
+    return blake2b(repr(facts).encode(), digest_size=6).hexdigest()
 
 
 @cache

@@ -11,12 +11,10 @@ import asyncio
 import base64
 import binascii
 import collections
-import contextlib
 import dataclasses
 import hashlib
 import json
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -199,7 +197,7 @@ class CollectorService:
         if row is None:
             raise RequestRefused("NOT_FOUND", f"There is no trace {trace_id!r}.")
         parent = row.parent_trace_id
-        self._learn_for(_LEARNING_S)
+        self._learning.hurry(_LEARNING_S)  # a backlog is learned beside the answer
         return trace_json(
             row,
             self._priorities([trace_id]).get(trace_id),
@@ -211,12 +209,6 @@ class CollectorService:
         from healkit.parts.learn.priority import priorities  # loads SQLAlchemy
 
         return priorities(self.open(), trace_ids)
-
-    def _learn_for(self, seconds: float) -> None:
-        """Learn from what came, as far as that goes; a backlog is the thread's work."""
-        until = time.monotonic() + seconds
-        with contextlib.suppress(DatabaseLocked, DatabaseReadOnly, DatabaseFull):
-            self._consumer().catch_up(stop=lambda: time.monotonic() > until)
 
     def _consumer(self) -> Consumer:
         from healkit.parts.learn.service import consumer_of

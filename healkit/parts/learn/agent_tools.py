@@ -25,7 +25,14 @@ def suggest_tools(
                 "input_schema": entry.input_schema,
             }
         )
-    return AgentAnswer({"tools": tools, **({} if tools else {"note": repr(suggestions)})})
+    waiting = suggestions.waiting
+    return AgentAnswer(
+        {
+            "tools": tools,
+            **({"waiting_traces": waiting} if waiting else {}),
+            **({} if tools else {"note": repr(suggestions)}),
+        }
+    )
 
 
 TOOLS = {"suggest_tools": AgentTool(suggest_tools, reads=True, repeats=True)}

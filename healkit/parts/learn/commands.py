@@ -10,9 +10,17 @@ from healkit.commands import options
 from healkit.commands.options import word
 from healkit.commands.table import Answer, Command, Group
 from healkit.parts.learn import render
+from healkit.parts.learn.answers import Answers, sentence_of
+from healkit.plain_text import count
 
 if TYPE_CHECKING:
     from healkit.services import Services
+
+
+def _notes(answers: Answers[Any]) -> list[str]:
+    """Take the sentence on the traces that wait out of an answer, for stderr."""
+    waiting, answers.waiting = answers.waiting, 0
+    return [sentence_of(waiting)] if waiting else []
 
 
 def graph(
@@ -20,7 +28,8 @@ def graph(
 ) -> Answer:
     """Show which tools go together: which calls which, which comes after which, whose result goes into which."""
     edges = services.graph.drawn(tool)
-    return Answer(lambda: repr(edges), lambda: [edge.to_json() for edge in edges], clipped=True)
+    notes = _notes(edges)
+    return Answer(lambda: repr(edges), lambda: [edge.to_json() for edge in edges], clipped=True, notes=notes)
 
 
 def suggest(
@@ -35,28 +44,36 @@ def suggest(
         {"tool": suggestion.tool, "share": suggestion.share, "why": suggestion.why}
         for suggestion in suggestions
     ]
-    return Answer(lambda: repr(suggestions), lambda: rows, clipped=True)
+    return Answer(lambda: repr(suggestions), lambda: rows, clipped=True, notes=_notes(suggestions))
 
 
 def show_learned(services: Services) -> Answer:
     """Show what was learned: the runs that surprised most, and the fixes that are remembered."""
-    count, surprising = services.learning.count(), services.learning.surprising()
-    fixes = services.learning.memory.show()
+    surprising, executions = services.learning.surprising(), services.learning.count()
+    fixes, waiting = services.learning.memory.show(), surprising.waiting
 
     def data() -> dict[str, Any]:
         return {
-            "executions": count,
+            "executions": executions,
+            "waiting": waiting,
             "surprising": [dataclasses.asdict(row) for row in surprising],
             "fixes": fixes,
         }
 
-    return Answer(lambda: render.learned(count, surprising, fixes), data, table=True)
+    notes = _notes(surprising)
+    return Answer(lambda: render.learned(executions, surprising, fixes), data, table=True, notes=notes)
 
 
 def show_report(services: Services) -> Answer:
     """Show for each tool whether its failures can be foreseen, measured on its own record."""
     measurements = services.learning.report()
     return Answer(measurements.card, lambda: [dataclasses.asdict(row) for row in measurements], table=True)
+
+
+def learn_the_rest(services: Services) -> Answer:
+    """Learn from all traces that wait, and wait for that."""
+    many = services.learning.catch_up()
+    return Answer(said=f"learned from {count(many, 'trace')}", data=lambda: {"traces": many})
 
 
 def learn_again(services: Services) -> Answer:
@@ -90,6 +107,7 @@ GROUP = Group(
     {
         "show": Command(show_learned),
         "report": Command(show_report),
+        "catch-up": Command(learn_the_rest),
         "rebuild": Command(learn_again),
         "reset": Command(forget_fixes),
         "export": Command(export_fixes),

@@ -3,23 +3,27 @@
 It reads the traces of finished executions, and those that clients sent, in the order in which they were stored, and
 learns from each once. What a batch changes and the checkpoint behind it are one transaction, so a kill loses nothing
 and doubles nothing; of several processes on one database, the one whose checkpoint is no longer the stored one reads
-again. Whoever wants to know something asks it first, and a thread does when nothing else happens (`learning.thread`).
+again. A thread lets it work when nothing else happens, or when a question is asked (`learning.thread`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Table, select
+import msgspec
+from sqlalchemy import Table, func, literal, select
 
-from healkit.core.contracts.execution import utc_now
+from healkit.core.contracts.execution import HostIdentity, utc_now
+from healkit.core.host import process_of
 from healkit.core.store.database import Database
-from healkit.core.store.models import COLLECTED, TRACES, upsert
+from healkit.core.store.models import COLLECTED, LOG, TRACES, upsert
 from healkit.errors import TraceInvalid
 from healkit.parts.learn.facts import Learned, Learner, learned_of
 from healkit.parts.learn.priority import MODEL_VERSION
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 #: Traces in one transaction: its lock is held for some milliseconds, and longer where a caller waits for the answer.
 #: The last is that of a rebuild, which is a third faster so.
 _BATCH, _LARGE_BATCH, _LARGEST_BATCH = 100, 500, 2000
+#: Waiting traces that are counted one by one: a million rows would take a second.
+_COUNTED_MAX = 1_000
 #: PostgreSQL shows a later number before an earlier one that is not committed yet; a gap older than this is no longer
 #: waited for.
 _GAP = timedelta(seconds=60)
@@ -44,10 +50,19 @@ _SOURCES: dict[str, tuple[Table, str]] = {
 
 
 class Consumer:
-    """Consumer of one database; safe to use from several threads and processes."""
+    """Consumer of one database; safe to use from several threads and processes.
 
-    def __init__(self, database: Database, learners: Sequence[Learner]) -> None:
+    changing: held from the moment at which the learners' memory is ahead of what is stored until it no longer is.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        learners: Sequence[Learner],
+        changing: AbstractContextManager[Any] | None = None,
+    ) -> None:
         self._database, self._learners = database, learners
+        self._changing = changing or contextlib.nullcontext()
         self._lock = threading.Lock()
         #: The checkpoint that the learners in memory stand at; None before they are loaded.
         self._at: dict[str, int] | None = None
@@ -70,6 +85,19 @@ class Consumer:
                 if size == _BATCH:  # SQLite has no queue: without a pause, no other writer would get a turn
                     time.sleep(min(time.monotonic() - began, 1.0))
             return many
+
+    def waiting(self) -> int:
+        """Count the traces that it has not come to; of more than a thousand by their numbers, deleted ones too."""
+        waiting = 0
+        with self._database.read() as session:
+            before = _checkpoint(session)
+            before = before if before["version"] == MODEL_VERSION else _beginning()
+            for source, (table, _) in _SOURCES.items():
+                ahead = (session.scalar(select(func.max(table.c.id))) or 0) - before[source]
+                if 0 < ahead <= _COUNTED_MAX:
+                    ahead = session.scalar(select(func.count()).where(table.c.id > before[source])) or 0
+                waiting += max(0, ahead)
+        return waiting
 
     def rebuild(self, stop: Callable[[], bool] = lambda: False) -> int:
         """Forget all that was learned from traces, and learn it again from the log."""
@@ -94,7 +122,10 @@ class Consumer:
             after, candidates = dict(before), []
             for source, (table, arrived) in _SOURCES.items():
                 rows: Sequence[Any] = session.execute(
-                    select(table.c.id, table.c.trace_id, table.c.wire, table.c[arrived])
+                    select(table.c.id, table.c.trace_id, table.c.wire, LOG.c.host, table.c[arrived])
+                    .outerjoin_from(
+                        table, LOG, (LOG.c.trace_id == table.c.trace_id) & literal(table is TRACES)
+                    )
                     .where(table.c.id > before[source])
                     .order_by(table.c.id)
                     .limit(size)
@@ -103,11 +134,11 @@ class Consumer:
                     rows = _before_a_gap(rows, max(before[source], before[_settled(source)]))
                 if rows:
                     after[source] = rows[-1].id
-                    candidates += [(source, row.trace_id, row.wire) for row in rows]
+                    candidates += [(source, row) for row in rows]
             learned_ids = set(
                 session.scalars(
                     select(LEARNED.c.trace_id).where(
-                        LEARNED.c.trace_id.in_([trace_id for _, trace_id, _ in candidates]),
+                        LEARNED.c.trace_id.in_([row.trace_id for _, row in candidates]),
                         LEARNED.c.task_id == "",
                     )
                 )
@@ -115,21 +146,22 @@ class Consumer:
         if after == before:
             return None
         traces = []
-        for source, trace_id, wire in candidates:
-            if trace_id not in learned_ids and (learned := _read(wire, source)) is not None:
-                learned_ids.add(trace_id)
+        for source, row in candidates:
+            if row.trace_id not in learned_ids and (learned := _read(row, source)) is not None:
+                learned_ids.add(row.trace_id)
                 traces.append(learned)
         return before, after, traces
 
     def _consume(self, before: dict[str, int], after: dict[str, int], traces: list[Learned]) -> int:
         """Learn from a batch, unless another process has done so since it was read."""
         try:
-            with self._database.write() as session:
+            with contextlib.ExitStack() as held, self._database.write() as session:
                 if before["version"] != MODEL_VERSION:
                     self._begin_anew(session)
                     return 0
                 if _checkpoint(session) != before:
                     return 0
+                held.enter_context(self._changing)
                 if self._at != before:
                     for learner in self._learners:
                         learner.load(session)
@@ -145,9 +177,11 @@ class Consumer:
         return len(traces)
 
 
-def _read(wire: str, source: str) -> Learned | None:
+def _read(row: Any, source: str) -> Learned | None:
+    """Read a stored trace; an old one does not name the process that ran it, but its execution's row does."""
+    process = process_of(msgspec.convert(row.host, HostIdentity)) if row.host else ""
     try:
-        return learned_of(read_trace(wire), collected=source == "collected")
+        return learned_of(read_trace(row.wire), collected=source == "collected", process=process)
     except TraceInvalid:
         return None  # of a client whose integers are longer than 64 bits
 

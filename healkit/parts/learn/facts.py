@@ -28,7 +28,8 @@ NOT_ITS_OWN = {"TOOL_KILLED", "WORKER_LOST", "HOST_DIED", "INTERNAL_ERROR"}
 class Learned:
     """Trace to learn from; `tool` is its name in the graph, `code_hash` the first digits, empty where unknown.
 
-    collected: whether a client sent it, which is kept apart where the order counts.
+    collected: whether a client sent it, which is kept apart where the order counts. process: the process of the host
+    that ran it, as a short text; empty where that is not known.
     """
 
     trace: ExecutionTrace
@@ -37,6 +38,7 @@ class Learned:
     code_hash: str
     succeeded: bool
     collected: bool = False
+    process: str = ""
 
 
 class Learner(Protocol):
@@ -64,8 +66,8 @@ def node_of(call: str) -> str:
     return call.removeprefix(_VAULT)
 
 
-def learned_of(trace: ExecutionTrace, *, collected: bool = False) -> Learned | None:
-    """Return what a trace teaches; None where it is none to learn from."""
+def learned_of(trace: ExecutionTrace, *, collected: bool = False, process: str = "") -> Learned | None:
+    """Return what a trace teaches; None where it is none to learn from. process: where the trace itself has none."""
     metadata = trace.metadata
     code = metadata.get("errorCode")
     if metadata.get("origin") in _TRIED or code in NOT_ITS_OWN or is_refused(code):
@@ -75,8 +77,9 @@ def learned_of(trace: ExecutionTrace, *, collected: bool = False) -> Learned | N
     tool = metadata.get("tool") or (parts[1] if named else trace.capability_id)
     code_hash = parts[2] if named and parts[2] != NO_HASH else ""
     return Learned(
-        trace, str(tool)[:500], str(metadata.get("persona") or ""), code_hash[:64], trace.success, collected
-    )
+        trace, str(tool)[:500], str(metadata.get("persona") or ""), code_hash[:64], trace.success, collected,
+        str(metadata.get("process") or process)[:64],
+    )  # fmt: skip
 
 
 def load_extra(name: str) -> Any:

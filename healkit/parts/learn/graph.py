@@ -2,7 +2,8 @@
 
 `GraphLearner` counts, `ToolGraph` answers. A call comes after the last one that had ended when it began; calls that
 overlap are parallel, and neither comes after the other. That holds for the calls in one execution, and for executions
-of one persona and origin that begin within ten minutes of each other. A `provides` edge means that a value of a result
+of one process, persona and origin that begin within ten minutes of each other; where the process is not known, only for
+the calls in one. A `provides` edge means that a value of a result
 was an argument later: values are compared by a hash, and only those that hardly occur by chance. No value is kept, only
 the hashes of the last results in the newest sessions.
 
@@ -35,7 +36,7 @@ _CLOCKS = timedelta(milliseconds=1)
 #: An execution that begins later than this after another one ended does not belong to the same session.
 _SESSION = timedelta(minutes=10)
 #: Calls that are looked back at, and sessions that are remembered.
-_RECENT_MAX, _SESSIONS_MAX = 16, 50
+_RECENT_MAX, _SESSIONS_MAX = 16, 200
 #: Values of a result, or of arguments, that are compared, and that are looked at.
 _VALUES_MAX, _LOOKED_AT_MAX = 50, 1_000
 #: Shortest text, and least whole number, that hardly occurs in two places by chance.
@@ -141,9 +142,10 @@ class GraphLearner:
             call = _Call(called, began, over, task.success, _hashes(task.args), result_hashes)
             self._step(recent, call, ("", _INSIDE.format(tool)))
         metadata = trace.metadata
-        if trace.parent_id is None and metadata.get("origin") not in _NO_STEPS:
+        if learned.process and trace.parent_id is None and metadata.get("origin") not in _NO_STEPS:
             where = trace.capability_id.rsplit(".", 2)[0]
-            key = f"{learned.collected} {where} {learned.persona} {metadata.get('origin')} {metadata.get('runId')}"
+            what = (learned.collected, learned.process, where, learned.persona, metadata.get("origin"))
+            key = " ".join(map(str, (*what, metadata.get("runId"))))
             session_steps = self._sessions.pop(key, ())
             steps = [step for step in session_steps if trace.timestamp - step.ended <= _SESSION]
             result_hashes = _hashes(_parsed(metadata.get("result"))) if learned.succeeded else frozenset()

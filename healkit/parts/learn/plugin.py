@@ -99,13 +99,13 @@ def _memory(_config: Config) -> Advisor:
 def _learning(services: Services) -> LearningService:
     from healkit.parts.learn.service import LearningService
 
-    return LearningService(services.database)
+    return LearningService(services.database, services.learning_thread)
 
 
 def _graph(services: Services) -> ToolGraph:
     from healkit.parts.learn.tool_graph import ToolGraph
 
-    return ToolGraph(services.database, services.learning.catch_up)
+    return ToolGraph(services.database, services.learning.soon)
 
 
 def _suggester(services: Services) -> Suggester:
@@ -116,7 +116,7 @@ def _suggester(services: Services) -> Suggester:
         services.database,
         services.vault,
         learning.graph_learner,
-        learning.catch_up,
+        learning.soon,
         services.traces.tracer.intents,
     )
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 #: Another number computes everything anew: the next consumer begins at the first trace.
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 DISCOUNT = 0.9
 _COLD = 0.5
 #: The least step of a value: it forgets what is more than about twenty runs old.
@@ -180,9 +180,12 @@ def _source(learned: Learned) -> str:
 
 
 class Sample(tuple[Sampled, ...]):
-    """Executions that were drawn, with replacement, in the order of the draw."""
+    """Executions that were drawn, with replacement, in the order of the draw.
 
-    __slots__ = ()
+    waiting: traces that were not learned from by then.
+    """
+
+    waiting = 0
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row for each."""

@@ -11,11 +11,13 @@ from sqlalchemy import func, select
 from healkit.core.store.database import Database
 from healkit.core.store.models import COLLECTED, TRACES
 from healkit.parts.learn import priority
+from healkit.parts.learn.answers import Answers
 from healkit.parts.learn.consumer import Consumer
 from healkit.parts.learn.facts import Learner
 from healkit.parts.learn.graph import GraphLearner
 from healkit.parts.learn.priority import PriorityLearner, Sample, Surprise
 from healkit.parts.learn.tables import LEARNED
+from healkit.parts.learn.thread import ConsumerThread
 from healkit.parts.traces.contract import ExecutionTrace, read_trace
 
 if TYPE_CHECKING:
@@ -26,17 +28,24 @@ if TYPE_CHECKING:
 def consumer_of(database: Database, graph: GraphLearner | None = None) -> Consumer:
     """Make the consumer of a database, with all that learns from its traces; graph: the learner of `hk.suggest`."""
     learners: Sequence[Learner] = [PriorityLearner(), graph or GraphLearner()]
-    return Consumer(database, learners)
+    return Consumer(database, learners, graph.lock if graph else None)
 
 
 class LearningService:
-    """Knowledge from one database's traces; each question first learns from what came since the last.
+    """Knowledge from one database's traces.
 
-    All methods raise `DatabaseError`s.
+    A question is answered from what is learned. Where a few traces wait, it first lets a thread learn from them, and
+    waits for that for `_SOON_S` at most; where many wait, the thread goes on beside it. `waiting` says how many do.
+
+    All methods raise `DatabaseError`s. thread: by default one of its own.
     """
 
-    def __init__(self, database: Database) -> None:
+    #: How long a question waits for the newest traces, in seconds, and for how many at most.
+    _SOON_S, _SOON_MAX = 0.1, 100
+
+    def __init__(self, database: Database, thread: ConsumerThread | None = None) -> None:
         self._database = database
+        self._thread = thread or ConsumerThread(lambda: self.consumer)
 
     @functools.cached_property
     def graph_learner(self) -> GraphLearner:
@@ -62,8 +71,20 @@ class LearningService:
         return success.success_report(self._database)
 
     def catch_up(self) -> int:
-        """Learn from the traces that came since the last time, and return how many that were."""
+        """Learn from all traces that wait, wait for that, and return how many it were."""
         return self.consumer.catch_up(large=True)
+
+    def waiting(self) -> int:
+        """Count the traces that are not learned from yet; where there are thousands, nearly."""
+        return self.consumer.waiting()
+
+    def soon(self) -> int:
+        """Learn from the newest traces if that is quick, else beside the caller; return how many wait then."""
+        waiting = self.consumer.waiting()
+        if not waiting or self._database.read_only:
+            return waiting
+        self._thread.hurry(self._SOON_S if waiting <= self._SOON_MAX else 0.0)
+        return self.consumer.waiting()
 
     def rebuild(self) -> int:
         """Forget all that was learned from traces, learn it again from the log, and return how many traces there were.
@@ -74,19 +95,19 @@ class LearningService:
 
     def count(self) -> int:
         """Count the executions that were learned from."""
-        self.catch_up()
+        self.soon()
         with self._database.read() as session:
             return int(session.scalar(select(func.count()).where(LEARNED.c.task_id == "")) or 0)
 
-    def steps(self, trace_id: str) -> list[Surprise]:
+    def steps(self, trace_id: str) -> Answers[Surprise]:
         """Return how surprising an execution was, and then each call in it; nothing where it taught nothing."""
-        self.catch_up()
-        return priority.steps(self._database, trace_id)
+        waiting = self.soon()
+        return Answers(priority.steps(self._database, trace_id), waiting)
 
-    def surprising(self, count: int = 10, tool: str | None = None) -> list[Surprise]:
+    def surprising(self, count: int = 10, tool: str | None = None) -> Answers[Surprise]:
         """Return the executions that went most against what was expected, of equals the newest first."""
-        self.catch_up()
-        return priority.surprising(self._database, count, tool)
+        waiting = self.soon()
+        return Answers(priority.surprising(self._database, count, tool), waiting)
 
     def sample(
         self,
@@ -104,8 +125,10 @@ class LearningService:
 
         Raises `UsageInvalid` for numbers that cannot be.
         """
-        self.catch_up()
-        return priority.sample(self._database, count, alpha=alpha, beta=beta, seed=seed, tool=tool)
+        waiting = self.soon()
+        drawn = priority.sample(self._database, count, alpha=alpha, beta=beta, seed=seed, tool=tool)
+        drawn.waiting = waiting
+        return drawn
 
     def sample_by_priority(
         self, count: int, *, alpha: float = 0.6, seed: int | None = None

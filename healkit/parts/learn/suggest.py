@@ -6,7 +6,8 @@ with a sentence. What is suggested for an intent and then run teaches the words 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from sqlalchemy import select
 from healkit.core.contracts.execution import utc_now
 from healkit.core.store.models import CHANGES, TOOLS
 from healkit.errors import UsageInvalid, check_text, did_you_mean
+from healkit.parts.learn.answers import Answers, sentence_of
 from healkit.parts.learn.facts import node_of
 from healkit.parts.learn.graph import GraphLearner, documents_of, stored_state
 from healkit.parts.learn.ranking import SIGNALS, Context, Ranker, habit_of, stems_of
@@ -32,6 +34,8 @@ _K_MAX = 100
 #: Longest intent that is read.
 _INTENT_MAX_CHARS = 2_000
 _WORDS_TOLD = 3
+#: How long a suggestion waits for the batch that is being learned, in seconds.
+_BUSY_S = 0.05
 #: Share of calls that fail at least, from which that is said of a tool.
 _MOSTLY = 0.5
 DEFAULT_PERSONA = "default"
@@ -46,22 +50,22 @@ class Suggestion:
     why: str
 
 
-class Suggestions(list[Suggestion]):
-    """Suggestions, the likeliest first; shows a sentence where there are none."""
+class Suggestions(Answers[Suggestion]):
+    """Suggestions, the likeliest first; shows a sentence where there are none, and where traces wait."""
 
     def __repr__(self) -> str:
         width = max((len(suggestion.tool) for suggestion in self), default=0)
         lines = [
             f"{suggestion.tool:<{width}}  {suggestion.share:4.0%}  {suggestion.why}" for suggestion in self
         ]
-        return "\n".join(lines) or NOTHING
+        return "\n".join([*(lines or [NOTHING]), *([sentence_of(self.waiting)] if self.waiting else [])])
 
 
 class Suggester:
     """Suggestions from what a learner has counted, among the tools of the vault and those that were called.
 
-    catch_up: learns from the traces that came since the last time. intents: persona → the intent that was
-    asked for last, and when; the next execution's trace has it (`Tracer.intents`).
+    soon: learns from the newest traces if that is quick, and returns how many wait. intents: persona → the intent that
+    was asked for last, and when; the next execution's trace has it (`Tracer.intents`).
     """
 
     def __init__(
@@ -69,11 +73,11 @@ class Suggester:
         database: Database,
         vault: Vault,
         learner: GraphLearner,
-        catch_up: Callable[[], object],
+        soon: Callable[[], int],
         intents: dict[str, tuple[str, datetime]],
     ) -> None:
         self._database, self._vault, self._learner = database, vault, learner
-        self._catch_up, self._intents = catch_up, intents
+        self._soon, self._intents = soon, intents
         self._stamp: object = None
         #: Tool of the vault → its personas.
         self._personas: dict[str, set[str]] = {}
@@ -98,29 +102,38 @@ class Suggester:
             check_text("intent", intent)
             intent = intent[:_INTENT_MAX_CHARS]
         names = [node_of(tool) for tool in ([after] if isinstance(after, str) else after)]
-        self._catch_up()
-        with self._learner.lock:
-            ranker = self._ranker()
+        waiting = self._soon()
+        with self._ranker() as ranker:
             for name in names:
                 if name not in ranker.tools:
                     raise UsageInvalid(
                         f"No tool named {name!r} was called.{did_you_mean(name, ranker.tools)}"
                     )
-            suggestions = self._ranked(ranker, names, stems_of(intent or ""), k, persona)
+            ranked = self._ranked(ranker, names, stems_of(intent or ""), k, persona)
+        suggestions = Suggestions(ranked, waiting)
         if intent and suggestions:
             self._intents[persona or DEFAULT_PERSONA] = (intent, utc_now())
         return suggestions
 
-    def _ranker(self) -> Ranker:
-        """Return the learner's ranker as it is stored, with the vault's texts of now."""
+    @contextmanager
+    def _ranker(self) -> Iterator[Ranker]:
+        """Lend the learner's ranker as it is stored, with the vault's texts of now; while it learns, another one."""
+        lent = self._learner.lock.acquire(timeout=_BUSY_S)
+        try:
+            yield self._stored_ranker(self._learner if lent else GraphLearner())
+        finally:
+            if lent:
+                self._learner.lock.release()
+
+    def _stored_ranker(self, learner: GraphLearner) -> Ranker:
         stamp = self._vault.stamp()
         with self._database.read() as session:
             stored = stored_state(session).get("ranker", {}).get("learned", 0)
-            if stored != self._learner.ranker.learned:
-                self._learner.load(session)
+            if stored != learner.ranker.learned:
+                learner.load(session)
                 self._stamp = None
             if stamp != self._stamp:
-                self._learner.ranker.describe(documents_of(session))
+                learner.ranker.describe(documents_of(session))
                 rows = session.execute(
                     select(TOOLS.c.tool_name, TOOLS.c.target_persona, TOOLS.c.removed_at)
                 ).all()
@@ -132,8 +145,8 @@ class Suggester:
                 self._gone = {*former, *(tool for tool, _, removed_at in rows if removed_at)} - set(
                     self._personas
                 )
-                self._stamp = stamp
-        return self._learner.ranker
+                self._stamp = stamp if learner is self._learner else None
+        return learner.ranker
 
     def _ranked(
         self, ranker: Ranker, after: Sequence[str], words: Sequence[str], k: int, persona: str | None

@@ -27,6 +27,8 @@ class ConsumerThread:
     def __init__(self, consumer: Callable[[], Consumer]) -> None:
         self._consumer = consumer
         self._news, self._closing = threading.Event(), threading.Event()
+        #: Set by who cannot wait until nothing else happens; `_turns` counts how often it has worked since.
+        self._hurried, self._worked, self._turns = threading.Event(), threading.Condition(), 0
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
@@ -42,9 +44,19 @@ class ConsumerThread:
                     self._thread = threading.Thread(target=self._serve, name="healkit-learning", daemon=True)
                     self._thread.start()
 
+    def hurry(self, wait_s: float) -> None:
+        """Learn at once, and wait for that until it is over or the seconds are; never raises."""
+        seen = self._turns
+        self._hurried.set()
+        self.notify()
+        if self._thread is not None and os.getpid() == self._pid:
+            with self._worked:
+                self._worked.wait_for(lambda: self._turns > seen and not self._hurried.is_set(), wait_s)
+
     def close(self) -> None:
         """End it after the batch in progress; what is left waits for the next process. Safe to call twice."""
         self._closing.set()
+        self._hurried.set()
         self._news.set()
         if os.getpid() == self._pid:
             with self._starting:  # one that is being started can be waited for
@@ -57,10 +69,11 @@ class ConsumerThread:
             self._news.wait()
             for _ in range(int(self.LATEST_S / self.IDLE_S)):
                 self._news.clear()
-                if self._closing.wait(self.IDLE_S) or not self._news.is_set():
+                if self._hurried.wait(self.IDLE_S) or not self._news.is_set():
                     break
             if self._closing.is_set():
                 return
+            self._hurried.clear()
             try:
                 self._consumer().catch_up(stop=self._closing.is_set)
                 self.problem = ""
@@ -69,3 +82,6 @@ class ConsumerThread:
                     error.message if isinstance(error, HealkitError) else f"{type(error).__name__}: {error}"
                 )
                 self.problem = f"Nothing is learned from new traces: {message}"
+            with self._worked:
+                self._turns += 1
+                self._worked.notify_all()

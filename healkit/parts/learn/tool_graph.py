@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from healkit.core.pysource.nodes import called_by
 from healkit.core.store.database import Database
 from healkit.core.store.vault_rows import active_rows
 from healkit.errors import UsageInvalid, did_you_mean
+from healkit.parts.learn.answers import Answers, sentence_of
 from healkit.parts.learn.facts import load_extra, node_of
 from healkit.parts.learn.tables import TOOL_EDGES, TOOL_NODES
 
@@ -96,26 +98,25 @@ def wilson_least(successes: int, count: int) -> float:
     return max(0.0, (share + square / (2 * count) - spread) / (1 + square / count))
 
 
-class Drawn(list[ToolEdge]):
+class Drawn(Answers[ToolEdge]):
     """Part of the graph, which shows itself: as Mermaid where a page can draw that, as SVG, as text."""
 
-    def __init__(self, edges: Iterable[ToolEdge], empty: str) -> None:
-        super().__init__(edges)
+    def __init__(self, edges: Iterable[ToolEdge], empty: str, waiting: int = 0) -> None:
+        super().__init__(edges, waiting)
         self._empty = empty
 
     def __repr__(self) -> str:
         hidden_count = len(self) - _DRAWN_MAX
-        lines = [str(edge) for edge in self[:_DRAWN_MAX]]
-        return (
-            "\n".join([*lines, *([f"… and {hidden_count:,} more"] if hidden_count > 0 else [])])
-            or self._empty
-        )
+        lines = [str(edge) for edge in self[:_DRAWN_MAX]] or [self._empty]
+        lines += [f"… and {hidden_count:,} more"] if hidden_count > 0 else []
+        return "\n".join([*lines, *([sentence_of(self.waiting)] if self.waiting else [])])
 
     def mermaid(self) -> str:
         """Return the drawing in Mermaid's language."""
         drawn_edges = self[:_DRAWN_MAX]
         at = {name: f"t{number}" for number, name in enumerate(_names(drawn_edges))}
-        lines = ["flowchart LR", *(f'  {at[name]}["{_quoted(name)}"]' for name in at)]
+        title = ["---", f"title: {json.dumps(sentence_of(self.waiting))}", "---"] if self.waiting else []
+        lines = [*title, "flowchart LR", *(f'  {at[name]}["{_quoted(name)}"]' for name in at)]
         for edge in drawn_edges:
             label = f"{edge.kind} {edge.count}" if edge.count else edge.kind
             line = "---" if edge.kind == "parallel" else "-->" if edge.count else "-.->"
@@ -154,6 +155,10 @@ class Drawn(list[ToolEdge]):
                 f'<circle cx="{x:.0f}" cy="{y:.0f}" r="6" fill="#4878a8"/><text x="{x + step:.0f}" y="{y + 4:.0f}" '
                 f'text-anchor="{side}" fill="currentColor">{escape(name)}</text>'
             )
+        if self.waiting:
+            parts.append(
+                f'<text x="8" y="{height - 8}" fill="currentColor">{sentence_of(self.waiting)}</text>'
+            )
         return "".join([*parts, "</svg>"])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -166,13 +171,13 @@ class Drawn(list[ToolEdge]):
 class ToolGraph:
     """Graph of the tools of one database, as far as traces and the vault's code tell.
 
-    catch_up: learns from the traces that came since the last time; called before each answer.
+    soon: learns from the newest traces if that is quick, and returns how many wait; called before each answer.
     """
 
-    def __init__(self, database: Database, catch_up: Callable[[], object] = lambda: None) -> None:
-        self._database, self._catch_up = database, catch_up
+    def __init__(self, database: Database, soon: Callable[[], int] = lambda: 0) -> None:
+        self._database, self._soon = database, soon
 
-    def edges(self) -> list[ToolEdge]:
+    def edges(self) -> Answers[ToolEdge]:
         """Return every edge, the heaviest first."""
         return self._read()[0]
 
@@ -190,12 +195,13 @@ class ToolGraph:
             if word is not None and word not in choices:
                 raise UsageInvalid(f"{word!r} is none of {', '.join(choices)}.{did_you_mean(word, choices)}")
         ends = {"out": ("source",), "in": ("target",), "both": ("source", "target")}[direction]
+        known = self._edges_of(tool)
         edges = [
             edge
-            for edge in self._edges_of(tool)
+            for edge in known
             if kind in (None, edge.kind) and tool in [getattr(edge, end) for end in ends]
         ]
-        return Drawn(edges, f"No trace has shown {tool} with another tool.")
+        return Drawn(edges, f"No trace has shown {tool} with another tool.", known.waiting)
 
     def path(self, start: str, end: str) -> Drawn:
         """Return the cheapest way from one tool to another, in its order; empty where there is none.
@@ -211,8 +217,9 @@ class ToolGraph:
         try:
             names = networkx.shortest_path(graph, start, end, weight="weight")
         except networkx.NetworkXNoPath:
-            return Drawn([], f"No way leads from {start} to {end}.")
-        return Drawn((best[pair] for pair in itertools.pairwise(names)), "It is the same tool.")
+            return Drawn([], f"No way leads from {start} to {end}.", edges.waiting)
+        steps = [best[pair] for pair in itertools.pairwise(names)]
+        return Drawn(steps, "It is the same tool.", edges.waiting)
 
     def to_networkx(self) -> networkx.MultiDiGraph[Any]:
         """Return the whole graph for networkx: a `MultiDiGraph` whose edges' keys are their kinds."""
@@ -235,7 +242,8 @@ class ToolGraph:
         """Return what is drawn of it: all of it, or a tool's neighbours."""
         if tool is not None:
             return self.neighbours(tool)
-        return Drawn(self.edges(), "No trace has shown two tools together yet.")
+        edges = self.edges()
+        return Drawn(edges, "No trace has shown two tools together yet.", edges.waiting)
 
     def __repr__(self) -> str:
         return repr(self.drawn())
@@ -244,9 +252,9 @@ class ToolGraph:
         """Return every form; called by IPython's display formatter."""
         return self.drawn()._repr_mimebundle_()
 
-    def _read(self) -> tuple[list[ToolEdge], list[str]]:
+    def _read(self) -> tuple[Answers[ToolEdge], list[str]]:
         """Return the edges, the heaviest first, and the names of all tools."""
-        self._catch_up()
+        waiting = self._soon()
         with self._database.read() as session:
             edges = [ToolEdge(*row) for row in session.execute(select(TOOL_EDGES))]
             called = set(session.scalars(select(TOOL_NODES.c.name)))
@@ -256,9 +264,9 @@ class ToolGraph:
             targets = {node_of(call.replace(".", ":", 1)) for call in called_by(text) if call is not None}
             edges += [ToolEdge(name, target, "dependency") for target in targets]
         ordered = sorted(set(edges), key=lambda edge: (-edge.weight, -edge.count, edge.source, edge.target))
-        return ordered, sorted(called | {name for name, _ in code})
+        return Answers(ordered, waiting), sorted(called | {name for name, _ in code})
 
-    def _edges_of(self, *tools: str) -> list[ToolEdge]:
+    def _edges_of(self, *tools: str) -> Answers[ToolEdge]:
         """Return every edge; raise `UsageInvalid` where one of the tools is not known."""
         edges, names = self._read()
         tool_names = {*names, *_names(edges)}

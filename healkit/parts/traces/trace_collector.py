@@ -29,6 +29,7 @@ from healkit.core.contracts.execution import (
     StoredTrace,
 )
 from healkit.core.crossing import values
+from healkit.core.host import process_of
 from healkit.core.runtime.collecting import LogCleaner, StepCollector
 from healkit.core.secrets.cleaner import (
     Cleaner,
@@ -171,6 +172,7 @@ class TraceCollector(StepCollector):
             "revision": started.revision,
             "origin": started.origin,
             "isolation": started.isolation,
+            "process": process_of(started.host),
             "arguments": tally.payload(started.arguments, "metadata.arguments"),
         }
         if started.run_id is not None:

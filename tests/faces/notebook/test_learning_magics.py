@@ -41,6 +41,7 @@ def test_the_magics_return_what_they_show(shell: Any, database: Path) -> None:
         healkit.vault.add("price", "def price(n):\n    return n + 1\n")
         for n in range(3):
             healkit.execute("total", arguments={"n": n})
+        healkit.learning.catch_up()
     shell.run_cell("%load_ext healkit")
     assert shell.run_line_magic("suggest", '"the sum of my order" --limit 1')[0].tool == "total"
     (contains,) = [edge for edge in shell.run_line_magic("graph", "total") if edge.kind == "contains"]

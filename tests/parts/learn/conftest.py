@@ -10,6 +10,7 @@ from trusted import trusted_copy
 
 from healkit import Healkit
 from healkit.core.store.database import Database
+from healkit.parts.learn.service import LearningService
 
 
 @pytest.fixture
@@ -26,3 +27,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> It
     path = tmp_path_factory.mktemp("shared") / "healkit.db"
     with Healkit(trusted_copy(empty_database, path)) as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a question wait for the newest traces for as long as a busy machine takes."""
+    monkeypatch.setattr(LearningService, "_SOON_S", 30.0)

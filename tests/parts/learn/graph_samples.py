@@ -41,7 +41,7 @@ def trace(
         "success": success, "error": None if success else "ValueError: no", "durationMs": 500.0,
         "timestamp": (BEGAN + timedelta(seconds=at_s)).isoformat(),
         "taskResults": [{**one, "taskId": f"t{number}"} for number, one in enumerate(calls, 1)], "decisions": [],
-        "metadata": said if success else {"errorCode": "TOOL_EXCEPTION", **said},
+        "metadata": {"process": "one", **({} if success else {"errorCode": "TOOL_EXCEPTION"}), **said},
     }  # fmt: skip
 
 

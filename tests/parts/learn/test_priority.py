@@ -13,6 +13,7 @@ from healkit.core.store.database import Database
 from healkit.core.store.retention import Retention
 from healkit.errors import ArgumentsInvalid, UsageInvalid
 from healkit.parts.learn import priority
+from healkit.parts.learn.priority import MODEL_VERSION
 from healkit.parts.learn.service import LearningService
 from healkit.parts.learn.tables import VALUES
 
@@ -185,9 +186,9 @@ def test_numbers_of_another_way_of_counting_are_made_anew(
 ) -> None:
     learn(database, *[trace("f", n % 3 > 0) for n in range(20)])
     before = learned(database)
-    monkeypatch.setattr("healkit.parts.learn.consumer.MODEL_VERSION", 3)
-    monkeypatch.setattr("healkit.parts.learn.priority.MODEL_VERSION", 3)
+    monkeypatch.setattr("healkit.parts.learn.consumer.MODEL_VERSION", MODEL_VERSION + 1)
+    monkeypatch.setattr("healkit.parts.learn.priority.MODEL_VERSION", MODEL_VERSION + 1)
     assert LearningService(database).catch_up() == 20
     after = learned(database)
     assert after["learnedvalue"] == before["learnedvalue"]
-    assert {row[-2] for row in after["learnedtrace"]} == {3}
+    assert {row[-2] for row in after["learnedtrace"]} == {MODEL_VERSION + 1}

@@ -1,0 +1,26 @@
+"""Answers, with how many traces wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from healkit.plain_text import count
+
+_T = TypeVar("_T")
+
+
+class Answers(list[_T]):
+    """Answer from what is learned; waiting: how many traces were not learned from by then."""
+
+    def __init__(self, rows: Iterable[_T] = (), waiting: int = 0) -> None:
+        super().__init__(rows)
+        self.waiting = waiting
+
+
+def sentence_of(waiting: int) -> str:
+    """Say how many traces wait, and how to wait for them; empty where none does."""
+    if not waiting:
+        return ""
+    many = count(waiting, "trace")
+    return f"Not learned from yet: {many}. To wait for that: hk.learning.catch_up(), or `healkit learn catch-up`."
