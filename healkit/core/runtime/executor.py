@@ -15,7 +15,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, get_args
 
 import msgspec
 
@@ -93,6 +93,8 @@ if TYPE_CHECKING:
     from healkit.core.workers.pool import Pool
     from healkit.core.workers.worker import SubprocessWorker
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 #: SQL tools run in the host, on a connection that cannot write.
 SQL_ISOLATION = "read-only connection"
 #: Wait for the records of calls whose answers the worker already had.
@@ -233,7 +235,7 @@ class Executor:
             raise InternalError.of(error) from error
         call = None
         try:
-            call = await surely(self._prepare, request, recording)
+            call = await self._written(request, self._prepare, request, recording)
             if recording.started.isolation is None:
                 # The import runs while the next line waits for the probe.
                 loading = asyncio.create_task(asyncio.to_thread(_load_workers))
@@ -272,6 +274,15 @@ class Executor:
         finally:
             if (raised := sys.exception()) is not None and not recording.ended:
                 recording.refuse(fault_of(recording.started, raised, recording.elapsed_ms))
+
+    async def _written(self, request: ExecutionRequest, work: Callable[[*Ts], T], *args: *Ts) -> T:
+        """Do what writes to the log: on a thread, as it may wait; here where many small ones write to a file.
+
+        A hop to a thread and back costs as much as such a write.
+        """
+        if request.place is not None and self._database_url.startswith("sqlite"):
+            return work(*args)
+        return await surely(work, *args)
 
     def _prepare(self, request: ExecutionRequest, recording: Recording) -> _Call:
         """Do every step that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
@@ -483,7 +494,7 @@ class Executor:
         last_output = outcome.last_output if failure else ""
         duration_ms = recording.elapsed_ms if outcome.duration_ms is None else outcome.duration_ms
         finished = end_of(started, failure, raw, duration_ms, last_output)
-        await surely(recording.finish, finished, encoded, outcome.outputs, call.calls)
+        await self._written(call.request, recording.finish, finished, encoded, outcome.outputs, call.calls)
         return self._execution(call, outcome, value, finished)
 
     def _execution(self, call: _Call, outcome: Outcome, value: object, finished: Finished) -> Execution:
