@@ -2,10 +2,10 @@
 
 Is any execution lost, doubled or left running?
 
-Four hosts execute tools from two threads each, while the database is locked now and then, so that records wait in the
-spool. One host after the other is ended by SIGKILL, while it starts, works or brings in what waits, and replaced. Each
-host notes what it asks for, what its tools do and how they ended, in a file that a kill cannot take back; at the end
-the log is compared with these notes. Prints one JSON object, with the seed that makes the same moments again, and at
+Four hosts execute tools from two threads each (`--threads`), while the database is locked now and then, so that records
+wait in the spool. One host after the other is ended by SIGKILL, while it starts, works or brings in what waits, and
+replaced. Each host notes what it asks for, what its tools do and how they ended, in a file that a kill cannot take
+back; at the end the log is compared with these notes. Prints one JSON object, with the seed that makes the same moments again, and at
 which moments of an execution the kills came; ends with 1 where something is wrong, or where no kill came at one of
 these moments.
 
@@ -20,6 +20,7 @@ import argparse
 import contextlib
 import itertools
 import json
+import math
 import os
 import random
 import signal
@@ -36,6 +37,7 @@ from healkit.core.store.spool import Spool
 
 HERE = Path(__file__).resolve().parent
 
+#: Threads of each host, unless --threads says otherwise.
 THREADS = 2
 #: What a kill waits for before its random moment, and how long that is at most: the host starts, asks for its first
 #: executions, has had a tool run, or brings in what waits in the spool.
@@ -78,7 +80,7 @@ EXAMPLES = [
 ]
 
 
-def host(url: str, notes: str) -> None:
+def host(url: str, notes: str, thread_count: str) -> None:
     """Execute tools until killed."""
     from healkit import Config, Healkit
 
@@ -106,7 +108,7 @@ def host(url: str, notes: str) -> None:
                 execution = healkit.execute(tool, arguments={"token": token})
                 note("ended", token, "SUCCESS" if execution.ok else "FAILURE", execution.trace_id)
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(int(thread_count))]
         print("ready", flush=True)
         for thread in threads:
             thread.start()
@@ -297,10 +299,10 @@ def wait_for_ingesting(process: subprocess.Popen[bytes], spool: Spool) -> None:
         time.sleep(0.001)
 
 
-def killed(url: str, notes: Path, rng: random.Random, env: dict[str, str]) -> bool:
+def killed(url: str, notes: Path, thread_count: int, rng: random.Random, env: dict[str, str]) -> bool:
     """Start a host and kill it at a random moment; return True where it was bringing in what waited then."""
     spool = Spool(url)
-    command = [sys.executable, __file__, "--host", url, str(notes)]
+    command = [sys.executable, __file__, "--host", url, str(notes), str(thread_count)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, env=env) as process:
         assert process.stdout is not None
@@ -339,8 +341,10 @@ def lock_now_and_then(url: str, rng: random.Random, over: threading.Event) -> No
                     cursor.execute("ROLLBACK")
 
 
-def soak(url: str, folder: Path, kills: int, hosts: int, seed: int) -> dict[str, Any]:
-    """Kill hosts of the database so often, then compare its log with their notes."""
+def soak(
+    url: str, folder: Path, kills: int, hosts: int, seed: int, thread_count: int, seconds: float
+) -> dict[str, Any]:
+    """Kill hosts of the database so often, or for so long, then compare its log with their notes."""
     from healkit import Healkit
 
     env = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "XDG_DATA_HOME": str(folder / "data")}
@@ -348,7 +352,7 @@ def soak(url: str, folder: Path, kills: int, hosts: int, seed: int) -> dict[str,
     with Healkit(url) as healkit:
         for name, code in TOOLS.items():
             healkit.vault.add(name, code)
-    turns = itertools.count()
+    turns, until_s = itertools.count(), time.monotonic() + seconds
     troubles: list[BaseException] = []
     ingesting: list[bool] = []
     over = threading.Event()
@@ -365,8 +369,8 @@ def soak(url: str, folder: Path, kills: int, hosts: int, seed: int) -> dict[str,
     def one_after_the_other(number: int) -> None:
         rng = random.Random(f"{seed}-{number}")
         try:
-            while next(turns) < kills and not troubles:
-                ingesting.append(killed(url, folder / f"notes-{number}", rng, env))
+            while next(turns) < kills and not troubles and time.monotonic() < until_s:
+                ingesting.append(killed(url, folder / f"notes-{number}", thread_count, rng, env))
         except BaseException as trouble:
             troubles.append(trouble)
 
@@ -473,13 +477,15 @@ def main() -> int:
     parser.add_argument("--audited", action="store_true", help="kill healings and decisions")
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=THREADS, help="of each host")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="end after so long")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     chosen = parser.parse_args()
     print(f"seed {chosen.seed}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as name, database(chosen.database, Path(name)) as url:
         began = time.monotonic()
-        run = soak_audited if chosen.audited else soak
-        found = run(url, Path(name), chosen.kills, chosen.hosts, chosen.seed)
+        common = url, Path(name), chosen.kills, chosen.hosts, chosen.seed
+        found = soak_audited(*common) if chosen.audited else soak(*common, chosen.threads, chosen.seconds)
         report = {**vars(chosen), "took_s": round(time.monotonic() - began), **found}
     json.dump(report, sys.stdout, indent=2)
     print()

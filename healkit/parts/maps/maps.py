@@ -16,6 +16,7 @@ import contextlib
 import itertools
 import json
 import queue
+import re
 import sys
 import time
 import uuid
@@ -42,7 +43,7 @@ from healkit.parts.maps.record import INPUTS_MAX, Values, newest_rows, step_id
 from healkit.parts.maps.report import FailureGroup, MapProgress, MapReport, progress_line
 from healkit.parts.trials.places import Places
 from healkit.parts.trials.trials import Trials
-from healkit.plain_text import count
+from healkit.plain_text import count, untick
 
 if TYPE_CHECKING:
     from healkit.services import Services
@@ -179,6 +180,10 @@ class _Map:
         self._retries = retries
         self._earlier: Iterator[tuple[int, dict[str, Any]]] = iter(())
         if run_id is not None:
+            if not re.fullmatch(r"map-[0-9a-f]{12}", run_id):
+                raise UsageInvalid(
+                    f"{run_id!r} is not the id of a map.", hint="A map's report has it: report.run_id."
+                )
             services.recorder.ingest()
             services.recorder.recover_orphans()
             self._earlier = newest_rows(services.database, run_id)
@@ -241,7 +246,7 @@ class _Map:
             if tell is not None:
                 tell(report.progress(self._elapsed_s))
             if report.stopped and says:
-                print(report.resume_sentence, file=sys.stderr)  # noqa: T201 - an exception would hide the id
+                print(untick(report.resume_sentence), file=sys.stderr)  # noqa: T201 - an exception would hide the id
         return report
 
     def _take(self, *, wait: bool = True) -> None:

@@ -125,7 +125,7 @@ class MapReport:
         """Say how a map that was stopped goes on."""
         of_all = "" if self.total is None else f" of {self.total:,}"
         call = f"hk.map({self._entry.tool_name!r}, inputs, run_id={self.run_id!r})"
-        return f"Stopped after {self.done:,}{of_all}. To go on with the same inputs: {call}"
+        return f"Stopped after {self.done:,}{of_all}. To go on with the same inputs: `{call}`"
 
     def progress(self, elapsed_s: float) -> MapProgress:
         """Return how far it is."""

@@ -60,7 +60,7 @@ def test_wrong_words_are_refused(cli: Any, rows: Path, tmp_path: Path) -> None:
         (("invers", str(rows)), "inverse"),
         (("inverse", str(rows), "--out", str(rows)), "Name a new"),
         (("inverse", str(rows), "--out", "a.xlsx"), "Name a new"),
-        (("inverse", str(rows), "--run-id", "map-x"), "no map"),
+        (("inverse", str(rows), "--run-id", "map-x"), "not the id"),
         (("inverse", str(rows), "--parallel", "0"), "--parallel"),
     ):
         done = cli("map", *words)

@@ -182,8 +182,13 @@ def test_a_map_goes_on_with_its_own_inputs_only(healkit: Healkit) -> None:
     ):
         with pytest.raises(UsageInvalid, match=words):
             healkit.map(tool, inputs, run_id=run_id)
-    with pytest.raises(UsageInvalid, match="no map"):
-        healkit.map("inverse", [1], run_id="map-nowhere")
+    for wrong_id, words in (
+        ("map-0123456789ab", "no map"),
+        ("../map", "not the id"),
+        ("map-1", "not the id"),
+    ):
+        with pytest.raises(UsageInvalid, match=words):
+            healkit.map("inverse", [1], run_id=wrong_id)
     longer = healkit.map("inverse", [1, 2, 3, 4], run_id=run_id)
     assert (longer.earlier, longer.done) == (3, 4)
 
