@@ -94,8 +94,9 @@ def _write(frame: pd.DataFrame, out: Path) -> None:
     if out.suffix == ".csv":
         frame.to_csv(out, index=False, mode="x")
         return
-    for name in map(str, frame.select_dtypes(object)):
-        if frame[name].dropna().map(type).nunique() > 1:  # a column of Parquet has one type
+    for name in frame.columns:
+        is_mixed = frame[name].dtype.kind == "O" and frame[name].dropna().map(type).nunique() > 1
+        if is_mixed:  # a column of Parquet has one type
             frame[name] = frame[name].map(str, na_action="ignore")
     frame.to_parquet(out, index=False)
 
