@@ -6,8 +6,8 @@ Four hosts execute tools from two threads each (`--threads`), while the database
 wait in the spool. One host after the other is ended by SIGKILL, while it starts, works or brings in what waits, and
 replaced. Each host notes what it asks for, what its tools do and how they ended, in a file that a kill cannot take
 back; at the end the log is compared with these notes. Prints one JSON object, with the seed that makes the same moments
-again, and at which moments of an execution the kills came; ends with 1 where something is wrong, or where no kill came at
-one of these moments.
+again, and at which moments of an execution the kills came; ends with 1 where something is wrong, or where no kill came
+at one of these moments.
 
 With `--audited`, the hosts heal tools and decide instead. At the end each event of each run folder that makes an entry
 of the audit must be one, once, and the audit must verify. Each decision that was killed is resumed: it must end in its
