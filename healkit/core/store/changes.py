@@ -34,11 +34,10 @@ class Changes:
         """Return False where all is as it was at that time of `time.monotonic`; True also where that is not known."""
         with self._lock:
             try:
-                if self._connection is None:
-                    self._heard_s = time.monotonic()
+                if new := self._connection is None:
                     self._connection = self._connect()
                     self._connection.execute("LISTEN healkit_changed")
-                if list(self._connection.notifies(timeout=0)):
+                if new or list(self._connection.notifies(timeout=0)):
                     self._heard_s = time.monotonic()
             except Exception:  # noqa: BLE001 - a server that has gone, or cannot notify: then it is asked
                 self.close()
