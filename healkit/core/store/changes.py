@@ -47,6 +47,5 @@ class Changes:
     def close(self) -> None:
         """Listen no more; asked again, it opens a new connection."""
         connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):
-                connection.close()
+        with suppress(Exception):  # there may be none
+            connection.close()
