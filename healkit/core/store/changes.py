@@ -17,7 +17,7 @@ NOTIFY = "NOTIFY healkit_changed"
 
 #: A writer's pause between two notices, in seconds; what changed meanwhile is heard of by the first.
 PAUSE_S = 1.0
-#: What was read is read again after so many seconds: of other programs' changes there is no notice.
+#: What was read is read again after so many seconds: other programs change it without a notice.
 _LONGEST_S = 30.0
 
 
