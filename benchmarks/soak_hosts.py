@@ -1,13 +1,13 @@
-"""Many hosts that use one SQLite file.
+"""Many hosts that use one database.
 
 Does a caller hear of a locked database, and is any data not kept?
 
-Each host opens the same file at the same moment and works on it from several threads: it executes tools that return
+Each host opens the same database at the same moment and works on it from several threads: it executes tools that return
 frames, call other tools and fail, and it changes the vault, keeps data views and reads the log as it goes. Prints one
 JSON object: the calls, how long they took, the warnings and errors a caller saw, and what is missing at the end. Ends
 with 1 where there is any.
 
-    python benchmarks/soak_hosts.py [--hosts 4] [--threads 8] [--seconds 120]
+    python benchmarks/soak_hosts.py [--hosts 4] [--threads 8] [--seconds 120] [--database postgresql]
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+
+from soak_kills import database
 
 from healkit import Config, Healkit
 from healkit.errors import HealkitError
@@ -105,12 +107,12 @@ def host(db: str, number: int, threads: int, seconds: float) -> None:
     json.dump({"seen": seen, "times_ms": times_ms, "tables": len(wanted), "tables_lost": lost}, sys.stdout)
 
 
-def measured(db: Path, hosts: int, threads: int, seconds: float) -> dict[str, Any]:
+def measured(db: str, hosts: int, threads: int, seconds: float) -> dict[str, Any]:
     """Run the hosts on a new database at `db`; the calls, what a caller saw, and what is missing."""
     with Healkit(db) as healkit:
         for name, code in TOOLS.items():
             healkit.vault.add(name, code)
-    command = [sys.executable, __file__, "--host", str(db), str(threads), str(seconds)]
+    command = [sys.executable, __file__, "--host", db, str(threads), str(seconds)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     started = [subprocess.Popen([*command, str(one)], **pipes) for one in range(hosts)]
     for one in started:
@@ -155,14 +157,15 @@ def main() -> int:
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--host", nargs=4, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.host:
         db, threads, seconds, number = chosen.host
         host(db, int(number), int(threads), float(seconds))
         return 0
-    with tempfile.TemporaryDirectory() as folder:
-        report = measured(Path(folder) / "healkit.db", chosen.hosts, chosen.threads, chosen.seconds)
+    with tempfile.TemporaryDirectory() as folder, database(chosen.database, Path(folder)) as url:
+        report = measured(url, chosen.hosts, chosen.threads, chosen.seconds)
     json.dump(report, sys.stdout, indent=2)
     print()
     wrong = ("hosts_that_failed", "seen", "tables_lost", "rows_missing", "rows_running")

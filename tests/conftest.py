@@ -95,8 +95,11 @@ def healkit(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path
     """Lend an empty vault and log in a file of this test's own; with `--postgresql`, on a server."""
     with contextlib.ExitStack() as made:
         if request.config.getoption("--postgresql"):
-            # As on a file: its log is cleaned only where a test asks for it.
-            request.getfixturevalue("monkeypatch").setenv("HEALKIT_SANITIZE_LOG", "0")
+            # As with a file: its log is cleaned only where a test asks for it, and its runs lie apart. All databases are
+            # copies with one audit chain.
+            environment = request.getfixturevalue("monkeypatch")
+            environment.setenv("HEALKIT_SANITIZE_LOG", "0")
+            environment.setenv("XDG_DATA_HOME", tempfile.mkdtemp(dir=os.environ["HEALKIT_TESTS_DATA"]))
             where: str | Path = made.enter_context(request.getfixturevalue("postgresql_server").database())
         else:
             where = trusted_copy(empty_database, tmp_path / "healkit.db")
@@ -151,13 +154,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     add_markers(items)
     slow_files_first(items)
     if config.getoption("--postgresql"):
-        other = {item for item in items if "healkit" not in getattr(item, "fixturenames", ())}
+        other = {item for item in items if not _on_a_server(item)}
         config.hook.pytest_deselected(items=list(other))
         items[:] = [item for item in items if item not in other]
     if (out := config.getoption("--claims")) is not None:
         Path(out).write_text(json.dumps(claims_of(items)))
     elif {item.path for item in items} >= files_with_tests() and "::" not in "".join(config.args):
         config.stash[CLAIMED] = claims_of(items)
+
+
+def _on_a_server(item: pytest.Item) -> bool:
+    return "healkit" in getattr(item, "fixturenames", ()) and item.get_closest_marker("sqlite") is None
 
 
 @pytest.hookimpl(trylast=True)

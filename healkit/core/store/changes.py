@@ -17,7 +17,7 @@ NOTIFY = "NOTIFY healkit_changed"
 
 #: A writer's pause between two notices, in seconds; what changed meanwhile is heard of by the first.
 PAUSE_S = 1.0
-#: What was read is read again after so many seconds: of other programs' changes there is no notice.
+#: What was read is read again after so many seconds: other programs change it without a notice.
 _LONGEST_S = 30.0
 
 
@@ -34,11 +34,10 @@ class Changes:
         """Return False where all is as it was at that time of `time.monotonic`; True also where that is not known."""
         with self._lock:
             try:
-                if self._connection is None:
-                    self._heard_s = time.monotonic()
+                if new := self._connection is None:
                     self._connection = self._connect()
                     self._connection.execute("LISTEN healkit_changed")
-                if list(self._connection.notifies(timeout=0)):
+                if new or list(self._connection.notifies(timeout=0)):
                     self._heard_s = time.monotonic()
             except Exception:  # noqa: BLE001 - a server that has gone, or cannot notify: then it is asked
                 self.close()
@@ -48,6 +47,5 @@ class Changes:
     def close(self) -> None:
         """Listen no more; asked again, it opens a new connection."""
         connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):
-                connection.close()
+        with suppress(Exception):  # there may be none
+            connection.close()

@@ -289,10 +289,10 @@ class Database:
     def close(self) -> None:
         """Close every connection but detached ones; used again, the database opens new ones."""
         self._kept.close()
-        if self.changes is not None:
-            self.changes.close()
         if self._engine is not None:
             self._engine.dispose()
+        if self.changes is not None:
+            self.changes.close()
 
     def __repr__(self) -> str:
         return f"Database({self.shown_url!r})"
@@ -380,7 +380,10 @@ class Database:
         wait_ms = connection.get_execution_options().get("healkit_write_wait_ms")
         if self.path is None:
             if wait_ms is not None and connection.dialect.name == "postgresql":
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {wait_ms}")
+                # Many hosts may write there, and each waits for the server's disk.
+                connection.exec_driver_sql(
+                    f"SET LOCAL lock_timeout = {max(wait_ms, min(10 * wait_ms, 10_000))}"
+                )
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_KEY})")
             return
         _, without_room = connection.info["file"]

@@ -130,9 +130,8 @@ TRACE = f"""{_insert("executiontrace", TRACED)}
 @cache
 def with_trace(ending: str) -> str:
     """Return an ending and its trace in one statement, as PostgreSQL takes them: one round trip instead of four."""
-    values = ", ".join(f":{name}" for name in TRACED)
-    trace = TRACE.replace(f"VALUES ({values})", f"SELECT {values} FROM ended")  # noqa: S608 - names of ours
-    return f"WITH ended AS ({ending}), traced AS ({trace}) SELECT id FROM ended"  # noqa: S608 - as above
+    trace = re.sub(r"VALUES \((.*?)\)", r"SELECT \1 FROM ended", TRACE)
+    return f"WITH ended AS ({ending}), traced AS ({trace}) SELECT id FROM ended"  # noqa: S608 - names of ours
 
 
 #: A tool's active revision with its code, for that persona and for `default`.

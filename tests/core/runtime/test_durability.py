@@ -179,6 +179,7 @@ def test_a_read_only_database_still_runs_tools_and_says_what_it_cannot_write(tmp
 
 
 @pytest.mark.requirement("VAULT-1", "LOG-1")
+@pytest.mark.sqlite  # the row is written by sqlite3
 def test_a_tampered_row_is_a_security_error_and_nothing_runs(healkit: Healkit, tmp_path: Path) -> None:
     ran = []
     healkit.provide(lambda: ran.append(1), "ran")

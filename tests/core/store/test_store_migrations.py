@@ -221,22 +221,22 @@ def test_a_migration_that_is_stopped_goes_on_with_the_one_that_failed(tmp_path: 
     path = tmp_path / "healkit.db"
     of_the_first_release(f"sqlite:///{path}")
     use_made_up(made_up)
-    last = made_up / "versions" / "r0006_fails.py"
-    last.write_text(MADE_UP.replace('"r0005", "r0004"', '"r0006", "r0005"'))  # its column is there already
+    last = made_up / "versions" / "r0007_fails.py"
+    last.write_text(MADE_UP.replace('"r0006", "r0005"', '"r0007", "r0006"'))  # its column is there already
     migrate.versions.cache_clear()
     with pytest.raises(DatabaseError, match="colour"):
         Database(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(migrate.READ_VERSION).fetchone() == ("r0005",)
+        assert connection.execute(migrate.READ_VERSION).fetchone() == ("r0006",)
         assert connection.execute("SELECT colour FROM executionlog").fetchone() == ("red",)
         connection.execute("UPDATE executionlog SET colour = 'blue'")
         connection.commit()
     last.write_text(
-        MADE_UP.replace('"r0005", "r0004"', '"r0006", "r0005"').split("    op.")[0] + "    pass\n"
+        MADE_UP.replace('"r0006", "r0005"', '"r0007", "r0006"').split("    op.")[0] + "    pass\n"
     )
     Database(path).close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(migrate.READ_VERSION).fetchone() == ("r0006",)
+        assert connection.execute(migrate.READ_VERSION).fetchone() == ("r0007",)
         assert connection.execute("SELECT colour FROM executionlog").fetchone() == ("blue",)
 
 

@@ -210,6 +210,8 @@ def test_history_and_blame_of_a_renamed_tool_read_none_of_its_runs(
     assert [(info.runs, info.failures) for info in three.history("fib")] == [(2, 1), (2, 2), (0, 0), (1, 0)]
     blame = three.blame("fib")
     assert (blame.first_failed, blame.last_good, blame.last_cured_by, blame.count) == (2, None, 4, 3)
+    if database.path is None:
+        return  # the plans are SQLite's
     plans = asked_of(database, lambda: (three.history("fib"), three.blame("fib")))
     read = [line for sql, _, plan in plans if "LIMIT" not in sql for line in plan if "executionlog" in line]
     assert [line for line in read if "INTEGER PRIMARY KEY" not in line] == []

@@ -236,7 +236,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "heal": ("broken", "--auto"), "check": ("book.ipynb",),
     "decide": ("Which region sells most?", "--data", "sales=orders.csv", "--chooser", "person"), "errors": (),
     "doctor": (), "collect": ("--port", "0"), "mcp": (), "status": (), "summarize": ("orders.csv",),
-    "graph": (), "suggest": ("total",), "trust": ("--show",), "log": (), "vault": (), "requests": (), "views": (), "audit": (), "db": (),
+    "graph": (), "suggest": ("total",), "trust": ("--show",), "log": (), "vault": (), "requests": (), "views": (), "audit": (), "db": (), "map": ("--help",),
     "kernelspec": (), "trace": (), "learn": (),
 }  # fmt: skip
 

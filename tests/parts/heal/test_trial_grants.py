@@ -253,6 +253,7 @@ def test_recorded_runs_are_run_again_with_other_code_without_grants(hk: Healkit,
 
 
 @pytest.mark.requirement("TRUST-2")
+@pytest.mark.sqlite  # a copy of the file
 def test_a_healing_in_an_untrusted_database_reads_nothing_that_it_grants(
     hk: Healkit, folder: Path, tmp_path: Path
 ) -> None:

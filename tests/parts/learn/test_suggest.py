@@ -69,7 +69,7 @@ def test_a_persona_is_suggested_what_it_does_itself(healkit: Healkit) -> None:
     assert best.tool == "refund"
     assert best.why == "It came after track for this persona in 4 of 4 cases; 4 of its 4 calls ended well."
     assert healkit.suggest(after="track", persona="ben")[0].tool == "invoice"
-    with Healkit(healkit.path) as again:  # as it was stored
+    with Healkit(healkit.database.url) as again:  # as it was stored
         assert again.suggest(after="track", persona="ana")[0].tool == "refund"
     shares = {one.tool: one.share for one in healkit.suggest(after="track", persona="default")}
     assert shares["refund"] == pytest.approx(shares["invoice"], rel=0.2)
@@ -173,7 +173,7 @@ def test_words_are_split_and_cut_to_their_stems() -> None:
 def test_the_command_line_shows_graph_and_suggestions(healkit: Healkit) -> None:
     add_tools(healkit)
     collect(healkit.database, trace("track", call("mail:send", 0, 1)))
-    db = ("--db", str(healkit.path))
+    db = ("--db", healkit.database.url)
     assert "track → mail:send  contains, 1 seen" in cli("graph", *db).stdout
     (edge,) = json.loads(cli("graph", "track", "--json", *db).stdout)
     assert (edge["source"], edge["target"], edge["confidence"]) == ("track", "mail:send", "inferred")

@@ -27,6 +27,7 @@ def audited(healkit: Healkit) -> OpenRun:
 
 
 @pytest.mark.requirement("DECIDE-3")
+@pytest.mark.sqlite  # the lock of a file
 def test_entries_that_a_locked_database_did_not_take_are_appended_in_order_later(healkit: Healkit) -> None:
     with audited(healkit) as run:
         with contextlib.closing(sqlite3.connect(str(healkit.path), isolation_level=None)) as other:
@@ -63,7 +64,7 @@ def test_events_of_many_threads_are_one_chain_and_the_record_stays_in_order(heal
 def test_a_run_that_is_abandoned_is_in_the_audit(healkit: Healkit) -> None:
     run = audited(healkit)
     healkit.close()
-    with Healkit(healkit.path) as again:
+    with Healkit(healkit.database.url) as again:
         assert [entry.choice_type for entry in again.audit.get(run.run_id)] == ["run_finished"]
         assert again.audit.verify().anchors == 1
 
@@ -112,7 +113,7 @@ def test_each_event_of_a_killed_healing_is_one_entry_once_the_next_healkit_is_op
     """Whether one process opens the database next, or three at once do."""
     run_id = killed_healing(healkit.path, after)
     at_once(opened, *[(healkit.url,)] * at_a_time)
-    with Healkit(healkit.path) as again:
+    with Healkit(healkit.database.url) as again:
         events = read_run(again.runs_dir / run_id).events
         told = [event.seq for event in events if HEALED(event) is not None]
         assert [entry.event_seq for entry in again.audit.get(run_id)] == told
@@ -154,7 +155,7 @@ def test_a_run_that_goes_on_and_one_of_another_database_are_left_alone(
     config = Config(runs_dir=str(healkit.runs_dir))
     run = audited(healkit)
     run.append("proposal_received", metadata={"author": "rules"})
-    with Healkit(healkit.path) as beside, Healkit(tmp_path / "another.db", config=config) as another:
+    with Healkit(healkit.database.url) as beside, Healkit(tmp_path / "another.db", config=config) as another:
         assert beside.audit.get(run.run_id) == another.audit.get(run.run_id) == []
         assert beside.audit.verify().ok
         assert another.audit.verify().ok

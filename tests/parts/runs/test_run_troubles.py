@@ -41,7 +41,7 @@ def test_a_taken_id_and_an_unwritable_folder_are_errors_of_the_call(divide: Heal
         divide.run(run_id="../mine")
     (tmp_path / "file").write_text("")
     config = Config(record_runs=True, runs_dir=str(tmp_path / "file" / "runs"), start_timeout_s=30)
-    with Healkit(divide.path, config=config) as healkit:
+    with Healkit(divide.database.url, config=config) as healkit:
         execution = healkit.execute("divide", arguments={"n": 1})  # nobody asked by name: it runs
         assert execution.value == 1
         assert any("No run can be recorded" in warning for warning in execution.warnings)
@@ -60,7 +60,7 @@ def test_a_folder_that_is_removed_under_a_run_does_not_touch_the_tools_outcome(d
 
 def test_a_full_disk_does_not_touch_the_tools_outcome_either(divide: Healkit, small_disk: Path) -> None:
     config = Config(runs_dir=str(small_disk), start_timeout_s=30)
-    with Healkit(divide.path, config=config) as healkit, healkit.run() as run:
+    with Healkit(divide.database.url, config=config) as healkit, healkit.run() as run:
         with (small_disk / "filler").open("wb", buffering=0) as file:
             try:
                 while True:
@@ -77,7 +77,7 @@ def test_a_full_disk_does_not_touch_the_tools_outcome_either(divide: Healkit, sm
 def test_no_tool_may_be_granted_the_folder_of_the_runs(divide: Healkit, tmp_path: Path) -> None:
     config = Config(runs_dir=str(tmp_path / "data" / "runs"))
     (tmp_path / "data").mkdir()
-    with Healkit(divide.path, config=config) as healkit:
+    with Healkit(divide.database.url, config=config) as healkit:
         for path in (tmp_path / "data", tmp_path / "data" / "runs"):
             with pytest.raises(ConfigError, match="what healkit keeps its records in"):
                 healkit.vault.set_grants("divide", read=[str(path)])

@@ -161,7 +161,7 @@ def test_steps_from_threads_and_from_async_code_are_steps_of_the_run_they_are_gi
         thread.start()
         asyncio.run(several(None))  # inside the block: a task sees the run around it
         thread.join()
-        with Healkit(divide.path) as second:
+        with Healkit(divide.database.url) as second:
             second.execute("divide", arguments={"n": 9})  # another Healkit's is not this run's
     read = validate_run(run.folder)
     assert read.problems == []
@@ -175,7 +175,7 @@ def test_nothing_is_recorded_unless_it_is_asked_for(divide: Healkit, tmp_path: P
     assert divide.execute("divide", arguments={"n": 1}).run_id is None
     assert not divide.runs_dir.exists()
     config = Config(record_runs=True, runs_dir=str(tmp_path / "mine"), start_timeout_s=30)
-    with Healkit(divide.path, config=config) as always:
+    with Healkit(divide.database.url, config=config) as always:
         run_id = always.execute("divide", arguments={"n": 1}).run_id
         assert run_id is not None
         assert (tmp_path / "mine" / run_id / "trace.jsonl").exists()

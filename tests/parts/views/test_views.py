@@ -66,7 +66,7 @@ def test_a_run_on_a_frame_is_had_again_also_tomorrow_and_in_another_process(heal
         "import sys; from healkit import Healkit\n"
         "with Healkit(sys.argv[1]) as healkit: print(repr(healkit.rerun(int(sys.argv[2])).value))"
     )
-    done = python(program, healkit.path, first.log_id)
+    done = python(program, healkit.database.url, first.log_id)
     assert done.stdout.strip().splitlines()[-1] == repr(first.value)
 
 
@@ -193,6 +193,7 @@ def test_data_that_was_not_kept_or_was_removed_says_so(shared: Healkit) -> None:
 
 def test_where_nothing_can_be_written_the_tool_runs_and_the_next_one_says_so(healkit: Healkit) -> None:
     healkit.vault.add("total", TOTAL)
+    healkit.view_keeper.views.folder.parent.mkdir(parents=True, exist_ok=True)
     healkit.view_keeper.views.folder.write_text("a file in the folder's place")
     assert healkit.execute("total", arguments={"df": frame()}).ok
     healkit.view_keeper.wait()
@@ -274,6 +275,7 @@ def test_views_show_themselves(shared: Healkit, tmp_path: Path) -> None:
         shared.views.export("an array", tmp_path / "out.xls")
 
 
+@pytest.mark.sqlite  # the row is written by sqlite3
 def test_a_malformed_row_is_named_and_can_be_removed(healkit: Healkit) -> None:
     """T11: a traceback of `healkit views`, and no way to be rid of the row."""
     healkit.views.put(pd.DataFrame({"a": [1]}), name="good")
