@@ -15,7 +15,7 @@ import dataclasses
 import re
 import string
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +30,7 @@ from sqlalchemy import (
     or_,
     select,
     table,
+    text,
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import REGCONFIG
@@ -144,7 +145,7 @@ def _statement(
     else:
         last = None if end is None else end.timestamp
         narrowed = _narrowed(filters, time, last) if newer else _narrowed(filters, last, time)
-        statement = newest_first(_all_conditions(pieces, narrowed))
+        statement = newest_first(_all_conditions(_found_words(session, pieces), narrowed))
         if newer:
             statement = statement.order_by(None).order_by(LOG.c.timestamp, LOG.c.id)
     matched = bool(pieces) and on_sqlite
@@ -216,12 +217,39 @@ def count_refused(session: Session, filters: Filters) -> int:
     return session.scalar(select(func.count()).select_from(subquery)) or 0
 
 
-def _all_conditions(pieces: list[Piece], filters: Filters) -> list[ColumnElement[bool]]:
+def _found_words(session: Session, pieces: list[Piece]) -> list[ColumnElement[bool]]:
+    """Return the conditions on rows with all pieces, on PostgreSQL, which believes that a row is searched in no time.
+
+    Words that are in few rows are looked up in their index before; common ones are found soon in the order of time.
+    """
+    if not pieces or _in_newest(session, pieces) >= _COMMON_IN_100:
+        return [holds_words(pieces)] if pieces else []
+    found = _words_in_index(session, pieces, SCANNED_MAX + 1)
+    return [holds_words(pieces), *([LOG.c.id.in_(found)] if len(found) <= SCANNED_MAX else [])]
+
+
+def _in_newest(session: Session, pieces: list[Piece]) -> int:
+    """Count the rows with all pieces among the newest hundred failures."""
+    failures = select(LOG.c.error_traceback).where(status_is("FAILURE")).order_by(LOG.c.timestamp.desc())
+    among = failures.limit(100).subquery().c.error_traceback
+    return len(session.execute(select(1).where(holds_words(pieces, among))).all())
+
+
+def _words_in_index(session: Session, pieces: list[Piece], limit: int) -> Sequence[int]:
+    """Return the ids of so many rows with all words, of their index alone: nothing else answers a bitmap scan."""
+    with session.begin_nested() as settings:
+        for name in ("enable_seqscan", "enable_indexscan", "enable_indexonlyscan"):
+            session.execute(text(f"SET LOCAL {name} = off"))
+        session.execute(text("SET LOCAL work_mem = '128MB'"))  # with less, rows of large logs are read again
+        found = session.scalars(select(LOG.c.id).where(holds_words(pieces, together="&")).limit(limit)).all()
+        settings.rollback()
+    return found
+
+
+def _all_conditions(words: list[ColumnElement[bool]], filters: Filters) -> list[ColumnElement[bool]]:
     """Return all conditions, for PostgreSQL or a text that the full-text index cannot find."""
-    conditions = conditions_of(filters)
-    if pieces:
-        conditions.append(holds_words(pieces))
-    elif filters.text:
+    conditions = [*conditions_of(filters), *words]
+    if filters.text and not words:
         conditions.append(LOG.c.error_traceback.icontains(filters.text, autoescape=True))
     return conditions
 
@@ -383,6 +411,8 @@ _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
 OWN = "healkitown"
 #: Failures that are read one by one for a text that no index finds.
 SCANNED_MAX = 20_000
+#: A text in so many of the newest hundred failures is looked for in the order of time.
+_COMMON_IN_100 = 10
 #: Each piece is looked up in the index, and a beginning in all of its words: 40 KB of `a* a* …` took longer than 10 s.
 TEXT_MAX_CHARS = 1_000
 #: A shorter word is never taken for a beginning: there are too many words that begin so.
@@ -495,25 +525,34 @@ def text_oldest_first(statement: Select[Any]) -> Select[Any]:
     return statement.order_by(None).order_by(_FTS.c.rowid)
 
 
-def holds_words(pieces: list[Piece]) -> ColumnElement[bool]:
-    """Return the condition on PostgreSQL, over the very expression that has an index."""
+def holds_words(
+    pieces: list[Piece], traceback: Any = LOG.c.error_traceback, together: str = "<->"
+) -> ColumnElement[bool]:
+    """Return the condition on PostgreSQL, over the very expression that has an index; `<->`: words side by side."""
     spaced = func.translate(
-        func.left(LOG.c.error_traceback, literal_column("100000")),
+        func.left(traceback, literal_column("100000")),
         literal_column(_quoted(_PUNCTUATION)),
         literal_column(_quoted(" " * len(_PUNCTUATION))),
     )
     simple = literal_column("'simple'", REGCONFIG)
-    wanted = func.to_tsquery(simple, literal(" & ".join(map(_tsquery, pieces))))
-    return LOG.c.error_traceback.is_not(None) & func.to_tsvector(simple, spaced).op("@@")(wanted)
+    wanted = func.to_tsquery(simple, literal(" & ".join(_tsquery(piece, together) for piece in pieces)))
+    condition: ColumnElement[bool] = traceback.is_not(None) & func.to_tsvector(simple, spaced).op("@@")(
+        wanted
+    )
+    return condition
 
 
 def _is_anywhere(session: Session, piece: Piece) -> bool:
     """Return True when any traceback holds the piece as it stands."""
     if session.get_bind().dialect.name == "sqlite":
         statement = select(_FTS.c.rowid).where(_matching([piece], [])).limit(1)
-    else:
-        statement = select(LOG.c.id).where(holds_words([piece])).limit(1)
-    return session.scalar(statement) is not None
+        return session.scalar(statement) is not None
+    if _in_newest(session, [piece]):
+        return True
+    found = _words_in_index(session, [piece], SCANNED_MAX)
+    return (
+        session.scalar(select(LOG.c.id).where(LOG.c.id.in_(found), holds_words([piece])).limit(1)) is not None
+    )
 
 
 def _matching(pieces: list[Piece], facts: list[str]) -> ColumnElement[bool]:
@@ -536,10 +575,10 @@ def _phrase(text: str) -> str:
     return f'"{doubled}"'
 
 
-def _tsquery(piece: Piece) -> str:
+def _tsquery(piece: Piece, together: str) -> str:
     """Return PostgreSQL's expression; each word is in quotes and has no punctuation left."""
     words = [f"'{word}'" for word in piece.text.translate(_SPACES).split() if has_words(word)]
-    return f"({' <-> '.join(words)}{':*' if piece.goes_on else ''})"
+    return f"({f' {together} '.join(words)}{':*' if piece.goes_on else ''})"
 
 
 def _last_word(text: str) -> str:
