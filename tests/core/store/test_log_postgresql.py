@@ -75,10 +75,10 @@ def test_a_text_is_found_however_many_rows_hold_its_words(
 ) -> None:
     monkeypatch.setattr(log_pages, "_COMMON_IN_100", common)
     monkeypatch.setattr(log_pages, "SCANNED_MAX", scanned)
-    for line in ("return lib/foo.py", "return foo/lib.py", "return needles", "return lib"):
+    for line in ("return lib/foobar.py", "return foobar/lib.py", "return needles", "return lib"):
         recorded(writer, lambda begun, line=line: failed(begun, line))
     log = Log(database)
-    texts = ("lib/foo.py", "lib/fo", "needle", '"return lib"', "return lib", "lib*", "absent")
+    texts = ("lib/foobar.py", "lib/foob", "needle", '"return lib"', "return lib", "lib*", "absent")
     assert [[row.id for row in log.query(text=text)] for text in texts] == [
         [1], [1], [3], [4, 1], [4, 2, 1], [4, 2, 1], [],
     ]  # fmt: skip
