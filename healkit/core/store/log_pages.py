@@ -82,10 +82,17 @@ class Page:
 
 
 def read_page(
-    session: Session, filters: Filters, limit: int, before_id: int | None = None, after_id: int | None = None
+    session: Session,
+    filters: Filters,
+    limit: int,
+    before_id: int | None = None,
+    after_id: int | None = None,
+    *,
+    count: bool = True,
 ) -> Page:
     """Read at most `limit` rows: the newest, those before one row, or those right after one.
 
+    count: False for a page whose `left_out` is not needed.
     Raises `ValueError` where both a row before and a row after are given.
     """
     if before_id is not None and after_id is not None:
@@ -99,7 +106,7 @@ def read_page(
     rows = list(session.scalars(statement.limit(limit + 1)))
     more, rows = len(rows) > limit, rows[:limit]
     left_out = 0
-    if filters.leaves_out_tried:
+    if filters.leaves_out_tried and count:
         end = rows[-1] if more else None
         left_out = _left_out(session, filters, anchor, time, end, newer=newer)
     if newer:
@@ -145,9 +152,14 @@ def _statement(
     else:
         last = None if end is None else end.timestamp
         narrowed = _narrowed(filters, time, last) if newer else _narrowed(filters, last, time)
-        statement = newest_first(_all_conditions(_found_words(session, pieces), narrowed))
-        if newer:
-            statement = statement.order_by(None).order_by(LOG.c.timestamp, LOG.c.id)
+        order = [LOG.c.timestamp, LOG.c.id]
+        statement = select(ExecutionLog)
+        if filters.tool is not None and filters.status != "REFUSED" and not on_sqlite:
+            # PostgreSQL takes the index of all tools for an equation, and reads a whole log for a tool's few failures.
+            statement = statement.where(LOG.c.tool_name.between(filters.tool, filters.tool))
+            order, narrowed = [LOG.c.tool_name, *order], dataclasses.replace(narrowed, tool=None)
+        statement = statement.where(*_all_conditions(_found_words(session, pieces), narrowed))
+        statement = statement.order_by(*(order if newer else (part.desc() for part in order)))
     matched = bool(pieces) and on_sqlite
     if anchor is not None:
         statement = statement.where(_beyond(anchor, time, newer=newer, matched=matched))
@@ -222,16 +234,19 @@ def _found_words(session: Session, pieces: list[Piece]) -> list[ColumnElement[bo
 
     Words that are in few rows are looked up in their index before; common ones are found soon in the order of time.
     """
-    if not pieces or _in_newest(session, pieces) >= _COMMON_IN_100:
-        return [holds_words(pieces)] if pieces else []
-    found = _words_in_index(session, pieces, SCANNED_MAX + 1)
-    return [holds_words(pieces), *([LOG.c.id.in_(found)] if len(found) <= SCANNED_MAX else [])]
+    if not pieces:
+        return []
+    # In a form that no index answers and that it takes for a coin's toss: it would gather all rows of a common word.
+    each = LOG.c.error_traceback.is_not(None), func.coalesce(holds_words(pieces), literal_column("false"))
+    common = _in_newest(session, pieces) >= _COMMON_IN_20
+    found = [] if common else _words_in_index(session, pieces, SCANNED_MAX + 1)
+    return [*each] if common or len(found) > SCANNED_MAX else [LOG.c.id.in_(found), *each]
 
 
 def _in_newest(session: Session, pieces: list[Piece]) -> int:
-    """Count the rows with all pieces among the newest hundred failures."""
+    """Count the rows with all pieces among the newest twenty failures."""
     failures = select(LOG.c.error_traceback).where(status_is("FAILURE")).order_by(LOG.c.timestamp.desc())
-    among = failures.limit(100).subquery().c.error_traceback
+    among = failures.limit(20).subquery().c.error_traceback
     return len(session.execute(select(1).where(holds_words(pieces, among))).all())
 
 
@@ -411,8 +426,8 @@ _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
 OWN = "healkitown"
 #: Failures that are read one by one for a text that no index finds.
 SCANNED_MAX = 20_000
-#: A text in so many of the newest hundred failures is looked for in the order of time.
-_COMMON_IN_100 = 10
+#: A text in so many of the newest twenty failures is looked for in the order of time.
+_COMMON_IN_20 = 2
 #: Each piece is looked up in the index, and a beginning in all of its words: 40 KB of `a* a* …` took longer than 10 s.
 TEXT_MAX_CHARS = 1_000
 #: A shorter word is never taken for a beginning: there are too many words that begin so.
