@@ -145,7 +145,8 @@ def _derived(*, on_sqlite: bool) -> list[str]:
         ),
         (
             "INSERT INTO executiontrace (trace_id, wire, state, attempts, reason, created_at, queued_at) SELECT"
-            f" trace_id, '{{}}', CASE WHEN id % 2 = 0 THEN 'sent' ELSE 'local' END, 0, '', timestamp, timestamp FROM {log}"
+            f" trace_id, '{{}}', CASE WHEN id % 2 = 0 THEN 'sent' ELSE 'local' END, 0, '', timestamp, timestamp"
+            f" FROM {log}"
         ),
         *(words if on_sqlite else ()),
     ]

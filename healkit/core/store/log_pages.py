@@ -15,7 +15,7 @@ import dataclasses
 import re
 import string
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +30,7 @@ from sqlalchemy import (
     or_,
     select,
     table,
+    text,
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import REGCONFIG
@@ -81,10 +82,17 @@ class Page:
 
 
 def read_page(
-    session: Session, filters: Filters, limit: int, before_id: int | None = None, after_id: int | None = None
+    session: Session,
+    filters: Filters,
+    limit: int,
+    before_id: int | None = None,
+    after_id: int | None = None,
+    *,
+    count: bool = True,
 ) -> Page:
     """Read at most `limit` rows: the newest, those before one row, or those right after one.
 
+    count: False for a page whose `left_out` is not needed.
     Raises `ValueError` where both a row before and a row after are given.
     """
     if before_id is not None and after_id is not None:
@@ -98,7 +106,7 @@ def read_page(
     rows = list(session.scalars(statement.limit(limit + 1)))
     more, rows = len(rows) > limit, rows[:limit]
     left_out = 0
-    if filters.leaves_out_tried:
+    if filters.leaves_out_tried and count:
         end = rows[-1] if more else None
         left_out = _left_out(session, filters, anchor, time, end, newer=newer)
     if newer:
@@ -144,9 +152,14 @@ def _statement(
     else:
         last = None if end is None else end.timestamp
         narrowed = _narrowed(filters, time, last) if newer else _narrowed(filters, last, time)
-        statement = newest_first(_all_conditions(pieces, narrowed))
-        if newer:
-            statement = statement.order_by(None).order_by(LOG.c.timestamp, LOG.c.id)
+        order = [LOG.c.timestamp, LOG.c.id]
+        statement = select(ExecutionLog)
+        if filters.tool is not None and filters.status != "REFUSED" and not on_sqlite:
+            # PostgreSQL takes the index of all tools for an equation, and reads a whole log for a tool's few failures.
+            statement = statement.where(LOG.c.tool_name.between(filters.tool, filters.tool))
+            order, narrowed = [LOG.c.tool_name, *order], dataclasses.replace(narrowed, tool=None)
+        statement = statement.where(*_all_conditions(_found_words(session, pieces), narrowed))
+        statement = statement.order_by(*(order if newer else (part.desc() for part in order)))
     matched = bool(pieces) and on_sqlite
     if anchor is not None:
         statement = statement.where(_beyond(anchor, time, newer=newer, matched=matched))
@@ -216,12 +229,42 @@ def count_refused(session: Session, filters: Filters) -> int:
     return session.scalar(select(func.count()).select_from(subquery)) or 0
 
 
-def _all_conditions(pieces: list[Piece], filters: Filters) -> list[ColumnElement[bool]]:
+def _found_words(session: Session, pieces: list[Piece]) -> list[ColumnElement[bool]]:
+    """Return the conditions on rows with all pieces, on PostgreSQL, which believes that a row is searched in no time.
+
+    Words that are in few rows are looked up in their index before; common ones are found soon in the order of time.
+    """
+    if not pieces:
+        return []
+    # In a form that no index answers and that it takes for a coin's toss: it would gather all rows of a common word.
+    each = LOG.c.error_traceback.is_not(None), func.coalesce(holds_words(pieces), literal_column("false"))
+    common = _in_newest(session, pieces) >= _COMMON_IN_20
+    found = [] if common else _words_in_index(session, pieces, SCANNED_MAX + 1)
+    return [*each] if common or len(found) > SCANNED_MAX else [LOG.c.id.in_(found), *each]
+
+
+def _in_newest(session: Session, pieces: list[Piece]) -> int:
+    """Count the rows with all pieces among the newest twenty failures."""
+    failures = select(LOG.c.error_traceback).where(status_is("FAILURE")).order_by(LOG.c.timestamp.desc())
+    among = failures.limit(20).subquery().c.error_traceback
+    return len(session.execute(select(1).where(holds_words(pieces, among))).all())
+
+
+def _words_in_index(session: Session, pieces: list[Piece], limit: int) -> Sequence[int]:
+    """Return the ids of so many rows with all words, of their index alone: nothing else answers a bitmap scan."""
+    with session.begin_nested() as settings:
+        for name in ("enable_seqscan", "enable_indexscan", "enable_indexonlyscan"):
+            session.execute(text(f"SET LOCAL {name} = off"))
+        session.execute(text("SET LOCAL work_mem = '128MB'"))  # with less, rows of large logs are read again
+        found = session.scalars(select(LOG.c.id).where(holds_words(pieces, together="&")).limit(limit)).all()
+        settings.rollback()
+    return found
+
+
+def _all_conditions(words: list[ColumnElement[bool]], filters: Filters) -> list[ColumnElement[bool]]:
     """Return all conditions, for PostgreSQL or a text that the full-text index cannot find."""
-    conditions = conditions_of(filters)
-    if pieces:
-        conditions.append(holds_words(pieces))
-    elif filters.text:
+    conditions = [*conditions_of(filters), *words]
+    if filters.text and not words:
         conditions.append(LOG.c.error_traceback.icontains(filters.text, autoescape=True))
     return conditions
 
@@ -383,6 +426,8 @@ _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
 OWN = "healkitown"
 #: Failures that are read one by one for a text that no index finds.
 SCANNED_MAX = 20_000
+#: A text in so many of the newest twenty failures is looked for in the order of time.
+_COMMON_IN_20 = 2
 #: Each piece is looked up in the index, and a beginning in all of its words: 40 KB of `a* a* …` took longer than 10 s.
 TEXT_MAX_CHARS = 1_000
 #: A shorter word is never taken for a beginning: there are too many words that begin so.
@@ -495,25 +540,34 @@ def text_oldest_first(statement: Select[Any]) -> Select[Any]:
     return statement.order_by(None).order_by(_FTS.c.rowid)
 
 
-def holds_words(pieces: list[Piece]) -> ColumnElement[bool]:
-    """Return the condition on PostgreSQL, over the very expression that has an index."""
+def holds_words(
+    pieces: list[Piece], traceback: Any = LOG.c.error_traceback, together: str = "<->"
+) -> ColumnElement[bool]:
+    """Return the condition on PostgreSQL, over the very expression that has an index; `<->`: words side by side."""
     spaced = func.translate(
-        func.left(LOG.c.error_traceback, literal_column("100000")),
+        func.left(traceback, literal_column("100000")),
         literal_column(_quoted(_PUNCTUATION)),
         literal_column(_quoted(" " * len(_PUNCTUATION))),
     )
     simple = literal_column("'simple'", REGCONFIG)
-    wanted = func.to_tsquery(simple, literal(" & ".join(map(_tsquery, pieces))))
-    return LOG.c.error_traceback.is_not(None) & func.to_tsvector(simple, spaced).op("@@")(wanted)
+    wanted = func.to_tsquery(simple, literal(" & ".join(_tsquery(piece, together) for piece in pieces)))
+    condition: ColumnElement[bool] = traceback.is_not(None) & func.to_tsvector(simple, spaced).op("@@")(
+        wanted
+    )
+    return condition
 
 
 def _is_anywhere(session: Session, piece: Piece) -> bool:
     """Return True when any traceback holds the piece as it stands."""
     if session.get_bind().dialect.name == "sqlite":
         statement = select(_FTS.c.rowid).where(_matching([piece], [])).limit(1)
-    else:
-        statement = select(LOG.c.id).where(holds_words([piece])).limit(1)
-    return session.scalar(statement) is not None
+        return session.scalar(statement) is not None
+    if _in_newest(session, [piece]):
+        return True
+    found = _words_in_index(session, [piece], SCANNED_MAX)
+    return (
+        session.scalar(select(LOG.c.id).where(LOG.c.id.in_(found), holds_words([piece])).limit(1)) is not None
+    )
 
 
 def _matching(pieces: list[Piece], facts: list[str]) -> ColumnElement[bool]:
@@ -536,10 +590,10 @@ def _phrase(text: str) -> str:
     return f'"{doubled}"'
 
 
-def _tsquery(piece: Piece) -> str:
+def _tsquery(piece: Piece, together: str) -> str:
     """Return PostgreSQL's expression; each word is in quotes and has no punctuation left."""
     words = [f"'{word}'" for word in piece.text.translate(_SPACES).split() if has_words(word)]
-    return f"({' <-> '.join(words)}{':*' if piece.goes_on else ''})"
+    return f"({f' {together} '.join(words)}{':*' if piece.goes_on else ''})"
 
 
 def _last_word(text: str) -> str:

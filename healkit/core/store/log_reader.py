@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import Select, func, select
 
 from healkit import hooks
 from healkit.core.contracts.execution import (
@@ -139,17 +139,14 @@ class Log:
         Where a tool has none under its name, those under its former names count.
         Trials and searches do not count, here and in all that reports how a tool fares.
         """
-        if tool is None:
-            return self._last_error([], persona)
         with self._reading() as session:
-            names = vault_rows.all_of(session, tool)
-        candidates = (self._last_error([LOG.c.tool_name == name], persona) for name in names)
-        return next((row for row in candidates if row is not None), None)
-
-    def _last_error(self, of_tool: list[ColumnElement[bool]], persona: str | None) -> ExecutionLog | None:
-        conditions = [status_is("FAILURE"), *own_only(), *of_tool]
-        conditions += [LOG.c.persona == persona] if persona is not None else []
-        return self._first(newest_first(conditions).limit(1))
+            names = [None] if tool is None else vault_rows.all_of(session, tool)
+            for name in names:
+                if page := read_page(
+                    session, Filters("FAILURE", name, persona, tried=False), 1, count=False
+                ).rows:
+                    return page[0]
+        return None
 
     def tools_with_errors(self, persona: str | None = None) -> list[str]:
         """Return the names of tools that ever failed, sorted; persona: for that one."""

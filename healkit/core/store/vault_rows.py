@@ -13,18 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, get_args
 
 import msgspec
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    Text,
-    and_,
-    cast,
-    func,
-    or_,
-    select,
-    union,
-    update,
-)
+from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, or_, select, union, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -831,11 +820,11 @@ def history(
 def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blame:
     """Find the revisions that brought a failure in and cured it; of the newest failure unless one is given."""
     names, served = all_of(session, tool.tool_name), served_by(session, tool)
-    mine = _ran(served)
+    # Those that ran code: a call refused before it had a tier ran none, and code that was only tried has no revision.
+    mine = and_(served(LOG.c.persona), LOG.c.isolation.is_not(None), LOG.c.revision.is_not(None))
+    place = select(LOG.c.timestamp, LOG.c.id, LOG.c.fingerprint, LOG.c.revision).where(mine)
     if fingerprint is None:
-        newest = select(LOG.c.timestamp, LOG.c.id, LOG.c.fingerprint).where(
-            mine, status_is("FAILURE"), *own_only()
-        )
+        newest = place.where(status_is("FAILURE"), *own_only())
         newest = newest.order_by(LOG.c.timestamp.desc(), LOG.c.id.desc()).limit(1)
         # By name: the rows of several at once would all be read and sorted.
         found = [row for name in names for row in session.execute(newest.where(LOG.c.tool_name == name))]
@@ -848,47 +837,36 @@ def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blam
     if not groups:
         return Blame(fingerprint)
     first_id = min((group.first_seen, group.first_log_id) for group in groups)[1]
-    first = session.execute(
-        select(LOG.c.revision, LOG.c.id, LOG.c.timestamp).where(first_id == LOG.c.id, mine)
-    ).first()
+    first = session.execute(place.where(LOG.c.id == first_id)).first()
     if first is None:  # a call that was refused
         return Blame(fingerprint)
     numbers = {row.number: row for row in session.execute(_fared(session, tool))}
-    of_names = func.coalesce(LOG.c.tool_name, "").in_(names)  # not by their index: it holds all that they did
-    failing = _failing(session, and_(mine, LOG.c.fingerprint == fingerprint, of_names), numbers.values())
-    good = (
-        n for n in sorted(numbers, reverse=True) if n <= first[0] and numbers[n].runs > numbers[n].failures
-    )
-    last_good = next((n for n in good if n == first[0] or not failing(n)), None)
-    newest_failing = next((n for n in sorted(numbers, reverse=True) if failing(n)), 0)
+
+    def failing(number: int) -> bool:
+        """Tell whether a revision failed so; only its rows of the days on which it failed are looked at."""
+        days = numbers[number].first_day, numbers[number].last_day
+        begin, end = (datetime.combine(day, datetime.min.time(), UTC) for day in days)
+        of_days = LOG.c.timestamp >= begin, LOG.c.timestamp < end + timedelta(days=1)
+        # Not by the index of names, which holds all that they did.
+        same = LOG.c.fingerprint == fingerprint, func.coalesce(LOG.c.tool_name, "").in_(names)
+        row = place.where(*same, LOG.c.revision == number, *of_days).limit(1)
+        return numbers[number].failures > 0 and session.execute(row).first() is not None
+
+    newest_first = sorted(numbers, reverse=True)
+    good = (n for n in newest_first if n <= first.revision and numbers[n].runs > numbers[n].failures)
+    last_good = next((n for n in good if n == first.revision or not failing(n)), None)
+    newest_failing = next((n for n in newest_first if failing(n)), 0)
     cured = (n for n in passing_revisions(session, names, mine, fingerprint) if n > newest_failing)
     return Blame(
         fingerprint=fingerprint,
-        first_failed=first[0],
-        first_failed_log_id=first[1],
-        first_failed_at=first[2],
+        first_failed=first.revision,
+        first_failed_log_id=first.id,
+        first_failed_at=first.timestamp,
         last_good=last_good,
         last_cured_by=min(cured, default=None),
         last_failed_at=max(group.last_seen for group in groups),
         count=sum(group.failures for group in groups),
     )
-
-
-def _failing(
-    session: Session, same_failure: ColumnElement[bool], fared: Iterable[Any]
-) -> Callable[[int], bool]:
-    """Return what says whether a revision failed so; only its rows of the days on which it failed are looked at."""
-    days = {row.number: (row.first_day, row.last_day) for row in fared if row.failures}
-
-    def failing(number: int) -> bool:
-        if number not in days:
-            return False
-        begin, end = (datetime.combine(day, datetime.min.time(), UTC) for day in days[number])
-        of_days = LOG.c.timestamp >= begin, LOG.c.timestamp < end + timedelta(days=1)
-        row = select(LOG.c.id).where(same_failure, LOG.c.revision == number, *of_days)
-        return session.scalar(row.limit(1)) is not None
-
-    return failing
 
 
 def passing_revisions(
@@ -948,25 +926,15 @@ def served_by(session: Session, tool: ToolRegistry) -> Callable[[Any], ColumnEle
     return lambda persona: persona.not_in(others)
 
 
-def _ran(served: Callable[[Any], ColumnElement[bool]]) -> ColumnElement[bool]:
-    """Return the condition on log rows that ran code; a call refused before it had a tier ran none."""
-    # Code that was only tried has a row without a revision.
-    return and_(served(LOG.c.persona), LOG.c.isolation.is_not(None), LOG.c.revision.is_not(None))
-
-
 def _fared(session: Session, tool: ToolRegistry) -> Select[Any]:
     """Select each revision's runs and failures of code, and the days of the first and the last of them."""
-    runs = func.sum(DAYS.c.runs - DAYS.c.refused).label("runs")
-    failures, days = func.sum(DAYS.c.failures).label("failures"), DAYS.c.day
+    fared = select(
+        DAYS.c.revision.label("number"),
+        func.sum(DAYS.c.runs - DAYS.c.refused).label("runs"), func.sum(DAYS.c.failures).label("failures"),
+        func.min(DAYS.c.day).label("first_day"), func.max(DAYS.c.day).label("last_day"),
+    )  # fmt: skip
     return (
-        select(
-            DAYS.c.revision.label("number"),
-            runs,
-            failures,
-            func.min(days).label("first_day"),
-            func.max(days).label("last_day"),
-        )
-        .where(DAYS.c.tool_name.in_(all_of(session, tool.tool_name)), DAYS.c.revision > 0)
+        fared.where(DAYS.c.tool_name.in_(all_of(session, tool.tool_name)), DAYS.c.revision > 0)
         .where(served_by(session, tool)(DAYS.c.persona))
         .group_by(DAYS.c.revision)
     )

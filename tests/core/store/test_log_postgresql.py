@@ -17,7 +17,7 @@ from store_samples import call, failed, recorded, started, succeeded
 from test_log_derived import kept, recounted
 
 from healkit.core.contracts.execution import utc_now
-from healkit.core.store import migrate
+from healkit.core.store import log_pages, migrate
 from healkit.core.store.database import Database
 from healkit.core.store.log_reader import Log
 from healkit.core.store.log_writer import LogWriter
@@ -48,20 +48,45 @@ def test_the_migrations_make_the_tables_of_the_models(database: Database) -> Non
 
 
 @pytest.mark.requirement("LOG-10")
-def test_a_search_uses_the_full_text_index(database: Database, writer: LogWriter) -> None:
+def test_a_search_uses_the_full_text_index(
+    database: Database, writer: LogWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for _ in range(20):
         recorded(writer)
+    monkeypatch.setattr(log_pages, "_COMMON_IN_20", 21)
     asked: list[tuple[str, Any]] = []
     event.listen(
         database.engine, "before_cursor_execute", lambda _c, _k, sql, values, *_: asked.append((sql, values))
     )
     assert len(Log(database).query(text="ZeroDivisionError")) == 20
-    sql, values = next((s, v) for s, v in asked if "to_tsvector" in s)
+    sql, values = next((s, v) for s, v in asked if "to_tsvector" in s and "anon" not in s)
     with database.engine.connect() as connection:
         for setting in ("enable_seqscan", "enable_indexscan"):
             connection.exec_driver_sql(f"SET {setting} = off")
         plan = "\n".join(row[0] for row in connection.exec_driver_sql(f"EXPLAIN {sql}", values))
     assert "ix_executionlog_words" in plan
+
+
+@pytest.mark.requirement("SCALE-3")
+@pytest.mark.parametrize(
+    ("common", "scanned"),
+    [(0, 20_000), (101, 20_000), (101, 1)],
+    ids=["in time", "in the index", "in too many"],
+)
+def test_a_text_is_found_however_many_rows_hold_its_words(
+    database: Database, writer: LogWriter, monkeypatch: pytest.MonkeyPatch, common: int, scanned: int
+) -> None:
+    monkeypatch.setattr(log_pages, "_COMMON_IN_20", common)
+    monkeypatch.setattr(log_pages, "SCANNED_MAX", scanned)
+    for line in ("return lib/foobar.py", "return foobar/lib.py", "return needles", "return lib"):
+        recorded(writer, lambda begun, line=line: failed(begun, line))
+    log = Log(database)
+    texts = ("lib/foobar.py", "lib/foob", "needle", '"return lib"', "return lib", "lib*", "absent")
+    assert [[row.id for row in log.query(text=text)] for text in texts] == [
+        [1], [1], [3], [4, 1], [4, 2, 1], [4, 2, 1], [],
+    ]  # fmt: skip
+    assert [row.id for row in log.query(text="return lib", before_id=4)] == [2, 1]
+    assert log.query(text="lib", tool="other").rows == []
 
 
 @pytest.mark.requirement("LOG-12")

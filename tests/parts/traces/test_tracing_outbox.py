@@ -16,7 +16,11 @@ from tracing_samples import QUICK, Sender, trace_rows
 from waiting import wait_until
 
 from healkit.config import Config
+from healkit.core.rendering.to_text import text_of
 from healkit.core.store.database import Database
+from healkit.parts.doctor import cards
+from healkit.parts.doctor.records import Status
+from healkit.parts.traces import outbox
 from healkit.parts.traces.contract import DeliveryVerdict
 from healkit.parts.traces.outbox import Outbox
 
@@ -50,6 +54,20 @@ def sqlite_sender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
 
 def claimed(outbox: Outbox, limit: int = 10, max_bytes: int = PLENTY, lease_s: float = 60.0) -> list[str]:
     return [waiting.trace_id for waiting in outbox.claim(limit, max_bytes, lease_s)]
+
+
+@pytest.mark.requirement("SCALE-3")
+def test_traces_of_one_state_are_counted_up_to_a_bound(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender.record(5)
+    assert sender.outbox.state().pending == 5
+    for module in (outbox, cards):
+        monkeypatch.setattr(module, "COUNTED_MAX", 3)
+    state = sender.outbox.state()
+    assert (state.pending, state.sent, state.parked) == (3, 0, 0)
+    status = Status("here", "none", 0, 0, 0, 0, "", traces=state)
+    assert "at least 3 waiting" in text_of(cards.status_card(status))
 
 
 @TRACE_3
