@@ -8,11 +8,14 @@ and ends the worker.
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
+import json
 import os
 import signal
 from collections import deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import zmq
@@ -32,6 +35,8 @@ from healkit.errors import WorkerStartFailed
 _DRAIN_TICK_S, _QUIET_TICKS, _QUIET_TICKS_DEAD = 0.025, 200, 2
 #: Upper limit of that wait, however much still comes.
 _DRAIN_S = 15.0
+#: Numbers of its sockets, in a folder of its own.
+_PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
 #: Wait for a kernel's greeting before asking again.
 _GREETING_MS = 100
 
@@ -136,18 +141,27 @@ class KernelWorker(Worker):
             welcome.cancel()
 
     def _arguments(self) -> list[str]:
-        """Name the connection file, which is written here."""
-        ipc = self.sandbox.folder.ipc
+        """Name its addresses: in a file, which a forked one need not read; it gets what is in it."""
         self.session = Session()
-        self.connection_file = ipc / "connection.json"
-        _, self._ports = write_connection_file(
-            str(self.connection_file), transport="ipc", ip=str(ipc / "k"), key=self.session.key
-        )
-        return ["-f", str(self.connection_file)]
+        if self.fork_server is None:
+            return ["-f", str(self.connection_file)]
+        info = {"transport": "ipc", "ip": self._ip, "key": self.session.key.decode(), **_PORTS}
+        return ["-f", str(self.sandbox.folder.ipc / "connection.json"), json.dumps(info)]
+
+    @functools.cached_property
+    def connection_file(self) -> Path:
+        """File by which a Jupyter client finds it, written when it is first asked for."""
+        path = self.sandbox.folder.ipc / "connection.json"
+        write_connection_file(str(path), transport="ipc", ip=self._ip, key=self.session.key, **_PORTS)
+        return path
+
+    @property
+    def _ip(self) -> str:
+        return str(self.sandbox.folder.ipc / "k")
 
     def address(self, channel: str) -> str:
         """Return where one of its sockets is bound, such as `shell`."""
-        return f"ipc://{self._ports['ip']}-{self._ports[f'{channel}_port']}"
+        return f"ipc://{self._ip}-{_PORTS[f'{channel}_port']}"
 
 
 #: The process, and its context. A forked child has one of its own: the threads of its parent's are not there.
