@@ -8,19 +8,16 @@ and ends the worker.
 from __future__ import annotations
 
 import asyncio
-import functools
 import itertools
 import json
 import os
 import signal
 from collections import deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import zmq
 import zmq.asyncio
-from jupyter_client.connect import write_connection_file
 from jupyter_client.session import Session
 
 from healkit.core.contracts import rpc
@@ -37,6 +34,8 @@ _DRAIN_TICK_S, _QUIET_TICKS, _QUIET_TICKS_DEAD = 0.025, 200, 2
 _DRAIN_S = 15.0
 #: Numbers of its sockets, in a folder of its own.
 _PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
+#: How its connection file is made: by this process, in a folder that is its own.
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 #: Wait for a kernel's greeting before asking again.
 _GREETING_MS = 100
 
@@ -141,19 +140,14 @@ class KernelWorker(Worker):
             welcome.cancel()
 
     def _arguments(self) -> list[str]:
-        """Name its addresses: in a file, which a forked one need not read; it gets what is in it."""
+        """Write the connection file; a forked kernel need not read it, and gets what is in it."""
         self.session = Session()
-        if self.fork_server is None:
-            return ["-f", str(self.connection_file)]
-        info = {"transport": "ipc", "ip": self._ip, "key": self.session.key.decode(), **_PORTS}
-        return ["-f", str(self.sandbox.folder.ipc / "connection.json"), json.dumps(info)]
-
-    @functools.cached_property
-    def connection_file(self) -> Path:
-        """File by which a Jupyter client finds it, written when it is first asked for."""
-        path = self.sandbox.folder.ipc / "connection.json"
-        write_connection_file(str(path), transport="ipc", ip=self._ip, key=self.session.key, **_PORTS)
-        return path
+        self.connection_file = self.sandbox.folder.ipc / "connection.json"
+        settings = {"transport": "ipc", "ip": self._ip, "signature_scheme": self.session.signature_scheme}
+        info = json.dumps({**settings, "key": self.session.key.decode(), "kernel_name": "", **_PORTS})
+        with open(os.open(self.connection_file, _NEW, 0o600), "w") as file:
+            file.write(info)
+        return ["-f", str(self.connection_file), *([info] if self.fork_server is not None else [])]
 
     @property
     def _ip(self) -> str:
