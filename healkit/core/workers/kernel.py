@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import signal
 from collections import deque
@@ -17,7 +18,6 @@ from typing import Any
 
 import zmq
 import zmq.asyncio
-from jupyter_client.connect import write_connection_file
 from jupyter_client.session import Session
 
 from healkit.core.contracts import rpc
@@ -32,6 +32,10 @@ from healkit.errors import WorkerStartFailed
 _DRAIN_TICK_S, _QUIET_TICKS, _QUIET_TICKS_DEAD = 0.025, 200, 2
 #: Upper limit of that wait, however much still comes.
 _DRAIN_S = 15.0
+#: Numbers of its sockets, in a folder of its own.
+_PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
+#: How its connection file is made: by this process, in a folder that is its own.
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 #: Wait for a kernel's greeting before asking again.
 _GREETING_MS = 100
 
@@ -136,18 +140,22 @@ class KernelWorker(Worker):
             welcome.cancel()
 
     def _arguments(self) -> list[str]:
-        """Name the connection file, which is written here."""
-        ipc = self.sandbox.folder.ipc
+        """Write the connection file; a forked kernel need not read it, and gets what is in it."""
         self.session = Session()
-        self.connection_file = ipc / "connection.json"
-        _, self._ports = write_connection_file(
-            str(self.connection_file), transport="ipc", ip=str(ipc / "k"), key=self.session.key
-        )
-        return ["-f", str(self.connection_file)]
+        self.connection_file = self.sandbox.folder.ipc / "connection.json"
+        settings = {"transport": "ipc", "ip": self._ip, "signature_scheme": self.session.signature_scheme}
+        info = json.dumps({**settings, "key": self.session.key.decode(), "kernel_name": "", **_PORTS})
+        with open(os.open(self.connection_file, _NEW, 0o600), "w") as file:
+            file.write(info)
+        return ["-f", str(self.connection_file), *([info] if self.fork_server is not None else [])]
+
+    @property
+    def _ip(self) -> str:
+        return str(self.sandbox.folder.ipc / "k")
 
     def address(self, channel: str) -> str:
         """Return where one of its sockets is bound, such as `shell`."""
-        return f"ipc://{self._ports['ip']}-{self._ports[f'{channel}_port']}"
+        return f"ipc://{self._ip}-{_PORTS[f'{channel}_port']}"
 
 
 #: The process, and its context. A forked child has one of its own: the threads of its parent's are not there.

@@ -231,22 +231,22 @@ class TrialLoop:
             if (numbers := sys.modules.get("numpy.random")) is not None:
                 numbers.seed()  # `random` reseeds itself after a fork
             sys.stdout = sys.stderr = self.stream
-            kept, written, until = list[object](), 0, time.perf_counter() + _TOGETHER_S
+            kept, told, until = list[object](), 0, time.perf_counter() + _TOGETHER_S
             for init in trials:
                 began = time.perf_counter()
                 complete = self.runner.complete(init)
                 took_s = time.perf_counter() - began
                 claim = msgspec.json.encode(complete)
+                size = os.fstat(self.printed).st_size if len(trials) > 1 else 0
                 if len(trials) > 1:
                     if complete.failure is not None or took_s >= init.timeout_s:
                         claim = b""
-                    size = os.fstat(self.printed).st_size
                     claim = _HEAD.pack(len(claim), size, int(took_s * 1e6)) + claim
                 view = memoryview(claim)
                 while view:
                     view = view[os.write(writing, view) :]
-                written += len(claim)
-                if len(claim) == _HEAD.size or written > _TOGETHER_BYTES or time.perf_counter() > until:
+                told += len(claim)
+                if len(claim) == _HEAD.size or told + size > _TOGETHER_BYTES or time.perf_counter() > until:
                     break
                 self._renew(kept)
         except BaseException:  # noqa: BLE001 - the last thing this process can do is to say why
@@ -330,7 +330,7 @@ _RETURNING = "def rehearsal(n: list):\n    return {'a': n, 'b': 1.5}\n"
 _RAISING = "def rehearsal(n: list):\n    return n + missing\n"
 
 _GRACE_S = 0.3
-#: Limits of trials that share a child: of each, and the time and the size after which it begins no other.
+#: Limits of trials that share a child: of each, and the time and the size of what it tells after which it begins none.
 _QUICK_S, _TOGETHER_S, _TOGETHER_BYTES = 0.1, 0.08, 256 * 1024
 #: Most credit of a code, of which a shared child takes half; what a trial by itself adds.
 _CREDIT, _ALONE = 8.0, 0.25

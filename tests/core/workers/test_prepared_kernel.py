@@ -59,3 +59,14 @@ def test_no_worker_finds_what_another_changed_and_nothing_random_is_shared(
     for place in range(5):
         assert len({one["own"][place] for one in told}) == count
     assert len({one["key"] for one in told}) == count
+
+
+@pytest.mark.requirement("SCALE-5")
+def test_a_worker_holds_no_debugger_and_finds_one_that_is_installed(healkit: Healkit) -> None:
+    code = (
+        "import importlib.util, sys\ndef f():\n    loaded = {n.partition('.')[0] for n in sys.modules}\n"
+        "    return [sorted(loaded & {'debugpy', '_pydevd_bundle'}), importlib.util.find_spec('debugpy').name]\n"
+    )
+    healkit.vault.add("f", code)
+    for _ in range(2):
+        assert healkit.execute("f").value == [[], "debugpy"]

@@ -213,3 +213,10 @@ print(second.recv().decode())
 def test_zmq_threads_that_start_under_the_filter_do_not_abort_the_worker() -> None:
     done = python(SOCKETS_AFTER_THE_FILTER)
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+
+
+@pytest.mark.parametrize("shares_files", [False, True])
+def test_a_filter_that_is_built_once_is_each_processs_own(shares_files: bool) -> None:
+    for pid in (1, 4242, 2**22):
+        whole = seccomp.build_filter(pid, shares_files=shares_files)
+        assert seccomp.filter_for(pid, shares_files=shares_files) == whole

@@ -19,7 +19,7 @@ from healkit.errors import WorkerNotRestricted
 
 HERE = Path(__file__).parent
 TIERS: tuple[Tier, ...] = ("namespaces", "landlock")
-_UNLESS_PROBED = "\nif 'probe_main' not in str(sys.orig_argv):\n    "
+_UNLESS_PROBED = "\nimport sys\nif 'probe_main' not in str(sys.orig_argv):\n    "
 #: Fault → the file of `workers/inside` that it is in, and what is added at its end.
 FAULTS = {
     "a seal that loads nothing and says so": ("lockdown.py", "seal = lambda restrictions: {}"),

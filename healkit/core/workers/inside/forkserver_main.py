@@ -22,7 +22,7 @@ from typing import NoReturn
 
 import msgspec
 
-from healkit.core.workers.inside import lockdown
+from healkit.core.workers.inside import lockdown, seccomp
 from healkit.core.workers.inside.cleanup import children_of
 
 #: The largest request or answer: restrictions with their paths.
@@ -178,11 +178,11 @@ def _reseed() -> None:
 
 def preload(plan: ForkServerPlan) -> None:
     """Import what every child will need; what is not installed is left out."""
-    for name in (
-        *plan.preload,
-        "healkit.core.workers.inside.kernel_main",
-        "landlockpy",
-    ):
+    for name in plan.preload:
+        _try_import(name)
+    # No frontend debugs a worker, and a fifth of all modules, and of what each fork copies, would be the debugger's.
+    hidden = sys.modules.setdefault("debugpy", None)  # type: ignore[arg-type]  # None is how Python hides a module
+    for name in ("healkit.core.workers.inside.kernel_main", "landlockpy"):
         _try_import(name)
     from healkit.core.workers.inside import capture
 
@@ -193,6 +193,8 @@ def preload(plan: ForkServerPlan) -> None:
     from healkit.core.workers.inside.kernel_main import prepare
 
     prepare()
+    if hidden is None:
+        del sys.modules["debugpy"]  # a tool finds it as it is installed
 
 
 def _run_a_cell() -> None:
@@ -244,6 +246,9 @@ def main() -> None:
     plan = msgspec.json.decode(os.environ.pop(CONTROL_VARIABLE), type=ForkServerPlan)
     lockdown.die_with_parent()
     preload(plan)
+    with contextlib.suppress(OSError):  # an architecture without a filter
+        for shares_files in (False, True):
+            seccomp.filter_for(os.getpid(), shares_files=shares_files)
     # Freeze what is loaded: a collection in a child would touch, and so copy, its pages.
     gc.collect()
     gc.freeze()

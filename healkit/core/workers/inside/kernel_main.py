@@ -92,12 +92,14 @@ class WorkerApp(IPKernelApp):
         if not self.prepared:
             super().initialize(argv)
             return
-        _, self.connection_file = argv or []
+        _, self.connection_file, addresses = argv or []
         self.profile_dir = Profile(location=_profile_folder())
         # Own, for a host checks messages by them; its key is in the connection file.
         self.session.session, self.session.pid = str(uuid.uuid4()), os.getpid()
+        self.load_connection_info(
+            msgspec.json.decode(addresses)
+        )  # own: addresses in its own folder, and the key
         for step in (
-            self.init_connection_file,  # own: addresses in its own folder, and the key
             self.init_sockets,  # own: two processes cannot bind one address, and no thread survives a fork
             self.init_heartbeat,  # own, as all sockets
             self.init_io,  # own: streams that lead to its socket

@@ -270,7 +270,7 @@ def _limit_resources(restrictions: Restrictions) -> str:
 
 def _load_seccomp(restrictions: Restrictions) -> str:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    seccomp.load_filter(seccomp.build_filter(os.getpid(), shares_files=restrictions.shares_files))
+    seccomp.load_filter(seccomp.filter_for(os.getpid(), shares_files=restrictions.shares_files))
     return "filter"
 
 

@@ -16,7 +16,6 @@ import os
 import platform
 import re
 import struct
-import sys
 
 _LOAD, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
@@ -211,6 +210,16 @@ def build_filter(own_pid: int, machine: str | None = None, *, shares_files: bool
     return program.code
 
 
+def filter_for(own_pid: int, *, shares_files: bool) -> bytes:
+    """Return what `build_filter` does, built once: a fork server asks for it, and each child has its own process id."""
+    return _PLACEHOLDERS.sub(_PID.pack(own_pid), _filter(shares_files))
+
+
+@functools.cache
+def _filter(shares_files: bool) -> bytes:
+    return build_filter(_PLACEHOLDER_PID, shares_files=shares_files)
+
+
 def build_parent_filter(machine: str | None = None) -> bytes:
     """`build_filter` for a process that has to fork: without what only a child can give up."""
     program = _Program.checked_for(machine)
@@ -298,6 +307,7 @@ def libc() -> ctypes.CDLL:
 
 
 _PID, _PLACEHOLDER_PID = struct.Struct("=I"), 0x7EADBEE5
+_PLACEHOLDERS = re.compile(re.escape(_PID.pack(_PLACEHOLDER_PID)))
 
 
 class ChildFilter:
@@ -306,8 +316,7 @@ class ChildFilter:
     def __init__(self) -> None:
         code = build_child_filter(_PLACEHOLDER_PID)
         self._buffer = ctypes.create_string_buffer(code, len(code))
-        placeholder = re.escape(_PLACEHOLDER_PID.to_bytes(4, sys.byteorder))
-        self._places = [match.start() for match in re.finditer(placeholder, code)]
+        self._places = [match.start() for match in _PLACEHOLDERS.finditer(code)]
         self._program = _program_in(self._buffer)
         self._system_call = libc()["syscall"]
         self._arguments = (
