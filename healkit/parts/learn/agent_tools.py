@@ -25,14 +25,8 @@ def suggest_tools(
                 "input_schema": entry.input_schema,
             }
         )
-    waiting = suggestions.waiting
-    return AgentAnswer(
-        {
-            "tools": tools,
-            **({"waiting_traces": waiting} if waiting else {}),
-            **({} if tools else {"note": repr(suggestions)}),
-        }
-    )
+    waiting = {"waiting_traces": suggestions.waiting} if suggestions.waiting else {}
+    return AgentAnswer({"tools": tools, **waiting, **({} if tools else {"note": repr(suggestions)})})
 
 
 TOOLS = {"suggest_tools": AgentTool(suggest_tools, reads=True, repeats=True)}
