@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from healkit.core.contracts.rpc import NO_CASSETTE, Init
 from healkit.core.contracts.tools import Withheld
+from healkit.core.crossing import values
 
 #: Modules without a state that code can change by calling what they offer.
 _MODULES = {
@@ -75,12 +76,15 @@ def may_share(first: Init, other: Init) -> bool:
         other.entry, other.code, other.call, other.timeout_s
     ):  # fmt: skip
         return False
-    if any(
-        init.exact or init.watch or init.setup or init.cassette != NO_CASSETTE or init.withheld != Withheld()
-        for init in (first, other)
-    ):
-        return False
-    return is_pure(first.code, first.call)
+    return not any(map(_is_special, (first, other))) and is_pure(first.code, first.call)
+
+
+def _is_special(init: Init) -> bool:
+    """Return whether a trial is given more than plain JSON: frames and the like load libraries, which have a state."""
+    tagged = init.exact and (bool(init.contents) or values.MARK in bytes(init.arguments))
+    return bool(
+        tagged or init.watch or init.setup or init.cassette != NO_CASSETTE or init.withheld != Withheld()
+    )
 
 
 @functools.lru_cache(maxsize=64)

@@ -89,11 +89,13 @@ def row_of(healkit: Healkit, result: TrialResult) -> tuple[Any, ...]:
     return row.status, row.result_summary, row.error_traceback, row.last_output, row.origin, row.isolation
 
 
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[Any], list[Any]]]:
+@pytest.fixture(scope="module", params=[False, True], ids=["as JSON", "exact"])
+def both(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[list[Any], list[Any]]]:
     """Return the outcomes of each code's trials, one by one and together."""
     trials = [
-        Trial(code, {"n": n}, "f", timeout_s=0.25)
+        Trial(code, {"n": n}, "f", timeout_s=0.25, exact=request.param)
         for code in (*SHARED.values(), *ALONE.values())
         for n in range(COUNT)
     ]
