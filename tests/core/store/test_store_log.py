@@ -274,7 +274,8 @@ INDEXED: list[tuple[Callable[[Log], object], str]] = [
     (lambda log: log.query(status="FAILURE", **FIBONACCI), "ix_executionlog_failed_tool_time"),
     (lambda log: log.query(fingerprint="1:x"), "ix_executionlog_fingerprint"),
     (lambda log: log.query(status="REFUSED"), "ix_executionlog_refused_time"),
-    (lambda log: log.count_refused(), "ix_executionlog_refused_time"),
+    (lambda log: log.query(status="REFUSED", **FIBONACCI), "ix_executionlog_refused_time"),
+    (lambda log: log.count_refused(since="2026-01-01"), "ix_executionlog_refused_time"),
     (lambda log: log.groups(), "ix_failuregroup_seen"),
 ]
 
