@@ -152,6 +152,11 @@ class Config:
     views_mb: int = setting(
         2048, "frames and arrays kept beside the database; 0 keeps none", zero=True, shown="keeps of data"
     )
+    views_url: str = setting(
+        "",
+        "where the hosts of a shared database have its frames and arrays in common: a folder that all mount, or an "
+        "fsspec URL such as s3://bucket/team; empty for each machine's own",
+    )
     result_max_bytes: int = setting(10 * MIB, "size of a tool's result, and what is kept of its output")
     post_mortem_kept: int = setting(3, "failed executions whose workers are kept for questions", zero=True)
     # Traces

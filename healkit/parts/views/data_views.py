@@ -47,6 +47,7 @@ from healkit.errors import (
     named,
 )
 from healkit.parts.views import view_files
+from healkit.parts.views.shared_files import SharedFiles
 from healkit.parts.views.tables import USES, VIEWS
 from healkit.parts.views.view_records import DataView, ViewColumn
 
@@ -69,8 +70,9 @@ class Use(NamedTuple):
 class DataViews:
     """Views of one database; safe to use from several threads and processes."""
 
-    def __init__(self, database: Database, budget_bytes: int) -> None:
+    def __init__(self, database: Database, budget_bytes: int, shared_url: str = "") -> None:
         self._database = database
+        self._shared = SharedFiles(shared_url) if shared_url else None
         self._budget_bytes = budget_bytes
         self.folder = views_folder(database.path, database.url)
         #: File → what the system said of it when its content was checked; only `keep` relies on it.
@@ -99,7 +101,9 @@ class DataViews:
         except CannotCross as error:
             raise ViewError(f"It cannot be kept: {error.path} holds {error.why}.") from None
         digest: str = slowly(lambda: view_files.identity(whole))
-        if slowly(lambda: self._is_whole(digest)):
+        if (there := slowly(lambda: self._whole_file(digest))) is not None:
+            with suppress(OSError):  # it is here, whatever the shared place says
+                slowly(lambda: self._share(there))
             with self._database.write() as session:
                 if self._named(session, digest, name, created_by):
                     _refer(session, use, digest)
@@ -108,6 +112,7 @@ class DataViews:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = slowly(lambda: view_files.write_view(value, whole, digest, self.folder))
             size = file.stat().st_size
+            slowly(lambda: self._share(file))
         except OSError as error:
             raise ViewError(
                 f"No data view can be written to {str(self.folder)!r}: {error.strerror or error}."
@@ -188,7 +193,16 @@ class DataViews:
                 hint="Give it a name to keep it (hk.views.put), or raise HEALKIT_VIEWS_MB.",
             )
         try:
-            return view_files.read_view(self.folder, view.file.name)
+            folder = self._with(view.file.name)
+        except FileNotFoundError:
+            folder = self.folder
+        except OSError as error:
+            raise ViewGone(
+                f"The data of view {view.name!r} cannot be fetched from the shared place: {error}.",
+                hint="Try again when it can be reached; HEALKIT_VIEWS_URL names it.",
+            ) from None
+        try:
+            return view_files.read_view(folder, view.file.name)
         except FileNotFoundError:
             raise ViewGone(
                 f"The data of view {view.name!r} is not on this machine: there is no file {str(view.file)!r}.",
@@ -221,9 +235,11 @@ class DataViews:
             return ""
         try:
             if row.file_name == mentioned.file_name:
-                view_files.check_view(self.folder, row.file_name)
+                view_files.check_view(self._with(row.file_name), row.file_name)
             elif (
-                view_files.identity(view_files.encoded(view_files.read_view(self.folder, _file_name(row))))
+                view_files.identity(
+                    view_files.encoded(view_files.read_view(self._with(_file_name(row)), _file_name(row)))
+                )
                 != digest
             ):
                 return f"{subject}; its file {_file_name(row)!r} holds other data than was kept."
@@ -241,7 +257,7 @@ class DataViews:
             if (row := session.execute(statement).first()) is not None:
                 session.execute(delete(VIEWS).where(VIEWS.c.view_name == name))
                 if not session.scalar(select(func.count()).where(VIEWS.c.sha256 == row.sha256)):
-                    plain_files.remove_file(self.folder, _file_name(row))
+                    self._remove_file(_file_name(row))
         if row is None:
             self.get(name)  # raises
 
@@ -256,7 +272,7 @@ class DataViews:
             )
             for row in rows:
                 if row.sha256 not in remaining_digests:
-                    plain_files.remove_file(self.folder, _file_name(row))
+                    self._remove_file(_file_name(row))
         return len(rows)
 
     def _named(self, session: Session, digest: str, name: str | None, created_by: str) -> bool:
@@ -324,36 +340,53 @@ class DataViews:
             None if row.evicted_at else self.folder / _file_name(row), row.uses,
         )  # fmt: skip
 
-    def _is_whole(self, digest: str) -> bool:
-        """Return whether the data is there, and its file holds it; one that does not is written anew."""
+    def _whole_file(self, digest: str) -> Path | None:
+        """Return the data's file; None where there is none, or it does not hold the data and is written anew."""
         here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
         with self._database.read() as session:
             row = session.execute(select(VIEWS).where(*here).limit(1)).first()
         if row is None or not self._is_there(row):
-            return False
+            return None
         name = _file_name(row)
         stamp = _stamp(self.folder / name)
         if self._checked.get(name) != stamp or stamp is None:
             try:
                 view_files.check_view(self.folder, name)
             except (BadValue, OSError):
-                return False
+                return None
             self._checked[name] = stamp
-        return True
+        return self.folder / name
 
     def _is_there(self, row: Row[*tuple[Any, ...]]) -> bool:
         try:
-            plain_files.open_regular(self.folder, _file_name(row)).close()
+            plain_files.open_regular(self._with(_file_name(row)), _file_name(row)).close()
         except OSError:
             return False
         return True
+
+    def _share(self, file: Path) -> None:
+        """Copy a file to the shared place, unless it is there; raise `OSError`."""
+        if self._shared is not None:
+            self._shared.put(file)
+
+    def _with(self, name: str) -> Path:
+        """Return the folder, with that file in it where it is in the shared place only; raise `OSError`."""
+        if self._shared is not None and view_files.is_own(name) and not (self.folder / name).exists():
+            self._shared.bring(name, self.folder)
+        return self.folder
+
+    def _remove_file(self, name: str) -> None:
+        """Remove a file here and in the shared place; raise `OSError`."""
+        plain_files.remove_file(self.folder, name)
+        if self._shared is not None and view_files.is_own(name):
+            self._shared.remove(name)
 
     def _remove_unless_known(self, name: str) -> None:
         """Remove a file that was written for a row that could not be; where even that is not known, it stays."""
         with suppress(DatabaseError, OSError), self._database.write() as session:
             conditions = VIEWS.c.file_name == name, VIEWS.c.evicted_at.is_(None)
             if session.scalar(select(func.count()).where(*conditions)) == 0:
-                plain_files.remove_file(self.folder, name)
+                self._remove_file(name)
 
     def _make_room(self, session: Session, newest: str) -> None:
         """Evict views until the rest fits the budget; the newest last. Raise `ViewError` where names alone fill it."""
@@ -381,7 +414,7 @@ class DataViews:
             if over <= 0:
                 return
             session.execute(update(VIEWS).where(VIEWS.c.sha256 == row.sha256).values(evicted_at=utc_now()))
-            plain_files.remove_file(self.folder, _file_name(row))
+            self._remove_file(_file_name(row))
             over -= row.size
 
     def _remove_left_behind(self) -> None:

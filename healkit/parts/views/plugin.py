@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from healkit.config import Config
 from healkit.hooks import hookimpl, rows_of
 
 if TYPE_CHECKING:
@@ -56,10 +57,11 @@ def pruned(database: Database) -> None:
     """Remove the views of data that only deleted executions were given or returned."""
     from healkit.core.store.locations import views_folder
 
-    if views_folder(database.path, database.url).exists():
+    shared_url = Config.from_environment().views_url
+    if shared_url or views_folder(database.path, database.url).exists():
         from healkit.parts.views.data_views import DataViews
 
-        DataViews(database, 0).remove_unused()
+        DataViews(database, 0, shared_url).remove_unused()
 
 
 def _view_keeper(services: Services) -> ViewKeeper:

@@ -90,7 +90,7 @@ class ViewKeeper(Contents):
 
     def __init__(self, database: Database, config: Config) -> None:
         self._database = database
-        self._budget_bytes = config.views_mb * MIB
+        self._budget_bytes, self._shared_url = config.views_mb * MIB, config.views_url
         self._jobs: deque[_Job] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -107,7 +107,8 @@ class ViewKeeper(Contents):
     @property
     def has_views(self) -> bool:
         """True where any data was ever kept."""
-        return self._views is not None or views_folder(self._database.path, self._database.url).exists()
+        folder = views_folder(self._database.path, self._database.url)
+        return self._views is not None or bool(self._shared_url) or folder.exists()
 
     @property
     def views(self) -> DataViews:
@@ -115,7 +116,7 @@ class ViewKeeper(Contents):
         if self._views is None:
             from healkit.parts.views.data_views import DataViews
 
-            self._views = DataViews(self._database, self._budget_bytes)
+            self._views = DataViews(self._database, self._budget_bytes, self._shared_url)
         return self._views
 
     def keep(
