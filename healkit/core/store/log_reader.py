@@ -113,7 +113,8 @@ class Log:
 
     def get(self, log_id: int) -> ExecutionLog | None:
         """Return the row of that id, or None; numpy's integers, as a frame of rows has them, are taken too."""
-        return self._first(select(ExecutionLog).where(LOG.c.id == operator.index(log_id)))
+        number = operator.index(log_id) if hasattr(log_id, "__index__") else log_id
+        return self._first(select(ExecutionLog).where(LOG.c.id == number))
 
     def by_trace(self, trace_id: str) -> ExecutionLog | None:
         """Return the row of that execution, or None."""
