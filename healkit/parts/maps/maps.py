@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from healkit.services import Services
 
 #: Executions under way for each lane: of an executor enough for a share of some tenths of a second.
-_AHEAD_HERE, _AHEAD_AWAY = 16, 128
+_AHEAD_HERE, _AHEAD_AWAY = 16, 256
 #: Most failures that are told apart.
 _GROUPS_MAX = 1000
 #: How often progress is told, and how long a look for news takes at most.
