@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from healkit.errors import ConfigError
+from healkit.plain_text import shown_url
 
 
 class SharedFiles:
@@ -24,12 +25,19 @@ class SharedFiles:
         except ImportError:
             raise ConfigError(
                 "Views in a shared place need fsspec, which is not installed.",
-                hint="pip install 'healkit[views]', and s3fs, gcsfs or adlfs for a bucket.",
+                hint="pip install 'healkit[views]'.",
             ) from None
         try:
-            self._fs, root = fsspec.core.url_to_fs(url)
-        except (ValueError, ImportError) as error:
-            raise ConfigError(f"HEALKIT_VIEWS_URL={url!r} cannot be used: {error}.") from None
+            try:
+                self._fs, root = fsspec.core.url_to_fs(url)
+            except ImportError:  # Arrow speaks to S3 and Google Cloud Storage by itself
+                from fsspec.implementations.arrow import ArrowFSWrapper
+                from pyarrow.fs import FileSystem
+
+                arrow, root = FileSystem.from_uri(url)
+                self._fs = ArrowFSWrapper(arrow)
+        except (ValueError, ImportError) as error:  # Arrow's errors are ValueErrors
+            raise ConfigError(f"HEALKIT_VIEWS_URL={shown_url(url)!r} cannot be used: {error}.") from None
         self._root = str(root).rstrip("/")
 
     def put(self, file: Path) -> None:

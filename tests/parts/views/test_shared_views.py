@@ -14,6 +14,7 @@ from pandas.testing import assert_frame_equal
 
 from healkit import Config, Healkit
 from healkit.errors import ConfigError, ViewChanged, ViewError, ViewGone
+from healkit.parts.views.shared_files import SharedFiles
 
 pytestmark = pytest.mark.requirement("SCALE-1", "DATA-7")
 
@@ -24,21 +25,21 @@ TOTAL = "def total(df):\n    return int(df['a'].sum())\n"
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """URL of a bucket on a server that speaks S3 over HTTP."""
+    import boto3
     from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:
         host, port = server.get_host_and_port()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-        import s3fs
-
-        s3fs.S3FileSystem.clear_instance_cache()
         name = f"team-{uuid.uuid4().hex}"
-        s3fs.S3FileSystem().mkdir(name)
-        yield f"s3://{name}/views"
+        boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1").create_bucket(
+            Bucket=name
+        )
+        yield f"s3://{name}/views?endpoint_override={host}:{port}&scheme=http&region=us-east-1"
     finally:
         server.stop()
 
@@ -51,14 +52,17 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path / "mounted")
 
 
-def names_in(url: str) -> list[str]:
-    import fsspec
+def opened(url: str) -> tuple[Any, str]:
+    """Return the file system of a place, and the folder in it."""
+    shared = SharedFiles(url)
+    return shared._fs, shared._root
 
-    fs, root = fsspec.core.url_to_fs(url)
-    fs.invalidate_cache()
+
+def names_in(url: str) -> list[str]:
+    fs, root = opened(url)
     if not fs.exists(root):  # a bucket has no empty folders
         return []
-    return sorted(path.rpartition("/")[2] for path in fs.ls(root, detail=False))
+    return sorted(name for path in fs.ls(root, detail=False) if (name := path.rpartition("/")[2]))
 
 
 def forget(healkit: Healkit) -> Path:
@@ -93,14 +97,12 @@ def test_it_is_removed_and_evicted_there_too(place: str, tmp_path: Path) -> None
 
 
 def test_other_data_under_its_name_is_refused(place: str, tmp_path: Path) -> None:
-    import fsspec
-
     with Healkit(tmp_path / "team.db", config=Config(views_url=place)) as healkit:
         view = healkit.views.put(FRAME, name="orders")
         assert view.file is not None
         other = healkit.views.put(FRAME * 2, name="other")
         assert other.file is not None
-        fs, root = fsspec.core.url_to_fs(place)
+        fs, root = opened(place)
         fs.pipe_file(f"{root}/{view.file.name}", other.file.read_bytes())
         forget(healkit)
         with pytest.raises(ViewChanged):
@@ -108,12 +110,10 @@ def test_other_data_under_its_name_is_refused(place: str, tmp_path: Path) -> Non
 
 
 def test_a_file_that_is_nowhere_is_said_to_be_gone(place: str, tmp_path: Path) -> None:
-    import fsspec
-
     with Healkit(tmp_path / "team.db", config=Config(views_url=place)) as healkit:
         view = healkit.views.put(FRAME, name="orders")
         assert view.file is not None
-        fs, root = fsspec.core.url_to_fs(place)
+        fs, root = opened(place)
         fs.rm_file(f"{root}/{view.file.name}")
         forget(healkit)
         with pytest.raises(ViewGone):
@@ -121,18 +121,13 @@ def test_a_file_that_is_nowhere_is_said_to_be_gone(place: str, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_bucket_that_cannot_be_reached_costs_no_execution(
-    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import s3fs
-
+def test_a_bucket_that_cannot_be_reached_costs_no_execution(bucket: str, tmp_path: Path) -> None:
     with Healkit(tmp_path / "team.db", config=Config(views_url=bucket)) as healkit:
         healkit.views.put(FRAME, name="orders")
         healkit.vault.add("total", TOTAL)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    s3fs.S3FileSystem.clear_instance_cache()
-    with Healkit(tmp_path / "team.db", config=Config(views_url=bucket)) as healkit:
+    name = bucket.partition("?")[0]
+    away = f"{name}?endpoint_override=127.0.0.1:9&scheme=http&region=us-east-1"
+    with Healkit(tmp_path / "team.db", config=Config(views_url=away)) as healkit:
         forget(healkit)
         with pytest.raises(ViewGone, match="shared place"):
             healkit.views.to_pandas("orders")
