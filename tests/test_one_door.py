@@ -197,6 +197,9 @@ def plant(hk: Healkit, folder: Path) -> None:
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "asks.ipynb")
     people().to_csv(folder / "people.csv", index=False)
+    password = SECRETS["an argument"]
+    rows = [{"password": password, "values": [1]}, {"password": password, "wrong": password}]
+    (folder / "secrets.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 # The command line.
@@ -210,6 +213,7 @@ CALLS: dict[str, list[list[str]]] = {
         ["share", "password=PASSWORD", "wrong=PASSWORD"],
         ["share", "password=PASSWORD", "values=PASSWORD"],
     ],
+    "map": [["share", "secrets.jsonl"], ["share", "secrets.jsonl", "--json"]],
     "heal": [["share", "--dry-run", "--budget", "8"], ["share", "--budget", "8"]],
     "check": [["asks.ipynb"], ["asks.ipynb", "--heal"]],
     "decide": [
@@ -218,6 +222,7 @@ CALLS: dict[str, list[list[str]]] = {
     "errors": [[], ["login"], ["--last"], ["--markdown"], ["login", "--notebook", "failure.ipynb"]],
     "doctor": [[]],
     "status": [[]],
+    "db roles": [[]],
     "summarize": [["people.csv"]],
     "graph": [[], ["login"]],
     "suggest": [["log in"]],
@@ -361,6 +366,15 @@ ASKED: dict[str, list[dict[str, Any]]] = {
         {"name": "share", "arguments": {"password": "PASSWORD", "values": [1]}},
         {"name": "share", "arguments": {"password": "PASSWORD", "wrong": "PASSWORD"}},
         {"name": "listing", "arguments": {"password": "PASSWORD", "people": "healkit://views/people"}},
+    ],
+    "map_tool": [
+        {
+            "name": "share",
+            "inputs": [
+                {"password": "PASSWORD", "values": [1]},
+                {"password": "PASSWORD", "wrong": "PASSWORD"},
+            ],
+        }
     ],
     "run_code": [
         {"code": f"password = {spelt('a cause')}\nprint('is', password)\nraise ValueError('no ' + password)"}

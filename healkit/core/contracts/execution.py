@@ -38,6 +38,8 @@ HEALING_ORIGINS = (*TRIED_ORIGINS, "heal")
 RUN_CODE = "run_code"
 #: The highest count of executions that a page leaves out: counting goes on for 20 ms at most.
 TRIED_COUNTED_MAX = 1_000
+#: Traces of one state are counted up to here: an index has to count them one by one.
+TRACES_COUNTED_MAX = 5_000
 #: The longest arguments, and the longest result, that are kept of a bridged call, in characters.
 CALL_MAX_CHARS = 10_000
 #: Stands in a record for contents that its tool keeps off it.

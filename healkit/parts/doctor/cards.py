@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from healkit.core.contracts.execution import TRACES_COUNTED_MAX
 from healkit.core.rendering import execution_card
 from healkit.core.rendering.document import (
     Card,
@@ -19,7 +20,6 @@ from healkit.core.rendering.document import (
     Table,
 )
 from healkit.parts.doctor.records import DoctorCheck, DoctorReport, Status, TrustReport
-from healkit.parts.traces.contract import COUNTED_MAX
 
 #: Names of a list that are written out.
 _NAMES_MAX = 12
@@ -58,7 +58,9 @@ def _trace_rows(found: Status) -> list[tuple[str, str]]:
         (state.parked, "parked"),
         (state.local, "here only"),
     ]
-    parts = [f"{'at least ' * (count >= COUNTED_MAX)}{count:,} {word}" for count, word in counts if count]
+    parts = [
+        f"{'at least ' * (count >= TRACES_COUNTED_MAX)}{count:,} {word}" for count, word in counts if count
+    ]
     rows = [("traces", ", ".join(parts) or "none")]
     rows += found.settings.items()
     rows += [("parked", f"{count:,} for: {reason}") for reason, count in state.parked_for.items()]

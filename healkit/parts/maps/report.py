@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from healkit.core.contracts.vault import VaultEntry
 from healkit.core.crossing import values
+from healkit.core.rendering import cleaning
 from healkit.core.rendering.document import Card, Line, Only, Span, Table, Tone
 from healkit.core.rendering.to_html import html_of
 from healkit.core.rendering.to_text import text_of
@@ -185,8 +186,11 @@ class MapReport:
         return frame
 
     def _outcome(self, number: int, row: Mapping[str, Any]) -> dict[str, Any]:
-        error = "" if row["status"] != "FAILURE" else f"{row['ename']}: {row['evalue']}"
-        value = None
+        error, value = "", None
+        if row["status"] == "FAILURE":
+            cleaner = cleaning.sanitizer().of_record()
+            cleaning.arguments(_arguments(row["arguments"]), cleaner)
+            error = cleaner.text(f"{row['ename']}: {row['evalue']}").value
         if row["status"] == "SUCCESS":
             try:
                 value = self._values.get(number)

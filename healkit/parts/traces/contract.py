@@ -20,8 +20,6 @@ from healkit.errors import BatchTooLarge, TraceInvalid
 HASH_DIGITS = 12
 #: Replaces them for a call without code: an unknown tool, a trial.
 NO_HASH = "none"
-#: Traces of one state are counted up to here: an index has to count them one by one.
-COUNTED_MAX = 5_000
 
 # `$` alone also matches before a newline at the end.
 # healkit's own ids are of version 7; another client's may be of any.

@@ -35,7 +35,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.orm import Session, aliased
 
-from healkit.core.contracts.execution import HostIdentity, utc_now
+from healkit.core.contracts.execution import TRACES_COUNTED_MAX, HostIdentity, utc_now
 from healkit.core.host import host_identity, is_alive
 from healkit.core.store import vault_rows
 from healkit.core.store.database import Database
@@ -50,7 +50,7 @@ from healkit.core.store.models import (
     TraceRow,
     upsert,
 )
-from healkit.parts.traces.contract import COUNTED_MAX, DeliveryVerdict, Waiting
+from healkit.parts.traces.contract import DeliveryVerdict, Waiting
 
 #: The longest delay or lease.
 LONGEST = timedelta(hours=2)
@@ -69,7 +69,7 @@ class _Owner(msgspec.Struct, frozen=True):
 class OutboxState(msgspec.Struct, frozen=True):
     """Number of traces in each state, why traces are parked (reason → how many), and the last error.
 
-    Each state is counted up to `COUNTED_MAX`, those that were queued last.
+    Each state is counted up to `TRACES_COUNTED_MAX`, those that were queued last.
     """
 
     local: int = 0
@@ -155,7 +155,7 @@ class Outbox:
                 state: select(TRACES.c.reason)
                 .where(TRACES.c.state == state)
                 .order_by(TRACES.c.queued_at.desc())
-                .limit(COUNTED_MAX)
+                .limit(TRACES_COUNTED_MAX)
                 .subquery()
                 for state in ("local", "pending", "sent", "parked")
             }

@@ -46,7 +46,7 @@ OPTIONS = {"decide": ["--data", "sales=sales.csv", "--tools", "ratio", "--plan",
 #: Commands that the quick tier types too.
 QUICK = ("run", "decide", "log", "log show", "vault", "vault rename", "trace", "audit", "kernelspec remove")
 #: 1 is how they say that a tool failed, that a patch waits, that two runs differ.
-MAY_END_IN_1 = ("run", "heal", "decide", "trace", "audit verify", "doctor")
+MAY_END_IN_1 = ("run", "map", "heal", "decide", "trace", "audit verify", "doctor")
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:

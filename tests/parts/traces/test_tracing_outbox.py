@@ -63,7 +63,7 @@ def test_traces_of_one_state_are_counted_up_to_a_bound(
     sender.record(5)
     assert sender.outbox.state().pending == 5
     for module in (outbox, cards):
-        monkeypatch.setattr(module, "COUNTED_MAX", 3)
+        monkeypatch.setattr(module, "TRACES_COUNTED_MAX", 3)
     state = sender.outbox.state()
     assert (state.pending, state.sent, state.parked) == (3, 0, 0)
     status = Status("here", "none", 0, 0, 0, 0, "", traces=state)
