@@ -1,4 +1,4 @@
-"""Capacity of one database and n hosts: measured, simulated, compared.
+"""Capacity of one database and n hosts.
 
     python benchmarks/bench_capacity.py [--seconds 10] [--hosts 1 2 4] [--databases sqlite postgresql]
 

@@ -1,4 +1,4 @@
-"""Cost of an execution with PostgreSQL on the same machine, over SQLite.
+"""Cost of an execution on PostgreSQL, over SQLite.
 
 In turns, on the same warm workers. The server has its default settings: each commit is on disk before it is answered.
 Prints JSON: medians of rounds, in milliseconds for an execution. `bound` is the requirement's.

@@ -167,7 +167,8 @@ def every_panel(healkit: Healkit) -> tuple[dict[str, Page], int]:
         healkit.audit_panel(report),
     )
     opened = {panel.KIND.removesuffix("Panel") for panel in panels}
-    assert opened == {name.removesuffix("Panel") for name in PANEL_KINDS}
+    asked = PANEL_KINDS.keys() - {"MapPanel"}  # Jupyter's own widgets, whose page asks healkit nothing
+    assert opened == {name.removesuffix("Panel") for name in asked}
     return {f"{panel.KIND}{number}": Page(panel) for number, panel in enumerate(panels)}, failed.log_id
 
 

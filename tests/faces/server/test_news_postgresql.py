@@ -1,4 +1,4 @@
-"""News for pages of a database on a server, heard and not asked for."""
+"""News for pages, heard from a server."""
 
 from __future__ import annotations
 

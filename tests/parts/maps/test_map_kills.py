@@ -1,4 +1,4 @@
-"""Maps whose host, workers and scheduler are killed; other executors."""
+"""Maps with kills, and other executors."""
 
 from __future__ import annotations
 
