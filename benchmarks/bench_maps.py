@@ -1,4 +1,4 @@
-"""What `hk.map` costs: over a loop, on Dask, and in memory.
+"""Cost of `hk.map`: over a loop, on Dask, and in memory.
 
 Prints one JSON object. Ratios of one run: 2,000 inputs of a trivial tool on local workers over a loop of `execute`
 (target: at least 1.8 times as fast), the same on a Dask cluster with two single-thread workers over local workers

@@ -12,6 +12,7 @@ from healkit.commands.agents import AgentAnswer, AgentCaller, AgentTool, uri
 from healkit.commands.options import Option, word
 from healkit.commands.parsing import split_label
 from healkit.commands.table import FAILED, OK, Answer, Command, Json, Terminal, wrong
+from healkit.core.contracts.vault import DEFAULT_PERSONA
 from healkit.core.crossing import values
 from healkit.errors import AgentRefused
 from healkit.parts.maps.report import MapProgress, MapReport, progress_line
@@ -47,6 +48,10 @@ def map_command(
     terminal: Terminal,
 ) -> Answer:
     """Run a tool once for each row of a file. Exit 0: all returned; 1: some failed. Ctrl-C: it can go on later."""
+    name, owner, revision = tool[0], tool[1] or persona, tool[2]
+    if revision is not None:
+        wrong("A map runs the active revision, and a revision was named.", f"Map {name!r}.")
+    whose = "" if owner == DEFAULT_PERSONA else f" --persona {owner}"
     if out is not None and (out.exists() or out.suffix not in (".jsonl", ".csv", ".parquet")):
         wrong(f"{str(out)!r} cannot be written.", "Name a new .jsonl, .csv or .parquet file.")
     line, ids = None if as_json else progress_line(), list[str]()
@@ -58,9 +63,9 @@ def map_command(
 
     try:
         report: MapReport = services.map(
-            tool[0],
+            name,
             file,
-            persona=tool[1] or persona,
+            persona=owner,
             timeout=timeout,
             parallel=parallel,
             run_id=run_id,
@@ -68,7 +73,7 @@ def map_command(
         )
     except KeyboardInterrupt:
         for map_id in ids:
-            terminal.say(f"\nTo go on: healkit map {tool[0]} {file} --run-id {map_id}")
+            terminal.say(f"\nTo go on: healkit map {name} {file}{whose} --run-id {map_id}")
         raise
     if line is not None:
         terminal.say("")
@@ -76,7 +81,7 @@ def map_command(
         _write(report.to_pandas(), out)
     notes = () if out is None else (f"{out} has the inputs with their results.",)
     data = lambda: _data(report)  # noqa: E731 - made when it is asked for
-    hints = [f"Next: healkit heal {tool[0]} --log-id {group.log_id}" for group in report.groups[:1]]
+    hints = [f"Next: healkit heal {name}{whose} --log-id {group.log_id}" for group in report.groups[:1]]
     code = OK if report.ok else FAILED
     return Answer(lambda: str(report), data, hints=hints, notes=notes, exit_code=code)
 

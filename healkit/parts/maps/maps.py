@@ -63,7 +63,7 @@ _SAME_INPUTS = "A map goes on with the same inputs in the same order. Leave out 
 
 
 class _Stopped(Exception):
-    """The Stop that the caller hears was asked for."""
+    """Raised where the Stop that the caller hears was asked for."""
 
 
 class _Step(Sink):
@@ -161,7 +161,7 @@ class _End(NamedTuple):
 
 
 class _Map:
-    """One map, as it runs."""
+    """Run of one map."""
 
     def __init__(
         self,
@@ -198,7 +198,9 @@ class _Map:
                 raise UsageInvalid(
                     f"{run_id} is a map of {of_tool[0]!r} for {of_tool[1]!r}.", hint=_SAME_INPUTS
                 )
-        self._values = Values(services.database, self._id, kept=entry.logged)
+        # What lies beside a database that is not trusted is not read, and nothing is put there.
+        kept = entry.logged and services.database.trusted
+        self._values = Values(services.database, self._id, kept=kept)
         self._groups: dict[str, FailureGroup] = {}
         self._clock_s = self._told_s = time.perf_counter()
         self._stop = background.heard_stop()
@@ -353,11 +355,13 @@ class _Map:
     def _is_again(self, number: int, row: dict[str, Any], arguments: Mapping[str, Any]) -> bool:
         """Return whether an input that has a row is run again; raise `UsageInvalid` where it is another input's."""
         stored = row["arguments"]
-        logged = pack_arguments(
-            self._entry.tool_name, arguments, self._services.recorder.secret_columns
-        ).logged
+        given: object = {}  # as an input that cannot cross is on record
+        with contextlib.suppress(ArgumentsInvalid):
+            packed = pack_arguments(self._entry.tool_name, arguments, self._services.recorder.secret_columns)
+            given = json.loads(packed.logged)
         whole = isinstance(stored, dict) and self._entry.logged and REDACTED not in repr(stored)
-        if whole and stored != json.loads(logged) and row["status"] != "FAILURE":
+        refused_early = stored == {} and row["status"] == "FAILURE"
+        if whole and stored != given and not refused_early:
             raise UsageInvalid(
                 f"Input {number} is another than {self._id} had there (log row {row['id']}).",
                 hint=_SAME_INPUTS,

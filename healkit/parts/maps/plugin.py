@@ -1,4 +1,4 @@
-"""What maps add to a `Healkit`."""
+"""Hooks of maps: many inputs for one tool."""
 
 from __future__ import annotations
 

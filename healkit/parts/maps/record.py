@@ -8,13 +8,15 @@ was killed; that line counts for nothing.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 import weakref
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import msgspec
 
@@ -73,34 +75,39 @@ def remove_unused(database: Database) -> None:
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
     """Line of the file: an input's number, and the value of its execution, encoded."""
 
-    number: int
+    number: Annotated[int, msgspec.Meta(ge=0, lt=INPUTS_MAX)]
     value: msgspec.Raw
+
+
+def _file_of(database: Database, map_id: str) -> IO[bytes]:
+    """Open the file of a map's values, which is no link; a temporary one where none can be written."""
+    path = folder_of(database) / f"{map_id}.jsonl"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return tempfile.TemporaryFile()
+    return os.fdopen(descriptor, "r+b")
 
 
 class Values:
     """Values of one map by the numbers of its inputs; for any thread.
 
-    kept: False for a tool whose contents are kept off the record. They last as long as this object then.
+    kept: False for a tool whose contents are kept off the record, and a database that is not trusted. They last as long
+    as this object then, as they do where no file can be written.
     """
 
     def __init__(self, database: Database, map_id: str, *, kept: bool) -> None:
         self._offsets, self._lock = array("Q"), threading.Lock()
         self._decode = msgspec.json.Decoder(_Kept).decode
-        self._file: IO[bytes]
-        if not kept:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is open for as long as this object is
-            weakref.finalize(self, self._file.close)
-            return
-        path = folder_of(database) / f"{map_id}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)
-        self._file = path.open("r+b")
+        self._file: IO[bytes] = _file_of(database, map_id) if kept else tempfile.TemporaryFile()  # noqa: SIM115 - open as long as this
         weakref.finalize(self, self._file.close)
         end = 0
         for line in self._file:
             if not line.endswith(b"\n"):
                 break
-            self._note(self._decode(line).number, end)
+            with suppress(msgspec.DecodeError):  # a line that another program wrote counts for nothing
+                self._note(self._decode(line).number, end)
             end += len(line)
         self._file.truncate(end)
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from healkit.core.contracts.vault import VaultEntry
+from healkit.core.contracts.vault import DEFAULT_PERSONA, VaultEntry
 from healkit.core.crossing import values
 from healkit.core.rendering import cleaning
 from healkit.core.rendering.document import Card, Line, Only, Span, Table, Tone
@@ -125,8 +125,13 @@ class MapReport:
     def resume_sentence(self) -> str:
         """Say how a map that was stopped goes on."""
         of_all = "" if self.total is None else f" of {self.total:,}"
-        call = f"hk.map({self._entry.tool_name!r}, inputs, run_id={self.run_id!r})"
+        call = f"hk.map({self._entry.tool_name!r}, inputs{self._for_persona}, run_id={self.run_id!r})"
         return f"Stopped after {self.done:,}{of_all}. To go on with the same inputs: `{call}`"
+
+    @property
+    def _for_persona(self) -> str:
+        """Argument that names the persona in a call, where it is another than the default."""
+        return "" if self._persona == DEFAULT_PERSONA else f", persona={self._persona!r}"
 
     def progress(self, elapsed_s: float) -> MapProgress:
         """Return how far it is."""
@@ -226,7 +231,8 @@ class MapReport:
             parts.append(Table(("inputs", "error", "first row"), rows))
             if (more := len(self.groups) - _GROUPS_SHOWN) > 0:
                 parts.append(Line(Span(f"… and {count(more, 'other error')}", "quiet")))
-            heal = f"`hk.heal({self._entry.tool_name!r}, log_id={self.groups[0].log_id})` looks for a fix of the first."
+            call = f"hk.heal({self._entry.tool_name!r}{self._for_persona}, log_id={self.groups[0].log_id})"
+            heal = f"`{call}` looks for a fix of the first."
             parts.append(Only("html", Line(Span(heal, "ticked"))))
         if self.stopped:
             parts.append(Line(Span(self.resume_sentence, "ticked")))

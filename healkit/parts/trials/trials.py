@@ -248,7 +248,7 @@ class Trials:
         parallel: int | None = None,
         executor: Executor | None = None,
     ) -> list[TrialResult]:
-        """Try many pairs of code and arguments, each in a restricted child of its own, and return their results.
+        """Try many pairs of code and arguments, each in a restricted child, and return their results.
 
         A trial has no kernel, no displays and nothing to call; it is restricted and recorded like any execution.
         parallel: how many at a time; by default as many as there are processors, or workers of the executor.

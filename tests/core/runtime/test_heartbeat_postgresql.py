@@ -161,7 +161,7 @@ def test_no_host_is_dead_for_the_time_that_the_server_was_down(
 def test_a_host_that_beats_gives_up_those_that_died_meanwhile(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The database need not be opened anew."""
+    """Show that the database need not be opened anew."""
     monkeypatch.setattr(heartbeat, "ALIVE_S", 1.0)
     with elsewhere(url, 1.0) as dies, elsewhere(url, 1.0), Healkit(url) as here:
         wait_until(lambda: len(beats(url)) == 2)

@@ -58,6 +58,7 @@ def test_wrong_words_are_refused(cli: Any, rows: Path, tmp_path: Path) -> None:
     for words, said in (
         (("inverse", "missing.csv"), "cannot be read"),
         (("invers", str(rows)), "inverse"),
+        (("inverse@1", str(rows)), "active revision"),
         (("inverse", str(rows), "--out", str(rows)), "Name a new"),
         (("inverse", str(rows), "--out", "a.xlsx"), "Name a new"),
         (("inverse", str(rows), "--run-id", "map-x"), "not the id"),

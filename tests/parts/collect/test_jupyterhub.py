@@ -1,4 +1,4 @@
-"""The collector as a service of a real JupyterHub."""
+"""Collector as a service of a real JupyterHub."""
 
 from __future__ import annotations
 

@@ -193,6 +193,40 @@ def test_a_map_goes_on_with_its_own_inputs_only(healkit: Healkit) -> None:
     assert (longer.earlier, longer.done) == (3, 4)
 
 
+def test_an_input_that_failed_is_compared_too(healkit: Healkit) -> None:
+    healkit.vault.add("inverse", INVERSE)
+    run_id = healkit.map("inverse", [{"n": 0}, {"n": object()}, {"n": 2}]).run_id
+    again = healkit.map("inverse", [{"n": 0}, {"n": object()}, {"n": 2}], run_id=run_id)
+    assert (again.earlier, again.failed, again.done) == (2, 2, 3)  # what was refused is refused anew
+    with pytest.raises(UsageInvalid, match="Input 0 is another"):
+        healkit.map("inverse", [{"n": 4}, {"n": object()}, {"n": 2}], run_id=run_id)
+
+
+def test_a_file_of_values_that_others_wrote_is_no_harm(healkit: Healkit, tmp_path: Path) -> None:
+    healkit.vault.add("inverse", INVERSE)
+    report = healkit.map("inverse", [1, 2, 4])
+    (file,) = folder_of(healkit.database).iterdir()
+    file.write_bytes(b'nonsense\n[1e3]\n[99999999999999,1]\n[-1,1]\n[0,{"@":["nothing"]}]\n[2,0.25]\n')
+    frame = healkit.map("inverse", [1, 2, 4], run_id=report.run_id).to_pandas()
+    assert frame["result"].tolist() == [None, None, 0.25]
+    precious = tmp_path / "precious.txt"
+    precious.write_text("mine")
+    file.unlink()
+    file.symlink_to(precious)
+    again = healkit.map("inverse", [1, 2, 4], run_id=report.run_id)
+    assert again.earlier == 3
+    assert precious.read_text() == "mine"
+
+
+def test_sentences_name_the_persona(healkit: Healkit) -> None:
+    healkit.vault.add("inverse", INVERSE, persona="teacher")
+    report = healkit.map("inverse", [0], persona="teacher")
+    assert f"persona='teacher', run_id={report.run_id!r}" in report.resume_sentence
+    assert (
+        "persona=&#x27;teacher&#x27;" in report._repr_html_() or "persona='teacher'" in report._repr_html_()
+    )
+
+
 def test_failures_are_run_again_with_new_code(healkit: Healkit) -> None:
     healkit.vault.add("inverse", INVERSE)
     healkit.vault.add_example("inverse", {"arguments": {"n": 0}, "result": None})
@@ -358,6 +392,7 @@ def test_a_map_of_an_untrusted_database_has_no_grants(tmp_path: Path, healkit: H
     with Healkit(other / "healkit.db") as copied:
         report = copied.map("read_text", inputs)
         assert [group.ename for group in report.groups] == ["FileNotFoundError"]
+        assert not folder_of(copied.database).exists()
 
 
 def test_wrong_options_are_named(healkit: Healkit) -> None:
