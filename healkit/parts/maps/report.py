@@ -77,7 +77,7 @@ def progress_line() -> Callable[[MapProgress], object] | None:
         return lambda progress: handle.update({"text/plain": str(progress)}, raw=True)
     if not sys.stderr.isatty():
         return None
-    return lambda progress: print(f"\r\x1b[K{progress}", end="", file=sys.stderr, flush=True)  # noqa: T201
+    return lambda progress: print(f"\r\x1b[K{progress}", end="", file=sys.stderr, flush=True)  # noqa: T201 - the progress bar of a terminal
 
 
 @dataclasses.dataclass

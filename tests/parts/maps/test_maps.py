@@ -56,7 +56,7 @@ def test_each_input_is_an_execution_on_record(healkit: Healkit) -> None:
     rows = [healkit.log.get(log_id) for log_id in frame["log_id"]]
     assert [row.arguments for row in rows if row] == [{"n": 1}, {"n": 0}, {"n": 2}, {"n": 0}]
     assert {(row.origin, row.revision, row.code_hash, row.isolation) for row in rows if row} == {
-        ("map", 1, entry.code_hash, rows[0].isolation)  # type: ignore[union-attr]
+        ("map", 1, entry.code_hash, rows[0].isolation)  # type: ignore[union-attr]  # every row is there
     }
     (group,) = report.groups
     assert (group.count, group.ename) == (2, "ZeroDivisionError")
@@ -302,7 +302,7 @@ def test_contents_that_are_kept_off_the_record_stay_off(healkit: Healkit) -> Non
 @pytest.mark.requirement("SCALE-2")
 def test_an_executor_does_the_same(healkit: Healkit, kind: type[Executor]) -> None:
     healkit.vault.add("inverse", INVERSE)
-    with kind(2) as executor:  # type: ignore[call-arg]
+    with kind(2) as executor:  # type: ignore[call-arg]  # the base class takes no number
         report = healkit.map("inverse", range(100), executor=executor)
     assert (report.done, report.failed) == (100, 1)
     assert report.to_pandas()["result"].tolist()[1:] == [1 / n for n in range(1, 100)]
@@ -398,7 +398,7 @@ def test_a_map_of_an_untrusted_database_has_no_grants(tmp_path: Path, healkit: H
 def test_wrong_options_are_named(healkit: Healkit) -> None:
     healkit.vault.add("inverse", INVERSE)
     with pytest.raises(UsageInvalid, match="retries"):
-        healkit.map("inverse", [1], retries="two")  # type: ignore[arg-type]
+        healkit.map("inverse", [1], retries="two")  # type: ignore[arg-type]  # refused
     for parallel in (0, -1, 1.5):
         with pytest.raises(ConfigError, match="parallel"):
-            healkit.map("inverse", [], parallel=parallel)  # type: ignore[arg-type]
+            healkit.map("inverse", [], parallel=parallel)  # type: ignore[arg-type]  # refused
