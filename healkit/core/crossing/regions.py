@@ -50,6 +50,12 @@ def size_of(places: Places) -> int:
     return max((begin + size for begin, size in places), default=0)
 
 
+def at_most(size: int) -> int:
+    """Return that size, or the user's limit of a file's size where it is lower: it holds for regions too."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return size if limit == resource.RLIM_INFINITY else min(size, limit)
+
+
 def empty(size: int) -> int:
     """Return the descriptor of a new region of that size, to be written by the other side."""
     descriptor = os.memfd_create("healkit-data", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
@@ -80,11 +86,9 @@ def write(descriptor: int, contents: Sequence[Any], places: Places) -> None:
     What lies beyond the limit of a file's size is written through a window that is mapped, because that limit is meant
     for files; and only a window, so that the whole does not count against the limit of memory.
     """
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     for content, (begin, size) in zip(contents, places, strict=True):
         data = memoryview(content).cast("B")
-        within = limit == resource.RLIM_INFINITY or begin + size <= limit
-        put = _put if within else _put_through_window
+        put = _put if at_most(begin + size) == begin + size else _put_through_window
         for done in range(0, size, _WINDOW_BYTES):
             put(descriptor, data[done : done + _WINDOW_BYTES], begin + done)
 

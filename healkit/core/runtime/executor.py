@@ -619,7 +619,7 @@ def _init(call: _Call, definitions: list[ToolDefinition], config: Config) -> Ini
         output_max_bytes=config.result_max_bytes,
         exact=True,
         contents=regions.places_of(call.arguments.contents),
-        data_max_bytes=config.memory_mb * MIB,
+        data_max_bytes=regions.at_most(config.memory_mb * MIB),
         call=CELL_VALUE if call.request.alone else "",
         setup="pass" if call.request.alone else "",
         withheld=call.withheld,

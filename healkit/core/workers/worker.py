@@ -143,7 +143,7 @@ class Worker:
         if not init.exact:
             self._bridge.send(init)
             return
-        self._results = regions.empty(self.config.memory_mb * MIB)
+        self._results = regions.empty(regions.at_most(self.config.memory_mb * MIB))
         if not contents:
             self._bridge.send(init, [self._results])
             await self._tell_sent([])

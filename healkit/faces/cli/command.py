@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -32,6 +33,7 @@ _FIRST_START_S = 60.0
 #: A line or cell that begins with a sign → its colour; the lines of a diff, likewise.
 _SIGNS = {"32": re.compile(r"(?m)^✓ .*$|(?<=  )✓ \S+"), "31": re.compile(r"(?m)^✗ .*$|(?<=  )✗ \S+")}
 _SIDES = {"32": re.compile(r"(?m)^\+.*$"), "31": re.compile(r"(?m)^-.*$"), "36": re.compile(r"(?m)^@@.*$")}
+_NEXT = re.compile(r"(?m)^(?:Next|To go on): healkit .+$")
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 _JSON = typer.Option("--json", help="Print JSON on stdout and nothing else.")
 
@@ -83,12 +85,12 @@ def for_terminal(command: Command) -> Callable[..., None]:
     def run(**given: Any) -> None:
         as_json, db = given.pop("as_json", False), given.get("db")
         try:
-            of_face = {"as_json": as_json, "open_healkit": open_healkit, "terminal": _OnTerminal()}
+            of_face = {"as_json": as_json, "open_healkit": open_healkit, "terminal": _OnTerminal(db)}
             wanted = {**command.read(given), **command.of_face("healkit ", **of_face)}
             if command.takes_healkit:
                 with open_healkit(db, create=command.creates) as healkit:
                     answer = command.call(healkit, wanted)
-                    show(answer, as_json)
+                    show(answer, as_json, db)
             else:
                 answer = command.function(**wanted)
                 show(answer, as_json)
@@ -171,7 +173,7 @@ def typed(row: Option) -> Any:
     return typer.Option(flag, **about, show_default=show_default)
 
 
-def show(answer: Answer, as_json: bool) -> None:
+def show(answer: Answer, as_json: bool, db: str | None = None) -> None:
     """Print an answer: on stdout what was asked for, on stderr what there is to say about it."""
     if as_json:
         if answer.data is not None:
@@ -179,7 +181,7 @@ def show(answer: Answer, as_json: bool) -> None:
     else:
         _put_answer(answer)
     for line in answer.notes if as_json else (*answer.hints, *answer.notes):
-        say(line)
+        say(_with_db(line, db))
 
 
 def _put_answer(answer: Answer) -> None:
@@ -234,6 +236,11 @@ def say(text: str) -> None:
     typer.echo(_coloured(visible(_cleaned(text)), sys.stderr), err=True)
 
 
+def _with_db(text: str, db: str | None) -> str:
+    """Complete the command that a line names as the next one: it is for the same database."""
+    return text if db is None else _NEXT.sub(lambda line: f"{line[0]} --db {shlex.quote(db)}", text)
+
+
 def put(text: str, *, exact: bool = False) -> None:
     """Print an answer on stdout, without secrets and with control characters spelt out: much of it is text of tools.
 
@@ -248,7 +255,13 @@ def put(text: str, *, exact: bool = False) -> None:
 class _OnTerminal:
     """This process's terminal, as `commands.table.Terminal` says."""
 
-    say, put = staticmethod(say), staticmethod(put)
+    put = staticmethod(put)
+
+    def __init__(self, db: str | None) -> None:
+        self._db = db
+
+    def say(self, text: str) -> None:
+        say(_with_db(text, self._db))
 
     def print_json(self, value: object, *, exact: tuple[str, ...] = ()) -> None:
         print_json(value, exact=exact)

@@ -29,7 +29,7 @@ from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.patches import Check, CheckResult, Observed
 from healkit.core.contracts.rpc import NO_CASSETTE, REPORT_EXTRA_BYTES, ExecutionComplete, Init
 from healkit.core.contracts.tools import EntryRef, Withheld
-from healkit.core.crossing import values
+from healkit.core.crossing import regions, values
 from healkit.core.host import host_identity
 from healkit.core.rendering import cleaning
 from healkit.core.runtime import background
@@ -571,7 +571,7 @@ def _init(
         cpu_s=config.cpu_s,
         result_max_bytes=config.result_max_bytes,
         output_max_bytes=config.result_max_bytes,
-        data_max_bytes=config.memory_mb * MIB,
+        data_max_bytes=regions.at_most(config.memory_mb * MIB),
         call=trial.call,
         watch=watch,
         exact=exact,

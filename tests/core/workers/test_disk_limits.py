@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from waiting import wait_until
+from waiting import WITHIN_S, wait_until
 
 from healkit import Config, Healkit
 from healkit.core.workers.sandbox import RunFolder, Sandbox
@@ -51,6 +53,24 @@ def test_a_retained_worker_is_ended_when_it_goes_on_writing(tmp_path: Path) -> N
         asked = healkit.execute("tool").post_mortem()
         file = asked.attach()
         wait_until(lambda: not Path(file).exists())
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("SAFE-3")
+@pytest.mark.parametrize("tier", ["namespaces", "landlock", "process"])
+def test_a_lower_limit_of_the_user_stays_in_force(tmp_path: Path, tier: str) -> None:
+    """A worker did not start where `ulimit -f` was below the scratch folder's size."""
+    host = (
+        "import resource, sys\nfrom healkit import Config, Healkit\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (6 << 20, 6 << 20))\n"
+        "with Healkit('x.db', config=Config(isolation=sys.argv[1])) as healkit:\n"
+        "    healkit.vault.add('limit', 'import resource\\ndef limit():\\n'\n"
+        "        '    return resource.getrlimit(resource.RLIMIT_FSIZE)[1]\\n')\n"
+        "    print(healkit.execute('limit').value)\n"
+    )
+    command = [sys.executable, "-c", host, tier]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=WITHIN_S)
+    assert (done.stdout, done.returncode) == (f"{6 << 20}\n", 0), done.stderr
 
 
 @pytest.mark.requirement("SAFE-3")

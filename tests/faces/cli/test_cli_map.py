@@ -76,7 +76,7 @@ def test_ctrl_c_leaves_a_map_that_goes_on(
     slow = "import time\ndef slow(n: int):\n    time.sleep(0.1)\n    return n\n"
     cli("vault", "add", "slow", "-", stdin=slow)
     (tmp_path / "many.jsonl").write_text("".join(f'{{"n": {n}}}\n' for n in range(100)))
-    command = [sys.executable, "-m", "healkit", "map", "slow", "many.jsonl"]
+    command = [sys.executable, "-m", "healkit", "map", "slow", "many.jsonl", "--db", environment["HEALKIT_DB"]]
     process = subprocess.Popen(
         command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -87,6 +87,7 @@ def test_ctrl_c_leaves_a_map_that_goes_on(
     assert process.returncode == 130
     (line,) = [line for line in said.splitlines() if "--run-id" in line]
     words = line.partition("healkit ")[2].split()
+    assert words[-2:] == ["--db", environment["HEALKIT_DB"]]
     done = cli(*words)
     assert done.returncode == 0, done
     assert "100 inputs returned, 0 failed" in done.stdout

@@ -258,14 +258,20 @@ def _file_rights(rights: AccessFS) -> AccessFS:
 
 def _limit_resources(restrictions: Restrictions) -> str:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (restrictions.scratch_bytes, restrictions.scratch_bytes))
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    files = restrictions.open_files if hard == resource.RLIM_INFINITY else min(restrictions.open_files, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    size_bytes = _limit(resource.RLIMIT_FSIZE, restrictions.scratch_bytes)
+    files = _limit(resource.RLIMIT_NOFILE, restrictions.open_files)
     # Counted for the user in all processes together: a worker must not use them up. Python itself needs none.
     pending = min(_SIGNALS_PENDING, *(n for n in resource.getrlimit(resource.RLIMIT_SIGPENDING) if n >= 0))
     resource.setrlimit(resource.RLIMIT_SIGPENDING, (pending, pending))
-    return f"files {files}, file size {restrictions.scratch_bytes:,} bytes"
+    return f"files {files}, file size {size_bytes:,} bytes"
+
+
+def _limit(kind: int, most: int) -> int:
+    """Set a limit for good, and return it: the user's own where that is lower."""
+    hard = resource.getrlimit(kind)[1]
+    limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (limit, limit))
+    return limit
 
 
 def _load_seccomp(restrictions: Restrictions) -> str:
