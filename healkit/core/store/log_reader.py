@@ -23,7 +23,7 @@ from healkit.core.contracts.execution import (
     status_of,
     takes_filters,
 )
-from healkit.core.store import vault_rows
+from healkit.core.store import vault_names
 from healkit.core.store.database import Database
 from healkit.core.store.log_pages import Page, count_refused, newest_first, own_only, read_page, status_is
 from healkit.core.store.models import (
@@ -141,7 +141,7 @@ class Log:
         Trials and searches do not count, here and in all that reports how a tool fares.
         """
         with self._reading() as session:
-            names = [None] if tool is None else vault_rows.all_of(session, tool)
+            names = [None] if tool is None else vault_names.all_of(session, tool)
             for name in names:
                 if page := read_page(
                     session, Filters("FAILURE", name, persona, tried=False), 1, count=False

@@ -27,10 +27,10 @@ from sqlalchemy import Row, and_, func, select
 from sqlalchemy.orm import Session
 
 from healkit.core.contracts.execution import Filters, GroupInfo, Moment, ToolSummary
-from healkit.core.store import vault_rows
+from healkit.core.store import vault_names
 from healkit.core.store.log_pages import count_refused, ran, refused, utc_moment
 from healkit.core.store.models import DAYS, GROUPS, LOG, TOOLS
-from healkit.core.store.vault_rows import passing_revisions
+from healkit.core.store.vault_history import passing_revisions
 from healkit.errors import UsageInvalid
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class _Successes:
     def __init__(self, session: Session, tools: Collection[str]) -> None:
         # A tool's rows have the name that it had; its revisions go on counting when it is renamed.
         self._session = session
-        self._names = vault_rows.current_names(session, sorted(tools))
+        self._names = vault_names.current_names(session, sorted(tools))
         wanted = set(self._names.values())
         entries = select(TOOLS.c.tool_name, TOOLS.c.target_persona).where(TOOLS.c.tool_name.in_(wanted))
         self._entries = {(tool, persona) for tool, persona in session.execute(entries)}

@@ -9,7 +9,8 @@ A patch saved as a draft gets a number and leaves the active revision as it was:
 Only a tool whose first revision is a draft has a draft as its active one.
 
 Grants, the input schema, examples and flags belong to the tool, not to its code: changing one makes no revision. Nor
-does renaming or removing it (`store.vault_rows`): a former name means the same tool, and a removed tool is only marked.
+does renaming or removing it (`store.vault_names`): a former name means the same tool, and a removed tool is only
+marked.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from healkit.core.contracts.vault import (
     RevisionInfo,
     VaultEntry,
 )
-from healkit.core.store import vault_rows
+from healkit.core.store import vault_history, vault_names, vault_rows
 from healkit.core.store.database import Database
 from healkit.core.store.entries import (
     Author,
@@ -111,7 +112,7 @@ class Vault:
         change = CodeChange(code, author, reason, draft=draft)
         tool = vault_rows.new_tool(name, persona, type, change, settings, self._database.dialect_name)
         with self._database.write() as session:
-            rows, is_registered = vault_rows.register(session, tool, change, type)
+            rows, is_registered = vault_names.register(session, tool, change, type)
             entry = self._entry(rows)
             if is_registered:
                 check_same(entry, name, tool.active_hash, None if grants is None else granted)
@@ -274,7 +275,7 @@ class Vault:
             raise UsageInvalid(f"limit={limit!r} must be at least 1.")
         with self._database.read() as session:
             tool = vault_rows.readable(session, name, persona)
-            return vault_rows.history(session, tool, limit, before)
+            return vault_history.history(session, tool, limit, before)
 
     def diff(
         self, name: str, a: int | None = None, b: int | None = None, persona: str = DEFAULT_PERSONA
@@ -291,7 +292,7 @@ class Vault:
     def blame(self, name: str, fingerprint: str | None = None, persona: str = DEFAULT_PERSONA) -> Blame:
         """Find the revision that first failed so and the one that cured it; of the newest failure by default."""
         with self._database.read() as session:
-            return vault_rows.blame(session, vault_rows.readable(session, name, persona), fingerprint)
+            return vault_history.blame(session, vault_rows.readable(session, name, persona), fingerprint)
 
     def set_grants(
         self, name: str, persona: str = DEFAULT_PERSONA, *, clear: bool = False, **grants: object
@@ -354,7 +355,7 @@ class Vault:
         where healkit runs a function because the tool is called like it.
         """
         with self._database.write() as session:
-            vault_rows.rename(session, old, new, reason)
+            vault_names.rename(session, old, new, reason)
             tool = vault_rows.of_name(session, new)[0]
             return self._entry(vault_rows.rows_of(session, tool))
 
@@ -365,30 +366,30 @@ class Vault:
         brings it back. Raises `ToolNotFound`.
         """
         with self._database.write() as session:
-            removed = vault_rows.remove(session, name, persona, reason)
+            removed = vault_names.remove(session, name, persona, reason)
             return [self._entry(vault_rows.rows_of(session, tool)) for tool in removed]
 
     def restore(self, name: str, persona: str | None = None, *, reason: str = "") -> VaultEntry:
         """Bring a removed tool back as it was, for one persona or for all; return its entry. Raises `ToolNotFound`."""
         with self._database.write() as session:
-            tool = vault_rows.restore(session, name, persona, reason)
+            tool = vault_names.restore(session, name, persona, reason)
             return self._entry(vault_rows.rows_of(session, tool))
 
     def name_changes(self, name: str) -> builtins.list[NameChange]:
         """Return when and why a tool was renamed, removed and brought back, oldest first."""
         with self._database.read() as session:
-            return vault_rows.changes(session, name)
+            return vault_names.changes(session, name)
 
     def former_names(self, persona: str = DEFAULT_PERSONA) -> dict[str, str]:
         """Map each former name of the tools that the persona can run to the name that the tool has now."""
         with self._database.read() as session:
-            return vault_rows.former_names(session, persona)
+            return vault_names.former_names(session, persona)
 
     def callers(self, name: str) -> builtins.list[str]:
         """Return the labels of the tools whose active code says `mcp.vault.<name>`; computed names are not seen."""
         check_text("name", name)
         with self._database.read() as session:
-            return vault_rows.callers(session, name)
+            return vault_names.callers(session, name)
 
     def _change(self, name: str, persona: str, change: Callable[[Session, ToolRegistry], None]) -> VaultEntry:
         with self._database.write() as session:

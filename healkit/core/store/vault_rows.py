@@ -1,19 +1,17 @@
 """Rows of the vault, found and changed in a caller's session.
 
-`Vault` and `Requests` open the sessions, and each of their methods is one transaction. There are four parts: rows of a
-tool and its entry, revisions, names, and the history of what each revision did.
+`Vault` and `Requests` open the sessions, and each of their methods is one transaction. There are two parts: rows of a
+tool and its entry, and revisions. `vault_names` and `vault_history` go on.
 """
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, get_args
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, or_, select, union, update
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -21,36 +19,24 @@ from healkit.core.contracts.execution import Grants, utc_now
 from healkit.core.contracts.tools import EntryRef, revision_label
 from healkit.core.contracts.vault import (
     DEFAULT_PERSONA,
-    Blame,
     CodeChange,
-    NameChange,
-    RevisionInfo,
     checked_examples,
     unified_diff,
 )
 from healkit.core.crossing import values
-from healkit.core.pysource.shapes import read_shape
 from healkit.core.store.arguments import check_schema
 from healkit.core.store.entries import (
     Author,
     CodeType,
     Described,
     EntryRows,
-    check_names,
     code_hash,
     describe,
     entry_of,
     make_grants,
 )
-from healkit.core.store.log_pages import own_only, status_is
 from healkit.core.store.models import (
-    CHANGES,
-    DAYS,
-    GROUPS,
-    LOG,
-    TOOLS,
     CodeVault,
-    PatchRow,
     Revision,
     ToolChange,
     ToolRegistry,
@@ -59,10 +45,8 @@ from healkit.errors import (
     PersonaNotFound,
     RevisionConflict,
     RevisionNotFound,
-    ToolExists,
     ToolNotFound,
     ToolRemoved,
-    ToolShapeError,
     VaultError,
     did_you_mean,
     named,
@@ -531,410 +515,4 @@ def _conflict(session: Session, tool: ToolRegistry, parent: int, later: CodeVaul
         f"What this patch changes:\n{diff_of(session, base, with_code(base, later.hash), 'this patch')}\n"
         f"Nothing is lost: this patch's code is kept in the vault under the hash {later.hash}.",
         hint=f"Join the two and patch again with parent={active.number}.",
-    )
-
-
-# Names of tools, present and former. Nothing is deleted. A removed tool is marked: it is not listed and not run, and
-# its revisions and its rows in the log stay. A former name stays its tool's for good, so that old rows, traces and
-# callers still mean that tool; no other tool can take it. (Model registries free the old name, and an old reference
-# then means whichever tool comes next.)
-
-
-#: The settings that `add` gives a tool; adding a removed one again replaces them.
-_SETTINGS = ("description", "input_schema", "group_name", "flags", "grants", "examples")
-
-
-def rename(session: Session, old: str, new: str, reason: str) -> None:
-    """Give a tool another name, for all its personas; raise `ToolNotFound`, `ToolExists` or `ToolShapeError`."""
-    old = current(session, old)
-    tools = of_name(session, old)
-    if not tools:
-        missing(session, old)
-    if new == old:
-        return
-    check_names(new, tools[0].target_persona)
-    check_free(session, new, by=old)
-    for tool in tools:
-        _check_shape(rows_of(session, tool), new)
-    now = utc_now()
-    for tool in tools:
-        _append(session, tool, "renamed", new, reason)
-        tool.tool_name, tool.updated_at = new, now
-    for table in (Revision, PatchRow):
-        session.execute(update(table).where(col(table.tool_name) == old).values(tool_name=new))
-    session.flush()
-
-
-def remove(session: Session, name: str, persona: str | None, reason: str) -> list[ToolRegistry]:
-    """Mark a tool as removed, for one persona or for all; return those that were not yet. Raises `ToolNotFound`."""
-    tools = _wanted(session, name, persona)
-    removed = [tool for tool in tools if tool.removed_at is None]
-    for tool in removed:
-        tool.removed_at = utc_now()
-        _append(session, tool, "removed", tool.tool_name, reason)
-    session.flush()
-    return removed
-
-
-def restore(session: Session, name: str, persona: str | None, reason: str) -> ToolRegistry:
-    """Bring a removed tool back as it was, for one persona or for all; return it. Raises `ToolNotFound`."""
-    tools = _wanted(session, name, persona)
-    for tool in tools:
-        if tool.removed_at is not None:
-            tool.removed_at = None
-            _append(session, tool, "restored", tool.tool_name, reason)
-    session.flush()
-    return tools[0]
-
-
-def register(
-    session: Session, tool: ToolRegistry, change: CodeChange, kind: CodeType
-) -> tuple[EntryRows, bool]:
-    """Add a tool as its revision 1, or anew under the name of a removed one.
-
-    Return its rows, or those of the tool that has the name already, and whether it has. Raises `ToolExists` and
-    `ToolRemoved` for a former name.
-    """
-    name, persona, digest = tool.tool_name, tool.target_persona, tool.active_hash
-    existing = find(session, name, persona)
-    if existing is None:
-        _refuse_former(session, name)
-        revision = new_revision(tool, 1, digest, change)
-        rows = EntryRows(tool, revision, store_code(session, change.code, digest, kind))
-        session.add_all([tool, revision])
-        session.flush()
-        return rows, False
-    if existing.removed_at is not None and existing.tool_name == name:
-        stored = store_code(session, change.code, digest, kind)
-        return EntryRows(existing, _add_again(session, existing, tool, change), stored), False
-    exactly(session, name, persona)  # raises for the former name of a removed tool
-    return rows_of(session, existing), True
-
-
-def _add_again(session: Session, tool: ToolRegistry, added: ToolRegistry, patch: CodeChange) -> Revision:
-    """Register a removed tool anew, with the settings that are given now; its revisions go on counting."""
-    for name in _SETTINGS:
-        setattr(tool, name, getattr(added, name))
-    active = find_revision(session, tool)
-    if (added.active_hash, patch.draft) != (active.code_hash, active.draft):
-        number = last_number(session, tool) + 1
-        active = new_revision(tool, number, added.active_hash, patch)
-        active.parent = tool.active_revision
-        session.add(active)
-    tool.active_revision, tool.active_hash = active.number, active.code_hash
-    tool.removed_at, tool.updated_at = None, utc_now()
-    _append(session, tool, "added", tool.tool_name, patch.reason)
-    session.flush()
-    return active
-
-
-def all_of(session: Session, name: str) -> list[str]:
-    """Return every name that the tool has or had, the one it has now first."""
-    now = current(session, name)
-    former = _former(session, [now])
-    return [now, *sorted({old for old, _ in former} - {now})]
-
-
-def current_names(session: Session, names: Sequence[str]) -> dict[str, str]:
-    """Map each former name of these names' tools, and each of the names, to the name that the tool has now."""
-    renamed = (
-        select(TOOLS.c.tool_name)
-        .join(CHANGES, CHANGES.c.tool_id == TOOLS.c.id)
-        .where(CHANGES.c.kind == "renamed", CHANGES.c.old_name.in_(names))
-    )
-    there = select(TOOLS.c.tool_name).where(TOOLS.c.tool_name.in_(names))
-    now = set(session.scalars(union(there, renamed)))
-    return {**{name: name for name in names}, **dict(_former(session, now)), **{name: name for name in now}}
-
-
-def former_names(session: Session, persona: str) -> dict[str, str]:
-    """Map each former name of a tool that the persona can run to the name that the tool has now."""
-    statement = (
-        select(CHANGES.c.old_name, TOOLS.c.tool_name)
-        .join(TOOLS, TOOLS.c.id == CHANGES.c.tool_id)
-        .where(CHANGES.c.kind == "renamed", CHANGES.c.old_name != TOOLS.c.tool_name)
-        .where(TOOLS.c.removed_at.is_(None), TOOLS.c.target_persona.in_((persona, "default")))
-        .distinct()
-    )
-    return {row.old_name: row.tool_name for row in session.execute(statement)}
-
-
-def changes(session: Session, name: str) -> list[NameChange]:
-    """Return what happened to a tool's name, oldest first, for all its personas."""
-    statement = (
-        select(CHANGES, TOOLS.c.target_persona)
-        .join(TOOLS, TOOLS.c.id == CHANGES.c.tool_id)
-        .where(TOOLS.c.tool_name == current(session, name))
-        .order_by(CHANGES.c.id)
-    )
-    return [
-        NameChange(row.kind, row.target_persona, row.old_name, row.new_name, row.reason, row.changed_at)
-        for row in session.execute(statement)
-    ]
-
-
-def callers(session: Session, name: str) -> list[str]:
-    """Return the labels of the tools whose active code calls that tool by that very name: `mcp.vault.<name>`.
-
-    A call whose name is computed is not seen.
-    """
-    return [
-        revision_label(tool.tool_name, tool.target_persona, revision.number)
-        for tool, revision, code in active_rows(session, None)
-        if tool.tool_name != name and name in code.code and code.type == "python" and _calls(code, name)
-    ]
-
-
-def check_free(session: Session, name: str, by: str = "") -> None:
-    """Raise `ToolExists` where a tool has that name, or had it; by: the name of the tool that may have had it."""
-    tools = of_name(session, name)
-    if tools:
-        removed = all(tool.removed_at is not None for tool in tools)
-        raise ToolExists(
-            f"The vault has a tool {name!r} already{', which was removed' if removed else ''}.",
-            hint="Take another name.",
-        )
-    _refuse_former(session, name, by)
-
-
-def _refuse_former(session: Session, name: str, by: str = "") -> None:
-    """Raise `ToolExists` where that is the former name of a tool that is not called `by` now."""
-    now = current(session, name)
-    if now not in (name, by):
-        raise ToolExists(
-            f"{name!r} is the former name of the tool {now!r}, and old runs and callers mean that one by it.",
-            hint=f"Patch {now!r}, or take another name.",
-        )
-
-
-def _wanted(session: Session, name: str, persona: str | None) -> list[ToolRegistry]:
-    if persona is not None:
-        return [exactly(session, name, persona, removed=True)]
-    return of_name(session, current(session, name)) or missing(session, name)
-
-
-def _former(session: Session, names: Sequence[str] | set[str]) -> list[tuple[str, str]]:
-    statement = (
-        select(CHANGES.c.old_name, TOOLS.c.tool_name)
-        .join(TOOLS, TOOLS.c.id == CHANGES.c.tool_id)
-        .where(CHANGES.c.kind == "renamed", TOOLS.c.tool_name.in_(names))
-        .distinct()
-    )
-    return [(old, new) for old, new in session.execute(statement)]
-
-
-def _append(session: Session, tool: ToolRegistry, kind: str, new: str, reason: str) -> None:
-    assert tool.id is not None  # it is stored
-    old = tool.tool_name
-    session.add(
-        ToolChange(
-            tool_id=tool.id, kind=kind, old_name=old, new_name=new, reason=reason, changed_at=utc_now()
-        )
-    )
-
-
-def _check_shape(rows: EntryRows, new: str) -> None:
-    """Refuse a name under which healkit would start the code elsewhere, or not at all."""
-    tool, revision, code = rows
-    if code.type != "python" or revision.draft:
-        return
-    tree = ast.parse(code.code)
-    entry = read_shape(tree, tool.tool_name).entry
-    try:
-        same = read_shape(tree, new).entry == entry
-    except ToolShapeError:
-        same = False
-    if not same:
-        raise ToolShapeError(
-            f"{tool.tool_name!r} runs its function {entry!r}, because the tool is called so; as {new!r} it would not.",
-            hint="Patch it first: call that function 'run', which goes with any name, then rename the tool.",
-        )
-
-
-def _calls(code: CodeVault, name: str) -> bool:
-    try:
-        tree = ast.parse(code.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a draft
-        return False
-    return any(
-        isinstance(node, ast.Attribute)
-        and node.attr == name
-        and isinstance(node.value, ast.Attribute)
-        and node.value.attr == "vault"
-        for node in ast.walk(tree)
-    )
-
-
-# History of revisions: how each fared, and which to blame. An execution's row names the persona that the caller named,
-# which the `default` entry may have served. Such rows count for `default`, unless the persona has an entry of its own.
-
-
-#: Select columns, not ORM objects, to keep the session's identity map small.
-_COLUMN_NAMES = (
-    "number",
-    "parent",
-    "author",
-    "reason",
-    "created_at",
-    "code_hash",
-    "draft",
-    "motivating_log_id",
-)
-_COLUMNS: tuple[Any, ...] = tuple(getattr(Revision, name) for name in _COLUMN_NAMES)
-_ROWS_AT_ONCE = 500
-_FAILURES_COMPARED_MAX, _RUNS_COMPARED_MAX, _STRETCHES_MAX = 50, 500, 3
-
-#: A condition for any column that holds a revision's number.
-Bound = Callable[[Any], ColumnElement[bool]]
-
-
-def history(
-    session: Session, tool: ToolRegistry, limit: int | None = None, before: int | None = None
-) -> list[RevisionInfo]:
-    """Return revisions, oldest first, with how often each ran and failed.
-
-    They are counted by day (`stats`), so it costs the same however often they ran; calls that were refused before any
-    code ran do not count. limit: the newest so many only. before: only those with a smaller number.
-    """
-    number = col(Revision.number)
-    of_tool = [col(Revision.tool_name) == tool.tool_name, col(Revision.target_persona) == tool.target_persona]
-    bounds = _bounds(session, of_tool, limit, before)
-    fared = _fared(session, tool).where(*(bound(DAYS.c.revision) for bound in bounds)).subquery()
-    statement = (
-        select(*_COLUMNS, func.coalesce(fared.c.runs, 0), func.coalesce(fared.c.failures, 0))
-        .outerjoin(fared, fared.c.number == number)
-        .where(*of_tool, *(bound(number) for bound in bounds))
-        .order_by(number)
-    )
-    return [
-        RevisionInfo(
-            **dict(zip(_COLUMN_NAMES, row, strict=True)),
-            active=row[0] == tool.active_revision,
-            runs=int(runs),
-            failures=int(failures),
-        )
-        for *row, runs, failures in session.execute(statement.execution_options(yield_per=_ROWS_AT_ONCE))
-    ]
-
-
-def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blame:
-    """Find the revisions that brought a failure in and cured it; of the newest failure unless one is given."""
-    names, served = all_of(session, tool.tool_name), served_by(session, tool)
-    # Those that ran code: a call refused before it had a tier ran none, and code that was only tried has no revision.
-    mine = and_(served(LOG.c.persona), LOG.c.isolation.is_not(None), LOG.c.revision.is_not(None))
-    place = select(LOG.c.timestamp, LOG.c.id, LOG.c.fingerprint, LOG.c.revision).where(mine)
-    if fingerprint is None:
-        newest = place.where(status_is("FAILURE"), *own_only())
-        newest = newest.order_by(LOG.c.timestamp.desc(), LOG.c.id.desc()).limit(1)
-        # By name: the rows of several at once would all be read and sorted.
-        found = [row for name in names for row in session.execute(newest.where(LOG.c.tool_name == name))]
-        fingerprint = max(found)[2] if found else None
-        if not fingerprint:
-            return Blame()
-    # The counts of its groups, one for each name and persona: the failures themselves may be millions.
-    same = GROUPS.c.fingerprint == fingerprint, GROUPS.c.tool_name.in_(names), served(GROUPS.c.persona)
-    groups = session.execute(select(GROUPS).where(*same)).all()
-    if not groups:
-        return Blame(fingerprint)
-    first_id = min((group.first_seen, group.first_log_id) for group in groups)[1]
-    first = session.execute(place.where(LOG.c.id == first_id)).first()
-    if first is None:  # a call that was refused
-        return Blame(fingerprint)
-    numbers = {row.number: row for row in session.execute(_fared(session, tool))}
-
-    def failing(number: int) -> bool:
-        """Tell whether a revision failed so; only its rows of the days on which it failed are looked at."""
-        days = numbers[number].first_day, numbers[number].last_day
-        begin, end = (datetime.combine(day, datetime.min.time(), UTC) for day in days)
-        of_days = LOG.c.timestamp >= begin, LOG.c.timestamp < end + timedelta(days=1)
-        # Not by the index of names, which holds all that they did.
-        same = LOG.c.fingerprint == fingerprint, func.coalesce(LOG.c.tool_name, "").in_(names)
-        row = place.where(*same, LOG.c.revision == number, *of_days).limit(1)
-        return numbers[number].failures > 0 and session.execute(row).first() is not None
-
-    newest_first = sorted(numbers, reverse=True)
-    good = (n for n in newest_first if n <= first.revision and numbers[n].runs > numbers[n].failures)
-    last_good = next((n for n in good if n == first.revision or not failing(n)), None)
-    newest_failing = next((n for n in newest_first if failing(n)), 0)
-    cured = (n for n in passing_revisions(session, names, mine, fingerprint) if n > newest_failing)
-    return Blame(
-        fingerprint=fingerprint,
-        first_failed=first.revision,
-        first_failed_log_id=first.id,
-        first_failed_at=first.timestamp,
-        last_good=last_good,
-        last_cured_by=min(cured, default=None),
-        last_failed_at=max(group.last_seen for group in groups),
-        count=sum(group.failures for group in groups),
-    )
-
-
-def passing_revisions(
-    session: Session, names: Sequence[str], mine: ColumnElement[bool], fingerprint: str
-) -> list[int]:
-    """Return the revisions that passed with arguments for which that failure is on record.
-
-    names: all that the tool had. mine: the condition on the rows of its vault entry. A revision that was only given
-    other arguments never met the failure. Looks at the newest failures, and of the runs at those right after the last
-    failure of a revision and at the newest, so that the cost is bounded, and a cure stays one however much runs later.
-    """
-    arguments = cast(LOG.c.arguments, Text)
-    newest_first = (LOG.c.timestamp.desc(), LOG.c.id.desc())
-    failures = select(LOG.c.revision, LOG.c.timestamp, arguments).where(
-        mine, LOG.c.fingerprint == fingerprint, func.coalesce(LOG.c.tool_name, "").in_(names)
-    )
-    failed = session.execute(failures.order_by(*newest_first).limit(_FAILURES_COMPARED_MAX)).all()
-    met = {row[2] for row in failed}
-    last_of = {revision: time for revision, time, _ in reversed(failed)}
-    columns = LOG.c.revision.label("number"), LOG.c.status, arguments.label("arguments"), mine.label("mine")
-    passed: set[int] = set()
-    for name in names if failed else ():
-        of_tool = select(*columns).where(LOG.c.tool_name == name, *own_only())
-        after = [
-            of_tool.where(LOG.c.timestamp >= time).order_by(LOG.c.timestamp, LOG.c.id)
-            for time in sorted(last_of.values(), reverse=True)[:_STRETCHES_MAX]
-        ]
-        for runs in (of_tool.order_by(*newest_first), *after):
-            run = runs.limit(_RUNS_COMPARED_MAX).subquery().c
-            same = select(run.number).where(run.mine, run.status == "SUCCESS", run.arguments.in_(met))
-            passed.update(session.scalars(same.distinct()))
-    return sorted(passed)
-
-
-def _bounds(
-    session: Session, of_tool: Sequence[ColumnElement[bool]], limit: int | None, before: int | None
-) -> list[Bound]:
-    """Return the limits of revision numbers, as conditions for any column that holds one."""
-    bounds: list[Bound] = []
-    if before is not None:
-        bounds.append(lambda number: number < before)
-    if limit is not None:
-        number = col(Revision.number)
-        newest = select(number).where(*of_tool, *(bound(number) for bound in bounds))
-        newest = newest.order_by(number.desc()).limit(limit)
-        lowest = session.scalar(select(func.min(newest.subquery().c.number))) or 0
-        bounds.append(lambda number: number >= lowest)
-    return bounds
-
-
-def served_by(session: Session, tool: ToolRegistry) -> Callable[[Any], ColumnElement[bool]]:
-    """Return the condition on a column with the persona that a caller named: this entry served it."""
-    if tool.target_persona != "default":
-        return lambda persona: persona == tool.target_persona
-    personas = select(col(ToolRegistry.target_persona)).where(col(ToolRegistry.tool_name) == tool.tool_name)
-    others = sorted({*session.scalars(personas)} - {"default"})
-    return lambda persona: persona.not_in(others)
-
-
-def _fared(session: Session, tool: ToolRegistry) -> Select[Any]:
-    """Select each revision's runs and failures of code, and the days of the first and the last of them."""
-    fared = select(
-        DAYS.c.revision.label("number"),
-        func.sum(DAYS.c.runs - DAYS.c.refused).label("runs"), func.sum(DAYS.c.failures).label("failures"),
-        func.min(DAYS.c.day).label("first_day"), func.max(DAYS.c.day).label("last_day"),
-    )  # fmt: skip
-    return (
-        fared.where(DAYS.c.tool_name.in_(all_of(session, tool.tool_name)), DAYS.c.revision > 0)
-        .where(served_by(session, tool)(DAYS.c.persona))
-        .group_by(DAYS.c.revision)
     )

@@ -37,7 +37,7 @@ from sqlalchemy.orm import Session, aliased
 
 from healkit.core.contracts.execution import TRACES_COUNTED_MAX, HostIdentity, utc_now
 from healkit.core.host import host_identity, is_alive
-from healkit.core.store import vault_rows
+from healkit.core.store import vault_names
 from healkit.core.store.database import Database
 from healkit.core.store.models import (
     COLLECTED,
@@ -461,7 +461,7 @@ def _tool_ids(session: Session, capabilities: Iterable[Capability]) -> dict[Capa
     wanted = [capability for capability in capabilities if capability.code_hash]
     if not wanted:
         return {}
-    now = vault_rows.current_names(session, sorted({capability.action for capability in wanted}))
+    now = vault_names.current_names(session, sorted({capability.action for capability in wanted}))
     statement = (
         select(TOOLS.c.id, TOOLS.c.tool_name, TOOLS.c.target_persona, REVISIONS.c.code_hash)
         .join(

@@ -12,7 +12,7 @@ from vault_samples import BROKEN, FIXED, V4, V5
 from healkit.core.contracts.execution import utc_now
 from healkit.core.contracts.vault import Blame
 from healkit.core.rendering.to_text import text_of
-from healkit.core.store import vault_rows
+from healkit.core.store import vault_history
 from healkit.core.store.database import Database
 from healkit.core.store.log_reader import Log
 from healkit.core.store.log_writer import LogWriter
@@ -183,7 +183,7 @@ def test_a_revision_that_never_met_the_failure_did_not_resolve_it(
 def test_a_cure_stays_one_however_much_runs_later(
     three: Vault, database: Database, writer: LogWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vault_rows, "_RUNS_COMPARED_MAX", 3)
+    monkeypatch.setattr(vault_history, "_RUNS_COMPARED_MAX", 3)
     run(writer, 1, 0, fails=True)
     run(writer, 2, 0)
     for n in range(1, 9):

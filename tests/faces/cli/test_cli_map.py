@@ -76,7 +76,16 @@ def test_ctrl_c_leaves_a_map_that_goes_on(
     slow = "import time\ndef slow(n: int):\n    time.sleep(0.1)\n    return n\n"
     cli("vault", "add", "slow", "-", stdin=slow)
     (tmp_path / "many.jsonl").write_text("".join(f'{{"n": {n}}}\n' for n in range(100)))
-    command = [sys.executable, "-m", "healkit", "map", "slow", "many.jsonl", "--db", environment["HEALKIT_DB"]]
+    command = [
+        sys.executable,
+        "-m",
+        "healkit",
+        "map",
+        "slow",
+        "many.jsonl",
+        "--db",
+        environment["HEALKIT_DB"],
+    ]
     process = subprocess.Popen(
         command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
