@@ -44,7 +44,7 @@ from healkit.core.contracts.execution import (
     Moment,
     status_of,
 )
-from healkit.core.store.models import DAYS, LOG, ExecutionLog
+from healkit.core.store.models import DAYS, GROUPS, LOG, ExecutionLog
 from healkit.errors import TOOL_CODES, UsageInvalid, check_whole
 
 if TYPE_CHECKING:
@@ -217,12 +217,18 @@ def _left_out(
 
 def count_refused(session: Session, filters: Filters) -> int:
     """Count the filtered calls that were refused before any code ran, up to `TRIED_COUNTED_MAX`."""
-    if filters.given.keys() <= {"tool", "persona"} and filters.tried:
-        # The days count them; among the rows, one would look through those of all tools.
-        days = select(func.sum(DAYS.c.refused))
-        for own_column, value in ((DAYS.c.tool_name, filters.tool), (DAYS.c.persona, filters.persona)):
-            days = days.where(own_column == value) if value is not None else days
-        return min(int(session.scalar(days) or 0), TRIED_COUNTED_MAX)
+    if filters.given.keys() <= {"tool", "persona", "fingerprint"} and filters.tried:
+        # The days and groups count them; among the rows, one would look through those of all tools, or all failures.
+        last = LOG.alias("last")
+        if filters.fingerprint is None:
+            counts, total = DAYS.c, select(func.sum(DAYS.c.refused))
+        else:
+            counts, total = GROUPS.c, select(func.sum(GROUPS.c.failures))
+            total = total.join(last, last.c.id == GROUPS.c.last_log_id).where(refused(last.c.error_code))
+            total = total.where(GROUPS.c.fingerprint == filters.fingerprint)
+        for own_column, value in ((counts.tool_name, filters.tool), (counts.persona, filters.persona)):
+            total = total.where(own_column == value) if value is not None else total
+        return min(int(session.scalar(total) or 0), TRIED_COUNTED_MAX)
     chosen = dataclasses.replace(filters, status="REFUSED")
     statement = _statement(session, chosen, None, None, newer=False)
     subquery = statement.with_only_columns(LOG.c.id).order_by(None).limit(TRIED_COUNTED_MAX).subquery()

@@ -315,6 +315,10 @@ def test_refused_calls_are_counted_and_grouped_apart_from_failures_of_code(
     assert ([group.ename for group in groups], groups.left_out) == (["ZeroDivisionError"], 2)
     assert [(group.ename, group.count) for group in log.groups(status="REFUSED")] == [("ArgumentsInvalid", 2)]
     assert len(log.groups(status="FAILURE")) == 2
+    for group, count in zip(log.groups(status="FAILURE"), (2, 0), strict=True):
+        filters = {"fingerprint": group.fingerprint, "tool": "share"}
+        assert log.groups(**filters).left_out == log.count_refused(**filters) == count
+        assert log.count_refused(**filters, since="2020-01-01") == count
     with pytest.raises(UsageInvalid, match="SUCCESS"):
         log.groups(status="SUCCESS")
     text = log.prometheus()
