@@ -1,0 +1,131 @@
+"""Prose of the project: sentences of pages, docstrings, explanations and the extension's texts."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+#: Forms that a reader stumbles over, with what to write instead.
+FORBIDDEN = {
+    r"(?<!there )(?<!there’s )\b(?:is|are|was|were|be) no (?!longer\b|more\b|less\b|better\b|worse\b)\w+": "is not a …, or has no …",
+    r"\bnone of\b": "no …, not one of …",
+    r"\bof (?:ours|yours|its own making)\b": "our, your",
+    r"\b(?:what|that) (?:is|was|are) told\b|\b(?:is|are|was|were) told\b": "says, reports, knows",
+    r"\b(?:somebody|nobody)\b": "no one, or say who",
+    r"\bmend(?:s|ed|ing|able)?\b": "fix, repair",
+    r"\bnurser(?:y|ies)\b": "fork server",
+    r"\broads?\b": "path",
+    r"\balike\b": "similar, the same",
+    r"\b(?:came|comes|come) of (?:it|this|that)\b": "result",
+    r"\bhand(?:s|ed)? (?:it|them) on\b": "share",
+    r"\ball the same\b(?! \w)": "still, anyway",
+    r"\bwhich (?:it|there) has not\b|\b(?:it|he|one) has not\b(?! \w+(?:ed|en)\b)": "does not have",
+    r"\bwho (?:asks|reads|writes|wants|calls|runs) (?:it|this)\b": "the caller, the reader",
+}
+_FORBIDDEN = {re.compile(form, re.IGNORECASE): instead for form, instead in FORBIDDEN.items()}
+WORDS_MAX = 25
+
+_FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,}|:{3,}).*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
+_END = re.compile(r"(?<=[.!?:])[)\"”]?\s+(?=[A-Z`\"“(\d])")
+_ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|No|approx)\.")
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+class Sentence(NamedTuple):
+    """Sentence, where it stands, and how many words it has; a piece of code counts as one."""
+
+    place: str
+    text: str
+
+    @property
+    def word_count(self) -> int:
+        """Number of words."""
+        return len(_WORD.findall(self.text))
+
+    @property
+    def forbidden(self) -> list[str]:
+        """Forbidden forms in it, each with what to write instead."""
+        found = ((form.search(self.text), instead) for form, instead in _FORBIDDEN.items())
+        return [f"{match[0]!r}: {instead}" for match, instead in found if match]
+
+
+def sentences(place: str, text: str) -> Iterator[Sentence]:
+    """Yield the sentences of plain text."""
+    text = _CODE.sub("X", text)
+    text = _LINK.sub(r"\1", text)
+    text = _ABBREVIATIONS.sub(r"\1", text)
+    for sentence in _END.split(" ".join(text.replace("*", "").split())):
+        if sentence.strip():
+            yield Sentence(place, sentence.strip())
+
+
+def markdown_sentences(path: Path) -> Iterator[Sentence]:
+    """Yield the sentences of a page: of its paragraphs, list items and table cells, without code."""
+    text = path.read_text()
+    blank = lambda match: "\n" * match[0].count("\n")  # noqa: E731 - keeps line numbers
+    text = _FENCE.sub(blank, _COMMENT.sub(blank, text))
+    block: list[str] = []
+    begins = 1
+    place = path.relative_to(ROOT).as_posix()
+    for number, line in enumerate([*text.splitlines(), ""], start=1):
+        is_table = line.lstrip().startswith("|")
+        if not line.strip() or is_table or _ITEM.match(line) or line.startswith(("#", ">", ":")):
+            yield from sentences(f"{place}:{begins}", " ".join(block))
+            block, begins = [], number
+        if is_table:
+            for cell in re.split(r"(?<!\\)\|", line.strip().strip("|")):
+                if not re.fullmatch(r"[\s:-]*", cell):
+                    yield from sentences(f"{place}:{number}", cell)
+        elif line.strip():
+            block.append(_ITEM.sub("", line).lstrip("#> "))
+
+
+def docstring_sentences(path: Path) -> Iterator[Sentence]:
+    """Yield the sentences of a module's docstrings and comments of fields."""
+    place = path.relative_to(ROOT).as_posix()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
+                yield from sentences(f"{place}:{getattr(node, 'lineno', 1)}", paragraph)
+
+
+def toml_sentences(path: Path) -> Iterator[Sentence]:
+    """Yield the sentences that explanations say: texts of a TOML file with more than two words."""
+    pending: list[object] = [tomllib.loads(path.read_text())]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending += [
+                inner for key, inner in value.items() if key not in {"message", "only", "example", "claim", "edits"}
+            ]
+        elif isinstance(value, list):
+            pending += value
+        elif isinstance(value, str) and len(value.split()) > 2:
+            yield from sentences(path.relative_to(ROOT).as_posix(), value)
+
+
+_QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
+
+
+def script_sentences(path: Path) -> Iterator[Sentence]:
+    """Yield the sentences in the strings of a TypeScript or JavaScript file: strings with more than two words."""
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        for match in _QUOTED.finditer(line):
+            text = next(group for group in match.groups() if group is not None)
+            if len(text.split()) > 2 and not re.search(r"[{};=<>]{2}", text):
+                yield from sentences(f"{path.relative_to(ROOT).as_posix()}:{number}", text)
+
+
+def pages() -> list[Path]:
+    """Return the pages that are written by hand."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
