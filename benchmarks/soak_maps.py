@@ -30,12 +30,12 @@ import psutil
 from healkit import Healkit
 
 TOOLS = {
-    "square": "import time\ndef square(n: int):\n    time.sleep(0.002)\n    return n * n\n",
+    "square": "import time\ndef square(n: int):\n    time.sleep(0.02)\n    return n * n\n",
     "append": "def append(n: int):\n    with open({path!r}, 'a') as file:\n"
     "        file.write(f'{{n}}\\n')\n    return n\n",
 }
-#: Longest time from the beginning of a host to its kill, in seconds.
-WITHIN_S = 8.0
+#: Longest time between two kills, in seconds: all of them come while the inputs of a map are under way.
+WITHIN_S = {"square": 2.0, "append": 6.0}
 
 
 def host(url: str, tool: str, inputs: int, run_id: str, address: str) -> None:
@@ -120,25 +120,31 @@ def soak(
         assert process.stdout is not None
         first = process.stdout.readline().strip()
         run_id = first if first.startswith("map-") else run_id
-        if sum(killed.values()) < kills and first:
-            time.sleep(chance.uniform(0, WITHIN_S))
-            victims = ["host", "worker"] + (["scheduler"] if cluster is not None else [])
-            victim = chance.choice(victims)
-            if victim == "host":
-                process.kill()
-            elif victim == "scheduler":
-                assert cluster is not None
-                assert cluster.scheduler is not None
-                cluster.scheduler.kill()
-            elif cluster is not None:
-                chance.choice(cluster.workers).kill()
-                cluster.restore()
-            else:
-                kill_a_worker(process.pid, chance)
-            killed[victim] += 1
+        while first and sum(killed.values()) < kills:
+            try:
+                process.wait(chance.uniform(0, WITHIN_S[tool]))
+                break
+            except subprocess.TimeoutExpired:
+                killed[kill_one(process, cluster, chance)] += 1
         rest = process.stdout.read()
         if process.wait() == 0 and rest.strip():
             return killed
+
+
+def kill_one(process: subprocess.Popen[str], cluster: Cluster | None, chance: random.Random) -> str:
+    """Kill the host, a worker or the scheduler; return which."""
+    victim = chance.choice(["host", "worker", *(["scheduler"] if cluster is not None else [])])
+    if victim == "host":
+        process.kill()
+        process.wait()
+    elif cluster is None:
+        kill_a_worker(process.pid, chance)
+    elif victim == "worker":
+        chance.choice(cluster.workers).kill()
+        cluster.restore()
+    elif cluster.scheduler is not None:
+        cluster.scheduler.kill()
+    return victim
 
 
 def kill_a_worker(pid: int, chance: random.Random) -> None:

@@ -65,6 +65,16 @@ def test_a_missing_call_is_restored_and_comments_stay(healkit: Healkit) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("HEAL-2")
+def test_a_name_that_is_nearly_the_other_is_replaced_whatever_their_types(healkit: Healkit) -> None:
+    """`mark` is a number and `marks` a list, so that `len(marks)` was never tried; only special cases were left."""
+    wrong = "def tool(marks):\n    total = 0\n    for mark in marks:\n        total += mark\n    return total / len(mark)\n"
+    patch = first(healkit, case_of(wrong, example(3.0, marks=[2, 4]), example(2.0, marks=[1, 1, 4])))
+    assert patch is not None
+    assert patch.code == wrong.replace("len(mark)", "len(marks)")
+
+
+@pytest.mark.slow
 def test_two_mistakes_are_cured_if_fixing_one_shows_progress(healkit: Healkit) -> None:
     code = """def tool(words, least):
     found = {}

@@ -7,6 +7,7 @@ import functools
 
 from healkit.core.contracts.patches import Edit
 from healkit.core.pysource.nodes import Function, free_names
+from healkit.parts.explain.edit_kinds import is_misspelling
 from healkit.parts.heal.advisors.search.operators.definition import Changes, operator
 from healkit.parts.heal.advisors.search.program import (
     Change,
@@ -26,7 +27,9 @@ def change_variable(program: Program, node: ast.Name) -> Changes:
     names = program.names(node)
     kinds = program.types(node.id, node)
     for name in names[:24]:
-        if name != node.id and (weight := type_agreement(kinds, program.types(name, node))):
+        # `mark` for `marks`: that one is a number and the other a list is the mistake itself.
+        weight = type_agreement(kinds, program.types(name, node)) or 0.65 * is_misspelling(node.id, name)
+        if name != node.id and weight:
             yield from program.put(node, name, weight if node.id in names else 0.9)
 
 
