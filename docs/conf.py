@@ -1,0 +1,54 @@
+"""Set-up of the documentation site: `make docs`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE)]
+
+from reference_pages import REFERENCE, write_pages  # noqa: E402 - found in this folder
+
+from healkit.package import VERSION  # noqa: E402 - after the path is set
+
+project, author, copyright = "healkit", "the healkit developers", "the healkit developers"  # noqa: A001 - Sphinx's name
+release = version = VERSION
+extensions = [
+    "myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "sphinx_design",
+]  # fmt: skip
+exclude_patterns = ["_build", "schemas"]
+nitpicky = False
+
+# Notebooks and blocks are executed by the tests, which see more than a page shows; here they stand as they were saved.
+nb_execution_mode = "off"
+#: What JupyterLab's extension reads, and a picture of a diagram; neither has a form on a page.
+nb_mime_priority_overrides = [
+    ("html", "application/vnd.healkit.failure+json", None), ("html", "text/vnd.mermaid", None),
+]  # fmt: skip
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+add_module_names = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "healkit"
+html_theme_options = {
+    "navbar_align": "left",
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_copy_source = html_show_sourcelink = False
+copybutton_prompt_text = r"\$ |>>> |\.\.\. |In \[\d+\]: "
+copybutton_prompt_is_regexp = True
+
+
+def setup(app: Sphinx) -> None:
+    """Write the pages that are generated from the code; called by Sphinx."""
+    write_pages(HERE / REFERENCE)

@@ -1,0 +1,243 @@
+"""Reference pages, generated from the code: commands, magics, settings, errors, schemas and fixes."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import re
+import textwrap
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from healkit import errors
+from healkit.commands.options import Option, OptionGroup
+from healkit.commands.table import Command, Group, row_of
+from healkit.config import settings
+from healkit.faces.commands import rows
+from healkit.faces.mcp_server.own_tools import own_tools
+from healkit.faces.notebook.magic_parsers import PARSERS
+from healkit.parts.explain import catalogue
+
+#: Folder of the generated pages, below the other pages.
+REFERENCE = "reference"
+_CODES = Path(__file__).with_name("error_codes.toml")
+_SCHEMAS = Path(__file__).with_name("schemas")
+
+
+def cell(text: object) -> str:
+    """Return a text that can stand in a cell of a table."""
+    return str(text).replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def code(text: str) -> str:
+    """Return a text as code, whatever backticks are in it."""
+    ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    space = " " if "`" in text else ""
+    return f"{ticks}{space}{text}{space}{ticks}".replace("|", "\\|")
+
+
+def table(*heads: str) -> Callable[[Iterator[tuple[object, ...]]], Iterator[str]]:
+    """Return what makes the lines of a table of its rows; nothing of no rows."""
+
+    def lines(cells: Iterator[tuple[object, ...]]) -> Iterator[str]:
+        body = [f"| {' | '.join(map(cell, row))} |" for row in cells]
+        if body:
+            yield from ["", f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}", *body, ""]
+
+    return lines
+
+
+def settings_page() -> Iterator[str]:
+    """Yield the lines of the page of settings."""
+    yield "# Settings"
+    yield ""
+    yield "Each setting is a field of `healkit.Config` and an environment variable. The variable counts where code gives no"
+    yield "`config=`. `healkit doctor` and `%healkit doctor` show which settings differ from their defaults."
+    found = (
+        (code(one.variable), code(repr(one.default)), f"{one.help[:1].upper()}{one.help[1:]}{f' ({one.unit})' if one.unit else ''}.")
+        for one in settings()
+    )
+    yield from table("Variable", "Default", "Meaning")(found)
+
+
+def errors_page() -> Iterator[str]:
+    """Yield the lines of the page of error codes: the meaning of each, and what helps."""
+    yield "# Error codes"
+    yield ""
+    yield "A failure that healkit reports has a stable code. `execution.failure.code` holds it, and so does `error.code` of an"
+    yield "exception."
+    for name, meaning in errors.catalogue().items():
+        yield from ["", f"({name.lower().replace('_', '-')})=", f"## {name}", ""]
+        yield f"{meaning[:1].upper()}{meaning[1:].rstrip('.')}."
+        cause, cure = error_help(name)
+        yield from ["", f"**Cause.** {cause}", "", f"**What to do.** {cure}"]
+        if errors.is_retryable(name):
+            yield from ["", "**Try again.** The same call may succeed later."]
+
+
+@cache
+def _error_codes() -> dict[str, dict[str, str]]:
+    return tomllib.loads(_CODES.read_text())
+
+
+def error_help(name: str) -> tuple[str, str]:
+    """Return cause and cure of a code; raise `KeyError` for one that has neither here nor on a card."""
+    if name in _error_codes():
+        return _error_codes()[name]["cause"], _error_codes()[name]["cure"]
+    text = next(text for pattern in catalogue.patterns() if name in pattern.raises for text in pattern.texts)
+    if not text.why or "{" in text.why + text.fix:
+        raise KeyError(name)
+    return text.why, text.fix or text.hint
+
+
+def _options(command: Command) -> Iterator[tuple[object, ...]]:
+    for name, (parameter, kind) in command.parameters().items():
+        row = row_of(kind)
+        for option in row.rows if isinstance(row, OptionGroup) else [row]:
+            if option is None:
+                yield code(name.upper()), ""
+            else:
+                yield code(_typed(option, name)), _about(option, parameter.default)
+
+
+def _typed(option: Option, name: str) -> str:
+    if option.positional:
+        return option.metavar or name.upper()
+    value = "" if option.type is bool else f" {option.metavar or option.type.__name__.upper()}"
+    return f"{option.long_flag}{value}"
+
+
+def _about(option: Option, default: object) -> str:
+    text = f"{option.text[:1].upper()}{option.text[1:]}."
+    if option.choices:
+        text += f" One of {', '.join(option.choices)}."
+    if option.default_help or (default not in (None, False, inspect.Parameter.empty, "", ())):
+        text += f" Default: {option.default_help or default}."
+    return text
+
+
+def _help_of(command: Command) -> str:
+    return textwrap.dedent(f"    {inspect.getdoc(command.function) or ''}").strip()
+
+
+def commands_page() -> Iterator[str]:
+    """Yield the lines of the page of commands."""
+    yield "# Commands"
+    yield ""
+    yield "`healkit COMMAND --help` prints the same on a terminal. Commands that open a database take `--db URL`, and those with"
+    yield "something to print for a program take `--json`. Exit codes: 0, it did what it is for; 1, what it ran or checked is not"
+    yield "in order; 2, the command line is wrong; 130, Ctrl-C."
+    for name in rows.names():
+        row = rows.find(name)
+        if isinstance(row, Group):
+            yield from ["", f"## healkit {name}", "", f"{row.help.rstrip('.')}."]
+            for word, command in row.commands.items():
+                yield from _command(f"healkit {name} {word}", command, "###")
+        elif row is not None:
+            yield from _command(f"healkit {name}", row, "##")
+
+
+def _command(typed: str, command: Command, mark: str) -> Iterator[str]:
+    yield from ["", f"{mark} {typed}", "", _help_of(command)]
+    yield from table("Word or option", "Meaning")(_options(command))
+
+
+def magics_page() -> Iterator[str]:
+    """Yield the lines of the page of magics."""
+    yield "# Magics"
+    yield ""
+    yield "After `%load_ext healkit`. `%NAME --help` prints the same in a notebook, and each flag is completed with Tab."
+    for name, make in PARSERS.items():
+        parser = make()
+        yield from ["", f"## {parser.prog}", "", (parser.description or "").strip()]
+        actions = (
+            (code(", ".join(action.option_strings) or str(action.metavar or action.dest)), _sentence(action.help))
+            for action in parser._actions
+            if not isinstance(action, argparse._HelpAction)
+        )
+        yield from table("Word or flag", "Meaning")(actions)
+        if parser.epilog:
+            yield parser.epilog.strip()
+
+
+def _sentence(text: str | None) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
+def mcp_tools_page() -> Iterator[str]:
+    """Yield the lines of the page of the MCP server's tools."""
+    yield "# Tools of the MCP server"
+    yield ""
+    yield "`healkit mcp` offers these tools to an agent, beside the tools of the vault. [Agents](../agents.md) says how to connect one."
+    for tool in own_tools():
+        yield from ["", f"## {tool.name}", "", (tool.description or "").strip()]
+        schema = tool.inputSchema if hasattr(tool, "inputSchema") else tool.input_schema
+        needed = set(schema.get("required", ()))
+        properties = (
+            (code(name), cell(_type_of(about)), "yes" if name in needed else "no")
+            for name, about in schema.get("properties", {}).items()
+        )
+        yield from table("Argument", "Type", "Needed")(properties)
+
+
+def _type_of(schema: dict[str, Any]) -> str:
+    kinds = [schema, *schema.get("anyOf", ())]
+    return " or ".join(dict.fromkeys(str(kind["type"]) for kind in kinds if "type" in kind)) or "any"
+
+
+def schemas_page() -> Iterator[str]:
+    """Yield the lines of the page of schemas."""
+    yield "# Schemas"
+    yield ""
+    yield "JSON Schemas of the files that other programs read: the lines of a `trace.jsonl`, and the manifests of a"
+    yield "[run folder](../run_folder.md)."
+    for path in sorted(_SCHEMAS.glob("*.json")):
+        schema = json.loads(path.read_text())
+        yield from ["", f"## {path.stem}", ""]
+        if about := schema.get("description"):
+            yield from [about, ""]
+        yield from [":::{dropdown} Schema", "```json", json.dumps(schema, indent=2), "```", ":::"]
+
+
+def fixes_page() -> Iterator[str]:
+    """Yield the lines of the page of fixes: the mistakes that rules can fix, each with an example."""
+    yield "# Kinds of fixes"
+    yield ""
+    yield "Mistakes that healkit's rules propose a fix for, with an example each. [Rules](../rules.md) says how they are used,"
+    yield "and [healing](../healing.md) how a proposal is checked. The kind says what an edit does to the meaning of the code."
+    for name, subject in sorted(catalogue.subjects().items()):
+        fixes = sorted(subject.fix.items())
+        if not fixes:
+            continue
+        yield from ["", f"## {name.replace('_', ' ').capitalize()}"]
+        for _, fix in fixes:
+            yield from ["", f"**{fix.mistake[:1].upper()}{fix.mistake[1:]}.** Kind: {fix.kind}."]
+            yield from ["", "```python", fix.example.before.rstrip(), "```"]
+            if fix.example.after:
+                yield from ["", "becomes", "", "```python", fix.example.after.rstrip(), "```"]
+
+
+#: Name of each page → its lines.
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "commands": commands_page,
+    "errors": errors_page,
+    "fixes": fixes_page,
+    "magics": magics_page,
+    "mcp_tools": mcp_tools_page,
+    "schemas": schemas_page,
+    "settings": settings_page,
+}
+
+
+def write_pages(folder: Path) -> None:
+    """Write the pages into a folder; one that is as it should be stays, so that Sphinx need not read it again."""
+    folder.mkdir(exist_ok=True)
+    for name, lines in PAGES.items():
+        text = "\n".join(lines()) + "\n"
+        file = folder / f"{name}.md"
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
