@@ -2,13 +2,18 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo lab test test-all test-postgres test-collaboration lint fix bench bench-heal bench-learn soak fuzz outage pictures clean
+.PHONY: demo lab docs test test-all test-postgres test-collaboration lint fix bench bench-heal bench-learn soak fuzz outage pictures clean
 
 demo: $(BIN)/healkit
 	$(BIN)/healkit demo
 
 lab: $(BIN)/healkit
 	$(BIN)/healkit lab
+
+# The documentation site, in docs/_build/html; a wheel that is built afterwards has it, and `healkit docs` opens it.
+docs: $(BIN)/python
+	$(BIN)/pip install --quiet '.[docs]'
+	$(BIN)/sphinx-build -b html -q -W --keep-going -j 2 -d docs/_build/doctrees docs docs/_build/html
 
 # The quick tier, then everything. Which tests for which change: docs/contributing.md.
 test: $(BIN)/python

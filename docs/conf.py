@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -20,14 +21,10 @@ extensions = [
     "myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "sphinx_design",
 ]  # fmt: skip
 exclude_patterns = ["_build", "schemas"]
-nitpicky = False
+suppress_warnings = ["mystnb.unknown_mime_type"]  # healkit's own card, and a diagram: the HTML beside them is shown
 
 # Notebooks and blocks are executed by the tests, which see more than a page shows; here they stand as they were saved.
 nb_execution_mode = "off"
-#: What JupyterLab's extension reads, and a picture of a diagram; neither has a form on a page.
-nb_mime_priority_overrides = [
-    ("html", "application/vnd.healkit.failure+json", None), ("html", "text/vnd.mermaid", None),
-]  # fmt: skip
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
@@ -50,5 +47,9 @@ copybutton_prompt_is_regexp = True
 
 
 def setup(app: Sphinx) -> None:
-    """Write the pages that are generated from the code; called by Sphinx."""
+    """Write the pages that are generated from the code, and copy the lessons; called by Sphinx."""
     write_pages(HERE / REFERENCE)
+    lessons = HERE / "lessons"
+    lessons.mkdir(exist_ok=True)
+    for path in (HERE.parent / "notebooks").glob("*.ipynb"):
+        shutil.copy2(path, lessons)

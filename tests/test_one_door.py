@@ -260,6 +260,7 @@ NOT_WALKED = {
     "demo": "plays a story of its own",
     "lab": "starts JupyterLab, whose pages are walked here",
     "page": "starts Jupyter's server, whose pages are walked below",
+    "docs": "opens a page of the documentation",
     "setup": "writes a startup file",
     "seed": "adds healkit's own samples",
     "collect": "serves traces, which are cleaned before they are sent: tests/faces/server",

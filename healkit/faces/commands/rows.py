@@ -17,6 +17,7 @@ _HOMES = {
     "demo": "cli.run",
     "lab": "cli.lab",
     "page": "cli.lab",
+    "docs": "cli.docs",
     "setup": "cli.setup",
     "errors": "commands.log",
     "doctor": "commands.reports",
@@ -29,7 +30,7 @@ _HOMES = {
 }
 #: Order of `healkit --help`; those that are not named follow.
 _ORDER = (
-    *("run", "map", "demo", "lab", "page", "setup", "seed", "heal", "check", "decide", "errors", "doctor", "collect"),
+    *("run", "map", "demo", "lab", "page", "docs", "setup", "seed", "heal", "check", "decide", "errors", "doctor", "collect"),
     "mcp",
     *("status", "trust", "summarize", "graph", "suggest", "log", "vault", "requests", "views", "audit"),
     *("db", "kernelspec", "trace", "learn"),

@@ -24,7 +24,7 @@ from healkit.faces.cli import command_line
 
 #: Commands that do not end, or take a minute; their own tests start them (test_cli_commands, test_collector_alone,
 #: test_gallery_demo, test_agents_docs). Here they are only typed wrongly.
-ELSEWHERE = {"lab", "page", "collect", "demo", "mcp"}
+ELSEWHERE = {"lab", "page", "docs", "collect", "demo", "mcp"}
 RATIO = "def ratio(wins: int, games: int) -> float:\n    return round(wins / games, 2)\n"
 #: The command → what its placeholders stand for, where it is another thing than elsewhere.
 PLACEHOLDERS = {

@@ -232,7 +232,7 @@ def test_the_mcp_server_that_the_printed_line_starts_there_is_clean(folder: Fold
 
 #: Command → words after it; each is run in the folder, with an empty standard input.
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "seed": (), "run": ("nothing",), "demo": ("--help",), "lab": ("--no-browser", "--version"), "page": ("--help",), "setup": (),
+    "seed": (), "run": ("nothing",), "demo": ("--help",), "lab": ("--no-browser", "--version"), "page": ("--help",), "docs": ("--help",), "setup": (),
     "heal": ("broken", "--auto"), "check": ("book.ipynb",),
     "decide": ("Which region sells most?", "--data", "sales=orders.csv", "--chooser", "person"), "errors": (),
     "doctor": (), "collect": ("--port", "0"), "mcp": (), "status": (), "summarize": ("orders.csv",),
