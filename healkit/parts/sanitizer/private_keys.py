@@ -260,7 +260,7 @@ KEY_SYNTAXES: tuple[SanitizerRule, ...] = (
                  "{\"kty\": \"RSA\", \"n\": \"‹s86›\", \"d\": \"short\"}"),
     ),
     SanitizerRule(
-        "jwk-unquoted", "the private members of a web key that is written otherwise than as JSON", "place",
+        "jwk-unquoted", "the private members of a web key that is not written as JSON", "place",
         ("kty",), locate=other_jwk,
         caught=("kty: EC\nx: ‹s43›\nd: ‹s43›\n", "JWK(kty='EC', d='‹s43›')",
                "{&quot;kty&quot;: &quot;EC&quot;, &quot;d&quot;: &quot;‹s43›&quot;}", "kty=oct&k=‹s43›"),

@@ -255,7 +255,7 @@ def rules_for(phone_region: str) -> tuple[SanitizerRule, ...]:
 
 
 def as_markdown() -> str:
-    """Return the table of docs/sanitizing.md: each rule's id, what it hides, and its replacement."""
+    """Return the table of docs/sanitizing_rules.md: each rule's id, what it hides, and its replacement."""
     parts: list[str] = []
     for heading, rules in SECTIONS:
         section_rules = rules + (PhoneRules("US").rules() if rules is PERSONAL_DATA else ())

@@ -287,7 +287,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
                  "users identified by number42"),
     ),
     SanitizerRule(
-        "default-secret", "a literal that stands in for a secret: `getenv(…) or \"…\"`", "named",
+        "default-secret", "a default value for a secret: `getenv(…) or \"…\"`", "named",
         (" or ", "||", "??", " else ", "default=", "default =", "default:", ") {"), locate=_default,
         caught=("password = os.getenv(\"DB_PASSWORD\") or \"‹w12›\"", "process.env.CLIENT_SECRET || '‹w16›'",
                "process.env.API_KEY ?? \"‹w24›\"", "a.password if a.password else '‹w12›'",
@@ -305,7 +305,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("machine learning on login and password",),
     ),
     SanitizerRule(
-        "crypt-hash", "a password's hash as crypt(3) and its kin write it", "token",
+        "crypt-hash", "a password hash in the form of crypt(3) or a similar one", "token",
         ("$1$", "$2", "$5$", "$6$", "$y$", "$apr1$", "$argon2", "$pbkdf2", "$scrypt", "$7$"),
         rf"\${either(_CRYPT_FORMS)}",
         caught=("root:$6$‹w16›$‹w86›:19000:0:99999", "$2b$12$‹w53›", "$argon2id$v=19$m=65536,t=3,p=4$‹b22›$‹b43›"),
@@ -474,7 +474,7 @@ COMMAND_SYNTAXES: tuple[SanitizerRule, ...] = (
                  "['docker', 'login', '-u', name, '-p', password]", "az login --use-device-code"),
     ),
     SanitizerRule(
-        "piped-password", "a password that is written to a program's input", "place",
+        "piped-password", "a password that a script writes to a program's input", "place",
         ("--password-stdin", "sudo -s", "--passphrase-fd", "--with-token", "--pass-stdin", "passwd --stdin",
          "chpasswd"), locate=piped,
         caught=("echo ‹w10› | docker login -u x --password-stdin", "echo \"‹w10›\" | sudo -S ls",
@@ -503,7 +503,7 @@ COMMAND_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("BUNDLE_PATH: vendor/bundle", "BUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/: http://localhost:9292"),
     ),
     SanitizerRule(
-        "token-as-user", "a token as the user's name of a request, without a password", "place",
+        "token-as-user", "a token as the user name of a request without a password", "place",
         ("curl ", "sonar.login", "sonar.token"),
         rf"(?i){either(_TOKEN_USER_FORMS)}(?P<secret>[A-Za-z0-9_.+/!@#$%^*-]{{8,200}})",
         check=lambda match: unlike_reference(match) and looks_like_token(match["secret"]), stuck=True,
@@ -612,7 +612,7 @@ _CRYPTO_FORMS = {
 }
 CODE_SYNTAXES: tuple[SanitizerRule, ...] = (
     SanitizerRule(
-        "login-call", "the password that a login is called with", "place",
+        "login-call", "the password in a call that logs in", "place",
         ("login(", "log_in(", "sign_in(", "signin(", "logon(", "auth(", "basicauth(", "httpbasicauth(",
          "basic_auth(", "httpdigestauth(", "authenticate("),
         r"(?i)(?:log_?in|sign_?in|logon|auth|(?:http)?basicauth|basic_auth|httpdigestauth|authenticate)"
@@ -635,7 +635,7 @@ CODE_SYNTAXES: tuple[SanitizerRule, ...] = (
                  "getConnection(url, user, password)"),
     ),
     SanitizerRule(
-        "secret-argument", "the last text that a call is given whose name ends in `password` or `credential`", "place",
+        "secret-argument", "the last text argument of a call whose name ends in `password` or `credential`", "place",
         ("credential(", "credentials(", "password(", "passwd(", "passphrase(", "password_hash(", "passwordhash(",
          "password_verify(", "verifypassword("), locate=last_argument,
         caught=("store.set_password('mail', 'jane', '‹w12›')",
@@ -663,13 +663,13 @@ CODE_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("jwt.sign(payload, secret)", "hmac.new(key, b'message')", "jwt.decode(token, 'secret')"),
     ),
     SanitizerRule(
-        "input-value", "the value of a form's field for a secret", "place",
+        "input-value", "the value of a form field for a secret", "place",
         ("<input",), locate=input_value,
         caught=("<input value=\"‹w12›\" name=\"password\">", "<input type=\"password\" id=\"x\" value=\"‹w12›\" />"),
         survives=("<input type=\"text\" name=\"city\" value=\"‹w12›\">", "<input type=\"password\" name=\"p\">"),
     ),
     SanitizerRule(
-        "secure-string", "a text that is made a secure string", "place",
+        "secure-string", "a text that a script turns into a secure string", "place",
         ("securestring",),
         r"(?i)SecureString\s{1,3}(?:-String\s{1,3})?\\?[\"'](?P<secret>[^\"'\\\n$]{4,256})\\?[\"']",
         check=unlike_reference,

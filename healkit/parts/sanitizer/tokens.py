@@ -245,7 +245,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     }, then=r"(?P<body>[A-Za-z0-9_-]{24,200})", check=_behind_prefix,
         survives=("fw_update_and_restart_the_device", "pa-", "fc-match", "8fbb14fc-f79f-429d-8cf2-4d9d5ac1bc04",
                   "r8_unorm", "xai-explainability-for-classifiers")),
-    token("newer-token", "a token of a younger service (Resend, PostHog, Tailscale, Typeform, Apify, Depot …)",
+    token("newer-token", "a token of a newer service (Resend, PostHog, Tailscale, Typeform, Apify, Depot …)",
           "re_ pat-na1- pat-eu1- phx_ phc_ phs_ tfp_ flyv1_ key- apify_api_ fal_ llx- co_ b2_ depot_ "
           "vercel_blob_rw_ prefect_ tskey- sl. secret_ gtma_ ap_ ops_ sk_ fio-u- ntn_ figd_ lin_api_ eaag sq0csp-", {
         "re_‹w32›": r"re_|tfp_|flyv1_|fal_|co_|b2_|ap_|ops_|sk_|ntn_|figd_|gtma_|secret_",
@@ -262,7 +262,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
         "pckey_‹s36›": r"pckey_",
     }, then=r"[A-Za-z0-9_-]{32,120}", survives=("wandb_v1_run",)),
     SanitizerRule(
-        "prefixed-token", "a token whose prefix says that it is one", "token",
+        "prefixed-token", "a token with `_live_`, `_test_`, `_secret_` or the like after its first word", "token",
         ("_live_", "_test_", "_prod_", "_sandbox_", "_secret_", "_pat_", "_sk_", "-live-", "-prod-", "_aat_", "_sat_"),
         locate=_prefixed,
         caught=("acme_live_‹w32›", "duffel_test_‹s43›", "shippo_live_‹h40›", "sm_pat_‹w16›", "cal_live_‹h32›",
@@ -483,7 +483,7 @@ OTHER_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "likely-token",
-        "what no words make up, behind the prefix of a smaller service (Brave, Canva, Deno, Elastic, Polar …)",
+        "a random text behind the prefix of a smaller service (Brave, Canva, Deno, Elastic, Polar …)",
         "token", tuple(prefix.lower() for prefix in _MAYBE), _pattern(_MAYBE), check=_random,
         caught=("BSA‹w27›", "csa_‹h30›‹w6›", "ddp_‹w36›", "lip_‹w24›", "napi_‹w64›", "unkey_‹w24›", "waka_‹l36›",
                 "polar_oat_‹w40›", "odt_‹w32›", "key_‹h64›", "phr_‹w44›"),

@@ -14,7 +14,8 @@ from healkit.parts.decide.operations import OPERATIONS
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = [
-    pytest.param("decisions.md", 26, marks=pytest.mark.requirement("DECIDE-1", "DECIDE-4", "DECIDE-5")),
+    pytest.param("decisions.md", 18, marks=pytest.mark.requirement("DECIDE-1", "DECIDE-4", "DECIDE-5")),
+    pytest.param("decision_metadata.md", 11, marks=pytest.mark.requirement("DECIDE-1")),
     pytest.param("operations.md", 18, marks=[pytest.mark.slow, pytest.mark.timeout(240)]),
     pytest.param("summaries.md", 11, marks=pytest.mark.requirement("DECIDE-7")),
 ]

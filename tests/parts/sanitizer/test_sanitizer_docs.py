@@ -14,6 +14,7 @@ from healkit.config import Config
 from healkit.parts.sanitizer.sanitizer import as_markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "sanitizing.md"
+RULES_PAGE = PAGE.with_name("sanitizing_rules.md")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
 
@@ -40,13 +41,18 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("TRACE-2")
 def test_the_docs_hold_the_table_of_rules() -> None:
-    page = PAGE.read_text()
+    page = RULES_PAGE.read_text()
     head, _, rest = page.partition("<!-- rules -->\n")
     shown, _, tail = rest.partition("<!-- /rules -->")
     if os.environ.get("HEALKIT_REGENERATE"):
-        PAGE.write_text(f"{head}<!-- rules -->\n{as_markdown()}<!-- /rules -->{tail}")
+        RULES_PAGE.write_text(f"{head}<!-- rules -->\n{as_markdown()}<!-- /rules -->{tail}")
         return
     assert shown == as_markdown(), "run with HEALKIT_REGENERATE=1 and review the diff"
+
+
+def test_the_example_on_the_page_of_rules_holds() -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```$", RULES_PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    exec(code, {})
 
 
 def test_the_page_names_the_settings_with_their_defaults() -> None:
