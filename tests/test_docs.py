@@ -39,7 +39,10 @@ def test_every_dependency_has_its_reason_on_the_dependencies_page() -> None:
         assert name in page, name
 
 
-CONTRIBUTING = (ROOT / "docs" / "contributing.md").read_text()
+CONTRIBUTING, ARCHITECTURE, RECIPES = (
+    (ROOT / "docs" / name).read_text() for name in ("contributing.md", "architecture.md", "recipes.md")
+)
+CODE_PAGES = CONTRIBUTING + ARCHITECTURE + RECIPES
 
 
 def test_the_contributors_page_names_every_marker() -> None:
@@ -50,12 +53,12 @@ def test_the_contributors_page_names_every_marker() -> None:
     assert set(MARKERS) <= told
 
 
-def test_the_contributors_page_names_what_is_there() -> None:
+def test_the_contributors_pages_name_what_is_there() -> None:
     rules = re.findall(r"^([a-z0-9-]+)%?:", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    targets = set(re.findall(r"`make ([a-z-]+)", CONTRIBUTING))
+    targets = set(re.findall(r"`make ([a-z-]+)", CODE_PAGES))
     assert targets
     assert [name for name in targets if not any(rule.startswith(name) for rule in rules)] == []
-    paths = set(re.findall(r"\b((?:tests|healkit|docs|benchmarks|notebooks)/[\w/.]*\w)", CONTRIBUTING))
+    paths = set(re.findall(r"\b((?:tests|healkit|docs|benchmarks|notebooks)/[\w/.]*\w)", CODE_PAGES))
     assert paths
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
 
@@ -73,33 +76,33 @@ def _names_in(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_the_contributors_page_names_only_functions_that_exist() -> None:
-    named = re.findall(r"`(healkit/[\w/]+\.py):([\w.]+)`", CONTRIBUTING)
+def test_the_contributors_pages_name_only_functions_that_exist() -> None:
+    named = re.findall(r"`(healkit/[\w/]+\.py):([\w.]+)`", CODE_PAGES)
     assert named
     there = {path: set(_names_in(ast.parse((ROOT / path).read_text()).body)) for path, _ in named}
     assert [f"{path}:{name}" for path, name in named if name not in there[path]] == []
 
 
 def test_each_question_of_a_newcomer_is_answered_by_a_few_files() -> None:
-    section = CONTRIBUTING.partition("## Where things are")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (.+\?) \| (.+) \|$", section, re.MULTILINE)
-    assert len(rows) == 11
-    for question, answer in rows:
+    section = ARCHITECTURE.partition("## Where things are")[2].partition("\n## ")[0]
+    items = re.findall(r"^- \*\*(.+\?)\*\* (.+(?:\n  .+)*)", section, re.MULTILINE)
+    assert len(items) == 11
+    for question, answer in items:
         assert len(set(re.findall(r"healkit/[\w/]+\.py", answer))) <= 4, question
 
 
 @pytest.mark.parametrize(
     ("way", "begins", "ends", "files"),
     [
-        ("How a tool's call reaches what it calls", "Proxy", "CallRecords.end", 5),
-        ("How a failure becomes a card", "to_failure", "html_of", 9),
-        ("How a patch becomes a revision", "HealService.heal", "HealRecord", 12),
+        ("From a tool's call to its answer", "Proxy", "CallRecords.end", 5),
+        ("From a failure to its card", "to_failure", "html_of", 9),
+        ("From a patch to a revision", "HealService.heal", "HealRecord", 12),
     ],
 )
-def test_the_contributors_page_walks_three_ways_through_a_few_files(
+def test_the_architecture_page_walks_three_ways_through_a_few_files(
     way: str, begins: str, ends: str, files: int
 ) -> None:
-    section = CONTRIBUTING.partition(f"## {way}\n")[2].partition("\n## ")[0]
+    section = ARCHITECTURE.partition(f"## {way}\n")[2].partition("\n## ")[0]
     steps = re.findall(r"^\d\. .+(?:\n   .+)*", section, re.MULTILINE)
     assert begins in steps[0]
     assert ends in steps[-1]
@@ -107,25 +110,25 @@ def test_the_contributors_page_walks_three_ways_through_a_few_files(
     assert len(entered) <= files
 
 
-def test_the_contributors_page_has_the_rooms_and_floors_of_the_linter() -> None:
+def test_the_architecture_page_has_the_rooms_and_floors_of_the_linter() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     rooms, floors = (
         next(c["layers"] for c in contracts if c["type"] == "layers" and c["containers"] == [container])
         for container in ("healkit", "healkit.core")
     )
-    told = re.findall(r"^\| `healkit/(\w+)(?:\.py)?` \|", CONTRIBUTING, re.MULTILINE)
+    told = re.findall(r"^\| `healkit/(\w+)(?:\.py)?` \|", ARCHITECTURE, re.MULTILINE)
     named = [part for room in rooms for part in re.split(r" [|:] ", room)]
     assert told[: len(named)] == named
-    told = re.findall(r"^\| (\d) \| `healkit/core/(\w+)(?:\.py)?` \|", CONTRIBUTING, re.MULTILINE)
+    told = re.findall(r"^\| (\d) \| `healkit/core/(\w+)(?:\.py)?` \|", ARCHITECTURE, re.MULTILINE)
     for number, floor in enumerate(reversed(floors), start=1):
         assert {part for at, part in told if int(at) == number} == set(re.split(r" [|:] ", floor)), number
     assert len(told) == sum(len(re.split(r" [|:] ", floor)) for floor in floors)
 
 
 @pytest.mark.parametrize("room", ["parts", "faces"])
-def test_the_contributors_page_says_what_each_part_and_face_holds(room: str) -> None:
+def test_the_architecture_page_says_what_each_part_and_face_holds(room: str) -> None:
     there = {path.name for path in (ROOT / "healkit" / room).iterdir() if not path.name.startswith("__")}
-    assert set(re.findall(rf"^\| `healkit/{room}/([\w.]+)` \|", CONTRIBUTING, re.MULTILINE)) == there
+    assert set(re.findall(rf"^\| `healkit/{room}/([\w.]+)` \|", ARCHITECTURE, re.MULTILINE)) == there
 
 
 def test_the_contributors_page_names_every_test_that_writes_a_golden_file() -> None:
@@ -138,8 +141,8 @@ def test_the_contributors_page_names_every_test_that_writes_a_golden_file() -> N
     assert writers <= set(re.findall(r"`(tests/[\w/]+\.py)`", CONTRIBUTING))
 
 
-def test_the_contributors_page_shows_a_row_of_the_failure_catalogue() -> None:
-    section = CONTRIBUTING.partition("## How to add an explanation or a rule")[2].partition("\n## ")[0]
+def test_the_recipes_show_a_row_of_the_failure_catalogue() -> None:
+    section = RECIPES.partition("## Add an explanation or a rule")[2].partition("\n## ")[0]
     (block,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     (shown,) = msgspec.convert(tomllib.loads(block), catalogue.Subject).failure
     assert shown in catalogue.patterns()

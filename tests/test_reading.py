@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PATH = ROOT / "docs" / "reading.md"
-_STEP = re.compile(r"\[(\d+)\]\(\.\./(healkit/[\w/]+\.py)#L(\d+)\) `([\w.]+)`")
+_STEP = re.compile(r"`(healkit/[\w/]+\.py):\d+`: `([\w.]+)`")
 
 
 def line_of(file: str, name: str) -> int:
@@ -31,8 +31,7 @@ def test_the_walk_has_the_lines_of_the_code() -> None:
     text = PATH.read_text()
 
     def numbered(step: re.Match[str]) -> str:
-        line = line_of(step[2], step[4])
-        return f"[{line}](../{step[2]}#L{line}) `{step[4]}`"
+        return f"`{step[1]}:{line_of(step[1], step[2])}`: `{step[2]}`"
 
     wanted = _STEP.sub(numbered, text)
     if os.environ.get("HEALKIT_REGENERATE"):

@@ -1,4 +1,4 @@
-"""Page on agents, executed."""
+"""Pages on agents, executed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from healkit import Config
 from healkit.config import settings
 from healkit.faces.mcp_server import answers, clients, server, transports
 
-PAGE = (Path(__file__).parents[3] / "docs" / "agents.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE, CLIENTS_PAGE = ((DOCS / name).read_text() for name in ("agents.md", "agent_clients.md"))
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE + CLIENTS_PAGE, re.MULTILINE | re.DOTALL)
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
 CONSOLE = [block for kind, block in BLOCKS if kind == "console"]
 
@@ -62,8 +63,8 @@ def run(environment: dict[str, str], tmp_path: Path):
 @pytest.mark.slow
 def test_the_session_of_the_page_runs_and_is_on_record_as_the_page_shows(run) -> None:
     run(sys.executable, "-W", "error", "-c", PYTHON[0])
-    for command, shown in commands(CONSOLE[-1]):
-        assert folded(run("bash", "-c", command)) == folded(shown), command
+    ((command, shown),) = commands(next(block for block in CONSOLE if "healkit log" in block))
+    assert folded(run("bash", "-c", command)) == folded(shown)
 
 
 def test_the_patterns_of_the_policy_mean_what_the_page_says() -> None:
@@ -71,8 +72,10 @@ def test_the_patterns_of_the_policy_mean_what_the_page_says() -> None:
 
 
 def test_each_client_has_the_configuration_that_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = dict(commands(CONSOLE[1]))
-    assert list(shown) == [f"healkit mcp --print-config {client}" for client in clients.CLIENTS]
+    told = dict(re.findall(r"^\| `([\w-]+)` \| `?([^|`]+)`? \|$", CLIENTS_PAGE, re.MULTILINE))
+    assert told == {client: where for client, (_, where) in clients.CLIENTS.items()}
+    shown = dict(pair for block in CONSOLE for pair in commands(block) if "--print-config" in pair[0])
+    assert len(shown) >= 2
     monkeypatch.setenv("HEALKIT_DB", "/srv/healkit.db")
     monkeypatch.setattr(sys, "executable", "/srv/venv/bin/python")
     for command, lines in shown.items():
@@ -120,7 +123,7 @@ def test_a_client_lists_the_tools_of_the_table_at_the_price_that_the_page_names(
             return (await client.list_tools()).tools, client.instructions or "", templates.resource_templates
 
     tools, instructions, templates = asyncio.run(asyncio.wait_for(listed(), 60))
-    section = PAGE.partition("## What an agent can call")[2].partition("\n## ")[0]
+    section = PAGE.partition("## Tools")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [tool.name for tool in tools]
     assert [one.uri_template for one in templates if one.uri_template.partition("{")[0] not in section] == []
 

@@ -275,7 +275,7 @@ def test_names_never_clash_with_healkits_own() -> None:
 
 def test_all_of_it_costs_an_agent_little() -> None:
     tools = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in own_tools()]
-    assert len(json.dumps(tools)) + len(INSTRUCTIONS) < 7500  # about 1,560 tokens: docs/agents.md
+    assert len(json.dumps(tools)) + len(INSTRUCTIONS) < 7500  # in tokens: docs/agents.md
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -49,7 +49,7 @@ def test_a_fresh_build_equals_what_is_committed(sources: Path) -> None:
         committed = _files(folder)
         assert built.keys() == committed.keys()
         for name in built:
-            assert built[name] == committed[name], f"{name} is not what js/ builds to: docs/contributing.md"
+            assert built[name] == committed[name], f"{name} is not what js/ builds to: docs/recipes.md"
 
 
 #: Ways to have a kernel run what is not constant.
