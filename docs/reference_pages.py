@@ -80,14 +80,15 @@ def errors_page() -> Iterator[str]:
 
 
 @cache
-def _error_codes() -> dict[str, dict[str, str]]:
+def error_codes() -> dict[str, dict[str, str]]:
+    """Return cause and cure of the codes that no card explains."""
     return tomllib.loads(_CODES.read_text())
 
 
 def error_help(name: str) -> tuple[str, str]:
     """Return cause and cure of a code; raise `KeyError` for one that has neither here nor on a card."""
-    if name in _error_codes():
-        return _error_codes()[name]["cause"], _error_codes()[name]["cure"]
+    if name in error_codes():
+        return error_codes()[name]["cause"], error_codes()[name]["cure"]
     text = next(text for pattern in catalogue.patterns() if name in pattern.raises for text in pattern.texts)
     if not text.why or "{" in text.why + text.fix:
         raise KeyError(name)

@@ -1,0 +1,66 @@
+"""Documentation site: its tutorials run, its reference pages are complete."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from site_pages import run_page
+from test_readme import environment
+
+from healkit import errors
+from healkit.config import settings
+from healkit.faces.commands import rows
+from healkit.faces.mcp_server.own_tools import own_tools
+from healkit.faces.notebook.magic_parsers import PARSERS
+
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.insert(0, str(DOCS))
+import reference_pages  # noqa: E402 - found in the folder of the pages
+
+
+@pytest.mark.slow
+@pytest.mark.pages
+@pytest.mark.parametrize("name", ["tutorial_cell", "tutorial_run", "tutorial_teach", "tutorial_agent", "../README"])
+def test_a_page_shows_what_its_blocks_print(name: str, tmp_path: Path) -> None:
+    assert run_page(DOCS / f"{name}.md", tmp_path, environment(tmp_path)) == []
+
+
+def page(name: str) -> str:
+    return "\n".join(reference_pages.PAGES[name]())
+
+
+def test_each_setting_code_command_magic_and_tool_has_an_entry() -> None:
+    assert [one.variable for one in settings() if f"| `{one.variable}` |" not in page("settings")] == []
+    assert [code for code in errors.catalogue() if f"\n## {code}\n" not in page("errors")] == []
+    assert [name for name in rows.names() if f"\n## healkit {name}\n" not in page("commands")] == []
+    assert [name for name in PARSERS if not re.search(rf"\n## %+{name}\n", page("magics"))] == []
+    assert [tool.name for tool in own_tools() if f"\n## {tool.name}\n" not in page("mcp_tools")] == []
+
+
+def test_each_error_code_has_its_cause_and_its_cure() -> None:
+    for code in errors.catalogue():
+        assert all(reference_pages.error_help(code)), code
+    assert set(reference_pages.error_codes()) <= set(errors.catalogue())
+
+
+def test_commands_that_the_cures_name_are_there() -> None:
+    cures = "\n".join(cure for code in errors.catalogue() for cure in [reference_pages.error_help(code)[1]])
+    named = re.findall(r"`healkit ([a-z]+)(?: ([a-z-]+))?", cures)
+    assert named
+    for name, below in named:
+        row = rows.find(name)
+        assert row is not None, name
+        assert not below or below in getattr(row, "commands", {below: None}), (name, below)
+
+
+def test_each_page_is_in_a_table_of_contents() -> None:
+    listed = {
+        line.strip().removesuffix(">").rpartition("<")[2]
+        for path in DOCS.glob("*.md")
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
+        for line in tree.splitlines()
+    }
+    assert {path.stem for path in DOCS.glob("*.md")} - listed - {"index"} == set()
