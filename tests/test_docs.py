@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import inspect
 import re
 import tomllib
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 from tiers import MARKERS, files_with_tests
 
+from healkit.core.workers.inside import probe_main
 from healkit.core.workers.tiers import NOT_STOPPED
 from healkit.parts.explain import catalogue, fixes
 
@@ -26,6 +28,12 @@ def test_the_isolation_page_names_all_that_each_tier_does_not_stop() -> None:
         assert f"`{tier}`" in page
         for sentence in sentences:
             assert f"\n- {sentence}\n" in page or f"\n| {sentence} |" in page, sentence
+
+
+def test_the_isolation_page_shows_what_the_doctor_tries() -> None:
+    page = (ROOT / "docs" / "isolation.md").read_text()
+    shown = re.findall(r"^  ✓ a worker tries to (.+): denied$", page, re.MULTILINE)
+    assert shown == re.findall(r'^        "(.+)": _try\(', inspect.getsource(probe_main), re.MULTILINE)
 
 
 def test_every_dependency_has_its_reason_on_the_dependencies_page() -> None:

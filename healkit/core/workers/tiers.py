@@ -63,7 +63,7 @@ NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
         "learning whether a path exists, with its size, times and permissions (not its content), and the host's name",
         "writing more than its scratch folder may hold for the fifth of a second until the host counts again",
     ),
-    "process": ("anything that your own user account may do: this tier is no boundary",),
+    "process": ("anything that your own user account may do: this tier is not a boundary",),
 }
 
 
@@ -103,7 +103,7 @@ def achieved_tier(config: Config) -> Tier:
     problems = "; ".join(f"{report.tier}: {report.problem}" for report in reports)
     raise IsolationUnavailable(
         f"This machine cannot restrict a worker ({problems}), so no tool is run.",
-        hint="`healkit doctor` shows what is missing. To run tools without a boundary all the same, set "
+        hint="`healkit doctor` shows what is missing. To run tools without a boundary, set "
         "HEALKIT_ISOLATION=process; every result will say so.",
     )
 

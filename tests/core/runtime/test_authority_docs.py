@@ -1,4 +1,4 @@
-"""Table of caller and called tool in docs/isolation.md."""
+"""Table of caller and called tool in docs/grants.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from healkit.faces.notebook.magic_parsers import MagicParser
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("SAFE-1")]
 
-PAGE = Path(__file__).parents[3] / "docs" / "isolation.md"
+PAGE = Path(__file__).parents[3] / "docs" / "grants.md"
 #: Rows whose restrictions are made by other means at each tier.
 BY_TIER = ("reading", "writing", "packages")
 

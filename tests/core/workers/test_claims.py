@@ -236,7 +236,7 @@ def test_a_fork_server_that_says_what_cannot_be_is_ended(said: bytes, tmp_path: 
 @pytest.mark.requirement("SAFE-2")
 def test_the_page_on_isolation_names_the_limits() -> None:
     page = (Path(__file__).parents[3] / "docs" / "isolation.md").read_text()
-    section = page[page.index("## What a worker may send") : page.index("## How it is put together")]
+    section = page[page.index("## Limits of messages") : page.index("## Trials")]
     mib = {
         rpc.MAX_FRAME_BYTES: 32,
         claims.MAX_WIDE_BYTES: 5,
