@@ -3,8 +3,8 @@
 With --large also at 10,000,000 rows; with --postgresql on a server of its own, which is PostgreSQL's usual set-up with
 1 GB of shared buffers.
 
-Prints one JSON object. Each question of docs/log.md, and those of the side panel, are asked at all sizes in turns; the
-targets are a ratio of at most 2 warm and 4 cold, or that it is refused with the reason. Warm is the least of up to 41
+Prints one JSON object. Each question of docs/log.md and docs/log_costs.md, and those of the side panel, are asked at
+all sizes in turns; the targets are a ratio of at most 2 warm and 4 cold, or that it is refused with the reason. Warm is the least of up to 41
 times: the processor's ms, since others use it too, or on a server all ms. Cold is the least of 3 times: all ms of the
 question with a new `Healkit`, after the file has left the system's cache (of a server: after it was restarted too).
 --questions: nothing but them. --folder PATH: databases are made there, and used again.
@@ -56,14 +56,15 @@ PANEL = [
 _ASKED_S = 3.0
 MIDDLE = BASE + SPAN * 0.5
 
-PAGE = Path(__file__).parents[1] / "docs" / "log.md"
+PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("log.md", "log_costs.md")]
 #: Methods of `hk.log` that change something or read all of it, which is not asked at every size.
 _NO_QUESTIONS = {"hk.log.prune", "hk.log.export", "hk.log.import_file"}
 
 
 def questions() -> list[str]:
-    """Every call of docs/log.md that reads the log, as an expression, in the order of the page."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    """Every call of the pages that reads the log, as an expression, in their order."""
+    pages = "\n".join(page.read_text() for page in PAGES)
+    blocks = re.findall(r"^```python\n(.*?)^```$", pages, re.MULTILINE | re.DOTALL)
     calls = [node for block in blocks for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Call)]
     named = [(ast.unparse(call.func), ast.unparse(call)) for call in calls]
     asked = [

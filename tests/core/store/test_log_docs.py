@@ -17,8 +17,12 @@ from healkit.core.contracts.execution import FILTER_NAMES
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 from bench_log_scale import questions
 
-PAGE = (Path(__file__).parents[3] / "docs" / "log.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "log.md").read_text()
+BLOCKS, COSTS = (
+    re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    for text in (PAGE, (DOCS / "log_costs.md").read_text())
+)
 
 
 def test_the_benchmark_asks_every_question_of_the_page() -> None:
@@ -46,7 +50,8 @@ def test_the_docs_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
         assert done.returncode == 0, done.stderr
 
-    run("".join(python))
+    ((_, questions_asked),) = COSTS
+    run("".join([*python, questions_asked]))
     for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
         program, *words = shlex.split(command)
