@@ -129,3 +129,43 @@ def script_sentences(path: Path) -> Iterator[Sentence]:
 def pages() -> list[Path]:
     """Return the pages that are written by hand."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def literals(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a module with more than three words that are no docstring, with `…` for what is filled in."""
+    tree = ast.parse(path.read_text())
+    passed: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            passed.add(id(node.value))
+        if isinstance(node, ast.JoinedStr):
+            passed.update(map(id, node.values))
+    for node in ast.walk(tree):
+        if id(node) in passed:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        else:
+            continue
+        if _is_prose(text):
+            yield node.lineno, text
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether a text is a sentence or a part of one, and not code, SQL, a pattern or a template."""
+    words = text.split()
+    letters = sum(char.isalpha() or char.isspace() for char in text)
+    return (
+        len(words) > 3
+        and letters > 0.8 * len(text)
+        and not re.search(r"\b(SELECT|CREATE|INSERT|UPDATE|DELETE|PRAGMA|ALTER|GRANT|def|import|return)\b", text)
+        and not re.search(r"[\\{}<>=;]{2}|\(\?|<\w+", text)
+    )
+
+
+def literal_sentences(path: Path) -> Iterator[Sentence]:
+    """Yield the sentences of a module's texts that are no docstrings."""
+    for line, text in literals(path):
+        yield from sentences(f"{path.relative_to(ROOT).as_posix()}:{line}", text)
