@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 _HEAD = (
-    "set", "programs", "plausible", "first patch correct", "any patch correct", "kept patch correct",
-    "precision of *cured*", "wrong by heart", "median", "p95", "candidates",
+    "set", "programs", "plausible", "first", "any", "kept", "claims correct", "copied", "median", "p95", "candidates",
 )  # fmt: skip
 _RATES = ("plausible", "first_correct", "any_correct", "kept_correct")
+#: Sets that the page on evidence quotes.
+_QUOTED = ("sealed", "blind", "calls", "quixbugs, half visible", "mutants")
 
 
 def overview(sets: dict[str, dict[str, Any]]) -> str:
@@ -37,6 +38,22 @@ def conditions(sets: dict[str, dict[str, Any]]) -> str:
     )
 
 
+def quoted(sets: dict[str, dict[str, Any]]) -> str:
+    """Return one line for each quoted set: first patches that are right, and claims that are."""
+    rows = (
+        [
+            name,
+            summary["programs"],
+            f"{summary['first_correct']} ({summary['first_correct'] / summary['programs']:.0%})",
+            summary["claims"]["cured"],
+            _right(summary["claims"], "{correct} ({share:.0%})"),
+        ]
+        for name in _QUOTED
+        if (summary := sets.get(name)) is not None
+    )
+    return _table(("set", "programs", "first patch is right", "called *fixed*", "of these right"), rows)
+
+
 def groups(summary: dict[str, Any], name: str, title: str) -> str:
     """Return one line for each group of a set, such as each kind of bug."""
     rows = (
@@ -49,17 +66,21 @@ def _line(name: str, summary: dict[str, Any]) -> list[Any]:
     count = summary["programs"]
     parts = (summary[key] for key in _RATES)
     claims = summary["claims"]
-    precision = "–" if claims["precision"] is None else f"{claims['correct']} of {claims['cured']}"
     seconds = summary["seconds"]
     return [
         name,
         count,
         *(f"{part} ({part / count:.0%})" if count else "–" for part in parts),
-        f"{precision} ({claims['precision']:.0%})" if claims["cured"] else precision,
+        _right(claims, "{correct} of {cured} ({share:.0%})"),
         claims["memorised"],
         *(f"{seconds[key]:.1f} s" if seconds else "–" for key in ("median", "p95")),
         f"{summary['candidates'].get('median', 0):,.0f}",
     ]
+
+
+def _right(claims: dict[str, Any], form: str) -> str:
+    """Return how many claims are correct, and their share; a dash where nothing was claimed."""
+    return form.format(**claims, share=claims["correct"] / claims["cured"]) if claims["cured"] else "–"
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -6,7 +6,8 @@ earlier intents. A softmax
 regression weighs them; it predicts each call before it learns from it (prequential), and has weights of its own for
 calls with an intent and without.
 
-What was tried and lost on public logs is in docs/learning.md: attention over co-occurrence, popularity, repetition.
+What was tried and lost on public logs is in docs/learning_numbers.md: attention over co-occurrence, popularity,
+repetition.
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-1", "HEAL-2", "HEAL-4")
-@pytest.mark.parametrize("name", ["healing.md", "consent.md"])
+@pytest.mark.parametrize("name", ["healing.md", "healing_calls.md", "fix_evidence.md", "consent.md"])
 def test_the_page_does_what_it_says(tmp_path: Path, name: str) -> None:
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (DOCS / name).read_text(), re.MULTILINE | re.DOTALL)
     python = "".join(block for kind, block in blocks if kind == "python")
-    (console,) = (block for kind, block in blocks if kind == "console")
+    console = "".join(block for kind, block in blocks if kind == "console")
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

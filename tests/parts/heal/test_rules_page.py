@@ -13,23 +13,24 @@ import pytest
 from healkit.parts.explain.catalogue import subjects
 
 PATH = Path(__file__).parents[3] / "docs" / "rules.md"
+#: A bar in a cell of a table.
+BAR = r"\|"
 
 
 def rows() -> str:
-    """Build the table of the page."""
-    lines = ["| about | what is fixed |", "| --- | --- |"]
+    """Build the table of the page: a line for each fix."""
+    lines = ["| about | mistake |", "| --- | --- |"]
     for subject, rows in subjects().items():
-        mends = "; ".join(fix.mistake for fix in rows.fix.values())
-        if mends:
-            lines.append(f"| {subject.replace('_', ' ')} | {mends} |")
-    return "\n".join(lines).replace("||", "\\|\\|")
+        about = subject.replace("_", " ")
+        lines += [f"| {about} | {fix.mistake.replace('|', BAR)} |" for fix in rows.fix.values()]
+    return "\n".join(lines)
 
 
 def test_the_page_lists_every_fix():
     page = PATH.read_text()
     if os.environ.get("HEALKIT_REGENERATE"):
         page = re.sub(
-            r"<!-- rows -->\n.*?(?=\n## )", lambda _: f"<!-- rows -->\n\n{rows()}\n", page, flags=re.DOTALL
+            r"<!-- rows -->\n.*?(?=\n## |\Z)", lambda _: f"<!-- rows -->\n\n{rows()}\n", page, flags=re.DOTALL
         )
         PATH.write_text(page)
     assert rows() in page, "run with HEALKIT_REGENERATE=1 and review the diff"
