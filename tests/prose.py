@@ -99,31 +99,42 @@ def docstring_sentences(path: Path) -> Iterator[Sentence]:
                 yield from sentences(f"{place}:{getattr(node, 'lineno', 1)}", paragraph)
 
 
-def toml_sentences(path: Path) -> Iterator[Sentence]:
-    """Yield the sentences that explanations say: texts of a TOML file with more than two words."""
+def explanation_texts(path: Path) -> Iterator[str]:
+    """Yield the texts of a TOML file that have more than two words and are no code, in their order."""
     pending: list[object] = [tomllib.loads(path.read_text())]
     while pending:
-        value = pending.pop()
+        value = pending.pop(0)
         if isinstance(value, dict):
-            pending += [
-                inner for key, inner in value.items() if key not in {"message", "only", "example", "claim", "edits"}
-            ]
+            skipped = {"message", "only", "example", "lookalike", "claim", "edits", "before", "after"}
+            pending[:0] = [inner for key, inner in value.items() if key not in skipped]
         elif isinstance(value, list):
-            pending += value
+            pending[:0] = value
         elif isinstance(value, str) and len(value.split()) > 2:
-            yield from sentences(path.relative_to(ROOT).as_posix(), value)
+            yield value
+
+
+def toml_sentences(path: Path) -> Iterator[Sentence]:
+    """Yield the sentences of a TOML file's texts."""
+    for text in explanation_texts(path):
+        yield from sentences(path.relative_to(ROOT).as_posix(), text)
 
 
 _QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
 
 
-def script_sentences(path: Path) -> Iterator[Sentence]:
-    """Yield the sentences in the strings of a TypeScript or JavaScript file: strings with more than two words."""
+def script_texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the strings of a TypeScript or JavaScript file with more than two words."""
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         for match in _QUOTED.finditer(line):
             text = next(group for group in match.groups() if group is not None)
             if len(text.split()) > 2 and not re.search(r"[{};=<>]{2}", text):
-                yield from sentences(f"{path.relative_to(ROOT).as_posix()}:{number}", text)
+                yield number, text
+
+
+def script_sentences(path: Path) -> Iterator[Sentence]:
+    """Yield the sentences in the strings of a TypeScript or JavaScript file."""
+    for number, text in script_texts(path):
+        yield from sentences(f"{path.relative_to(ROOT).as_posix()}:{number}", text)
 
 
 def pages() -> list[Path]:
