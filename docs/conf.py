@@ -18,19 +18,18 @@ from healkit.package import VERSION  # noqa: E402 - after the path is set
 project, author, copyright = "healkit", "the healkit developers", "the healkit developers"  # noqa: A001 - Sphinx's name
 release = version = VERSION
 extensions = [
-    "myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "sphinx_design",
+    "myst_nb", "sphinx_copybutton", "sphinx_design",
 ]  # fmt: skip
 exclude_patterns = ["_build", "schemas"]
-suppress_warnings = ["mystnb.unknown_mime_type"]  # healkit's own card, and a diagram: the HTML beside them is shown
+suppress_warnings = [
+    "mystnb.unknown_mime_type"
+]  # healkit's own card, and a diagram: the HTML beside them is shown
 
 # Notebooks and blocks are executed by the tests, which see more than a page shows; here they stand as they were saved.
 nb_execution_mode = "off"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
-autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
-add_module_names = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "healkit"

@@ -6,6 +6,7 @@ import argparse
 import inspect
 import json
 import re
+import tempfile
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterator
@@ -13,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from healkit import errors
+import healkit
+from healkit import Healkit, errors
 from healkit.commands.options import Option, OptionGroup
 from healkit.commands.table import Command, Group, row_of
 from healkit.config import settings
@@ -58,7 +60,11 @@ def settings_page() -> Iterator[str]:
     yield "Each setting is a field of `healkit.Config` and an environment variable. The variable counts where code gives no"
     yield "`config=`. `healkit doctor` and `%healkit doctor` show which settings differ from their defaults."
     found = (
-        (code(one.variable), code(repr(one.default)), f"{one.help[:1].upper()}{one.help[1:]}{f' ({one.unit})' if one.unit else ''}.")
+        (
+            code(one.variable),
+            code(repr(one.default)),
+            f"{one.help[:1].upper()}{one.help[1:]}{f' ({one.unit})' if one.unit else ''}.",
+        )
         for one in settings()
     )
     yield from table("Variable", "Default", "Meaning")(found)
@@ -156,7 +162,10 @@ def magics_page() -> Iterator[str]:
         parser = make()
         yield from ["", f"## {parser.prog}", "", (parser.description or "").strip()]
         actions = (
-            (code(", ".join(action.option_strings) or str(action.metavar or action.dest)), _sentence(action.help))
+            (
+                code(", ".join(action.option_strings) or str(action.metavar or action.dest)),
+                _sentence(action.help),
+            )
             for action in parser._actions
             if not isinstance(action, argparse._HelpAction)
         )
@@ -222,8 +231,84 @@ def fixes_page() -> Iterator[str]:
                 yield from ["", "becomes", "", "```python", fix.example.after.rstrip(), "```"]
 
 
+#: Parts that an open Healkit has for its own use.
+_INNER = {
+    "services",
+    "recorder",
+    "executor",
+    "runner",
+    "database",
+    "config",
+    "view_keeper",
+    "replays",
+    "suggester",
+}
+_SHOWN_APART = ("Config", "Execution", "Tool", "ToolExecutionError")
+
+
+def api_page() -> Iterator[str]:
+    """Yield the lines of the page of the Python API: an open Healkit, its parts, and the functions of the package."""
+    yield "# Python API"
+    yield ""
+    yield "Everything starts at `Healkit`; below, `hk` is one that is open. These names are stable, others may change."
+    yield from ["", "## healkit.Healkit", *_entry("Healkit", Healkit)]
+    with tempfile.TemporaryDirectory() as folder, Healkit(Path(folder) / "healkit.db") as hk:
+        parts: dict[str, object] = {}
+        for name in sorted(name for name in dir(hk) if not name.startswith("_")):
+            value = getattr(hk, name)
+            if inspect.isroutine(value):
+                yield from ["", f"### hk.{name}", *_entry(f"hk.{name}", value)]
+            elif type(value).__module__.startswith("healkit.") and name not in _INNER:
+                parts[name] = value
+        for name, value in parts.items():
+            yield from ["", f"## hk.{name}", "", *_docstring(inspect.getdoc(type(value)) or "")]
+            for below, method in inspect.getmembers(value, inspect.isroutine):
+                if not below.startswith("_"):
+                    yield from ["", f"### hk.{name}.{below}", *_entry(f"hk.{name}.{below}", method)]
+    for name in _SHOWN_APART:
+        value = getattr(healkit, name)
+        yield from ["", f"## healkit.{name}", "", *_docstring(inspect.getdoc(value) or "")]
+        for below, method in inspect.getmembers(value, inspect.isfunction):
+            if not below.startswith("_") and method.__module__.startswith("healkit."):
+                yield from ["", f"### {name}.{below}", *_entry(f"{name.lower()}.{below}", method)]
+    for name in ("execute_tool", "sanitize"):
+        yield from ["", f"## healkit.{name}", *_entry(f"healkit.{name}", getattr(healkit, name))]
+
+
+def _entry(typed: str, function: Any) -> Iterator[str]:
+    signature = inspect.signature(function)
+    parameters = [
+        one.replace(annotation=one.empty) for one in signature.parameters.values() if one.name != "self"
+    ]
+    shown = signature.replace(parameters=parameters, return_annotation=signature.empty)
+    yield from ["", "```python", f"{typed}{shown}", "```", ""]
+    yield from _docstring(inspect.getdoc(function) or "")
+
+
+def _docstring(text: str) -> Iterator[str]:
+    """Yield a docstring as Markdown: `name: …` begins an item of a list, and an example is code."""
+    in_example = False
+    for line in text.splitlines():
+        is_example = line.lstrip().startswith((">>>", "...")) or (in_example and bool(line.strip()))
+        if is_example != in_example:
+            yield from ["", "```pycon"] if is_example else ["```", ""]
+            in_example = is_example
+        argument = re.match(r"([a-z_]\w*(?:, [a-z_]\w*)*): (.+)", line)
+        if argument and not in_example:
+            yield f"- `{argument[1]}`: {argument[2]}"
+        else:
+            yield line if in_example else _escaped(line)
+    if in_example:
+        yield "```"
+
+
+def _escaped(line: str) -> str:
+    return line.replace("<", "&lt;").replace("[", "\\[") if "`" not in line else line
+
+
 #: Name of each page → its lines.
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "api": api_page,
     "commands": commands_page,
     "errors": errors_page,
     "fixes": fixes_page,

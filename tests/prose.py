@@ -171,7 +171,9 @@ def _is_prose(text: str) -> bool:
     return (
         len(words) > 3
         and letters > 0.8 * len(text)
-        and not re.search(r"\b(SELECT|CREATE|INSERT|UPDATE|DELETE|PRAGMA|ALTER|GRANT|def|import|return)\b", text)
+        and not re.search(
+            r"\b(SELECT|CREATE|INSERT|UPDATE|DELETE|PRAGMA|ALTER|GRANT|def|import|return)\b", text
+        )
         and not re.search(r"[\\{}<>=;]{2}|\(\?|<\w+", text)
     )
 

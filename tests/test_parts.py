@@ -135,5 +135,19 @@ def test_the_core_alone_runs_shows_and_patches_a_tool(site: Path, tmp_path: Path
     attributes, commands = without(PARTS, site, tmp_path)
     assert attributes == []
     assert commands == {
-        *["run", "demo", "lab", "page", "docs", "setup", "errors", "doctor", "mcp", "status", "db", "log", "vault"]
+        *[
+            "run",
+            "demo",
+            "lab",
+            "page",
+            "docs",
+            "setup",
+            "errors",
+            "doctor",
+            "mcp",
+            "status",
+            "db",
+            "log",
+            "vault",
+        ]
     }
