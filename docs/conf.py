@@ -45,7 +45,7 @@ copybutton_prompt_text = r"\$ |>>> |\.\.\. |In \[\d+\]: "
 copybutton_prompt_is_regexp = True
 
 
-def setup(app: Sphinx) -> None:
+def setup(_app: Sphinx) -> None:
     """Write the pages that are generated from the code, and copy the lessons; called by Sphinx."""
     write_pages(HERE / REFERENCE)
     lessons = HERE / "lessons"

@@ -42,6 +42,11 @@ def code(text: str) -> str:
     return f"{ticks}{space}{text}{space}{ticks}".replace("|", "\\|")
 
 
+def head(title: str, about: str) -> Iterator[str]:
+    """Yield a page's title and its first paragraph."""
+    yield from [f"# {title}", "", about]
+
+
 def table(*heads: str) -> Callable[[Iterator[tuple[object, ...]]], Iterator[str]]:
     """Return what makes the lines of a table of its rows; nothing of no rows."""
 
@@ -55,10 +60,12 @@ def table(*heads: str) -> Callable[[Iterator[tuple[object, ...]]], Iterator[str]
 
 def settings_page() -> Iterator[str]:
     """Yield the lines of the page of settings."""
-    yield "# Settings"
-    yield ""
-    yield "Each setting is a field of `healkit.Config` and an environment variable. The variable counts where code gives no"
-    yield "`config=`. `healkit doctor` and `%healkit doctor` show which settings differ from their defaults."
+    yield from head(
+        "Settings",
+        "Each setting is a field of `healkit.Config` and an environment variable. The variable counts "
+        "where code gives no `config=`. `healkit doctor` and `%healkit doctor` show which settings differ "
+        "from their defaults.",
+    )
     found = (
         (
             code(one.variable),
@@ -72,10 +79,11 @@ def settings_page() -> Iterator[str]:
 
 def errors_page() -> Iterator[str]:
     """Yield the lines of the page of error codes: the meaning of each, and what helps."""
-    yield "# Error codes"
-    yield ""
-    yield "A failure that healkit reports has a stable code. `execution.failure.code` holds it, and so does `error.code` of an"
-    yield "exception."
+    yield from head(
+        "Error codes",
+        "A failure that healkit reports has a stable code. `execution.failure.code` holds it, and so does "
+        "`error.code` of an exception.",
+    )
     for name, meaning in errors.catalogue().items():
         yield from ["", f"({name.lower().replace('_', '-')})=", f"## {name}", ""]
         yield f"{meaning[:1].upper()}{meaning[1:].rstrip('.')}."
@@ -133,11 +141,12 @@ def _help_of(command: Command) -> str:
 
 def commands_page() -> Iterator[str]:
     """Yield the lines of the page of commands."""
-    yield "# Commands"
-    yield ""
-    yield "`healkit COMMAND --help` prints the same on a terminal. Commands that open a database take `--db URL`, and those with"
-    yield "something to print for a program take `--json`. Exit codes: 0, it did what it is for; 1, what it ran or checked is not"
-    yield "in order; 2, the command line is wrong; 130, Ctrl-C."
+    yield from head(
+        "Commands",
+        "`healkit COMMAND --help` prints the same on a terminal. Commands that open a database take `--db "
+        "URL`, and those with something to print for a program take `--json`. Exit codes: 0, it did what "
+        "it is for; 1, what it ran or checked is not in order; 2, the command line is wrong; 130, Ctrl-C.",
+    )
     for name in rows.names():
         row = rows.find(name)
         if isinstance(row, Group):
@@ -155,10 +164,12 @@ def _command(typed: str, command: Command, mark: str) -> Iterator[str]:
 
 def magics_page() -> Iterator[str]:
     """Yield the lines of the page of magics."""
-    yield "# Magics"
-    yield ""
-    yield "After `%load_ext healkit`. `%NAME --help` prints the same in a notebook, and each flag is completed with Tab."
-    for name, make in PARSERS.items():
+    yield from head(
+        "Magics",
+        "After `%load_ext healkit`. `%NAME --help` prints the same in a notebook, and each flag is "
+        "completed with Tab.",
+    )
+    for make in PARSERS.values():
         parser = make()
         yield from ["", f"## {parser.prog}", "", (parser.description or "").strip()]
         actions = (
@@ -180,9 +191,11 @@ def _sentence(text: str | None) -> str:
 
 def mcp_tools_page() -> Iterator[str]:
     """Yield the lines of the page of the MCP server's tools."""
-    yield "# Tools of the MCP server"
-    yield ""
-    yield "`healkit mcp` offers these tools to an agent, beside the tools of the vault. [Agents](../agents.md) says how to connect one."
+    yield from head(
+        "Tools of the MCP server",
+        "`healkit mcp` offers these tools to an agent, beside the tools of the vault. "
+        "[Agents](../agents.md) says how to connect one.",
+    )
     for tool in own_tools():
         yield from ["", f"## {tool.name}", "", (tool.description or "").strip()]
         schema = tool.inputSchema if hasattr(tool, "inputSchema") else tool.input_schema
@@ -201,10 +214,11 @@ def _type_of(schema: dict[str, Any]) -> str:
 
 def schemas_page() -> Iterator[str]:
     """Yield the lines of the page of schemas."""
-    yield "# Schemas"
-    yield ""
-    yield "JSON Schemas of the files that other programs read: the lines of a `trace.jsonl`, and the manifests of a"
-    yield "[run folder](../run_folder.md)."
+    yield from head(
+        "Schemas",
+        "JSON Schemas of the files that other programs read: the lines of a `trace.jsonl`, and the "
+        "manifests of a [run folder](../run_folder.md).",
+    )
     for path in sorted(_SCHEMAS.glob("*.json")):
         schema = json.loads(path.read_text())
         yield from ["", f"## {path.stem}", ""]
@@ -215,16 +229,18 @@ def schemas_page() -> Iterator[str]:
 
 def fixes_page() -> Iterator[str]:
     """Yield the lines of the page of fixes: the mistakes that rules can fix, each with an example."""
-    yield "# Kinds of fixes"
-    yield ""
-    yield "Mistakes that healkit's rules propose a fix for, with an example each. [Rules](../rules.md) says how they are used,"
-    yield "and [healing](../healing.md) how a proposal is checked. The kind says what an edit does to the meaning of the code."
+    yield from head(
+        "Kinds of fixes",
+        "Mistakes that healkit's rules propose a fix for, with an example each. [Rules](../rules.md) says "
+        "how they are used, and [healing](../healing.md) how a proposal is checked. The kind says what an "
+        "edit does to the meaning of the code.",
+    )
     for name, subject in sorted(catalogue.subjects().items()):
-        fixes = sorted(subject.fix.items())
+        fixes = [subject.fix[key] for key in sorted(subject.fix)]
         if not fixes:
             continue
         yield from ["", f"## {name.replace('_', ' ').capitalize()}"]
-        for _, fix in fixes:
+        for fix in fixes:
             yield from ["", f"**{fix.mistake[:1].upper()}{fix.mistake[1:]}.** Kind: {fix.kind}."]
             yield from ["", "```python", fix.example.before.rstrip(), "```"]
             if fix.example.after:
@@ -248,9 +264,11 @@ _SHOWN_APART = ("Config", "Execution", "Tool", "ToolExecutionError")
 
 def api_page() -> Iterator[str]:
     """Yield the lines of the page of the Python API: an open Healkit, its parts, and the functions of the package."""
-    yield "# Python API"
-    yield ""
-    yield "Everything starts at `Healkit`; below, `hk` is one that is open. These names are stable, others may change."
+    yield from head(
+        "Python API",
+        "Everything starts at `Healkit`; below, `hk` is one that is open. These names are stable, others "
+        "may change.",
+    )
     yield from ["", "## healkit.Healkit", *_entry("Healkit", Healkit)]
     with tempfile.TemporaryDirectory() as folder, Healkit(Path(folder) / "healkit.db") as hk:
         parts: dict[str, object] = {}

@@ -30,8 +30,8 @@ _HOMES = {
 }
 #: Order of `healkit --help`; those that are not named follow.
 _ORDER = (
-    *("run", "map", "demo", "lab", "page", "docs", "setup", "seed", "heal", "check", "decide", "errors", "doctor", "collect"),
-    "mcp",
+    *("run", "map", "demo", "lab", "page", "docs", "setup", "seed", "heal", "check", "decide", "errors", "doctor"),
+    *("collect", "mcp"),
     *("status", "trust", "summarize", "graph", "suggest", "log", "vault", "requests", "views", "audit"),
     *("db", "kernelspec", "trace", "learn"),
 )  # fmt: skip
