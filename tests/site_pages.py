@@ -19,7 +19,7 @@ def commands(block: str) -> list[tuple[str, str]]:
     found = []
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         lines = part.splitlines()
-        more = [line[2:] for line in lines[1:] if line.startswith("> ")]
+        more = [line[2:] for line in lines[1:] if line.startswith("> ") or line == ">"]
         found.append(("\n".join([lines[0], *more]), "\n".join(lines[1 + len(more) :])))
     return found
 
@@ -54,14 +54,18 @@ def run_page(page: Path, folder: Path, environment: Mapping[str, str]) -> list[s
     A text block shows what the block before it printed.
     """
     missing, printed = [], ""
+    environment = dict(environment)
+    environment.pop(
+        "PYTEST_CURRENT_TEST", None
+    )  # by which ipykernel knows that its outputs have no descriptor
     book = nbformat.v4.new_notebook()
     client = NotebookClient(
         book, timeout=_LIMIT_S, allow_errors=True, resources={"metadata": {"path": str(folder)}}
     )
-    with client.setup_kernel(env=dict(environment)):
+    with client.setup_kernel(env=environment):
         for kind, block in _BLOCK.findall(page.read_text()):
             if kind == "text":
-                missing += missing_lines(block, printed)
+                missing += [f"{line}   # printed: {printed[-500:]}" for line in missing_lines(block, printed)]
             elif kind == "python":
                 cell = nbformat.v4.new_code_cell(block.rstrip("\n"))
                 book.cells.append(cell)
@@ -71,7 +75,7 @@ def run_page(page: Path, folder: Path, environment: Mapping[str, str]) -> list[s
                 printed = ""
                 for command, shown in commands(block):
                     done = subprocess.run(
-                        ["bash", "-c", command], cwd=folder, env=dict(environment), text=True, check=False,
+                        ["bash", "-c", command], cwd=folder, env=environment, text=True, check=False,
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_LIMIT_S,
                     )  # fmt: skip
                     printed += done.stdout
