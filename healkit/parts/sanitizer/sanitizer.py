@@ -259,7 +259,7 @@ def as_markdown() -> str:
     parts: list[str] = []
     for heading, rules in SECTIONS:
         section_rules = rules + (PhoneRules("US").rules() if rules is PERSONAL_DATA else ())
-        parts.append(f"### {heading}\n\n| counted as | what is hidden | shown as |\n| --- | --- | --- |\n")
+        parts.append(f"## {heading}\n\n| counted as | what is hidden | shown as |\n| --- | --- | --- |\n")
         parts.extend(f"| `{rule.id}` | {rule.what} | `{rule.shown}` |\n" for rule in section_rules)
         parts.append("\n")
     return "".join(parts).rstrip() + "\n"
