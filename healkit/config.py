@@ -1,10 +1,10 @@
 """Settings: one frozen object, read from the environment once.
 
-Every field can be given as `Healkit(config=Config(…))` or as an environment variable `HEALKIT_<FIELD>`, e.g.
-`HEALKIT_TIMEOUT_S=60`. Units are in the names.
+Set a field with `Healkit(config=Config(…))` or with an environment variable `HEALKIT_<FIELD>`, e.g.
+`HEALKIT_TIMEOUT_S=60`. The names contain the units.
 
-A new setting is one field here, with its default and its help. Its variable, its check, its line in `help(Config)`
-and, with `shown`, its line in `healkit status` follow from the field.
+To add a setting, add one field here, with its default and its help. Its variable, its check and its line in
+`help(Config)` follow from the field. With `shown`, so does its line in `healkit status`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ _UNITS = {
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """Setting, as `Config` declares it.
+    """Setting that a field of `Config` declares.
 
-    help: what it does. zero: whether 0 is allowed, where it is a number. choices: all that a text may be; wrong: what
-    anything else is called. shown: its heading in `healkit status`, listed where it is not the default; empty: never.
+    help: Its purpose.
+    zero: Whether the number may be 0.
+    choices: All allowed texts.
+    wrong: Words for a text that is not among the choices.
+    shown: Its heading in `healkit status`, which lists it if it differs from the default; empty: never.
     """
 
     help: str
@@ -46,16 +49,16 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """Environment variable that sets it."""
+        """Environment variable of the setting."""
         return f"HEALKIT_{self.name.upper()}"
 
     @property
     def unit(self) -> str:
-        """Unit of its number; empty where it has none."""
+        """Unit of the number; empty if it has no unit."""
         return next((unit for ending, unit in _UNITS.items() if self.name.endswith(f"_{ending}")), "")
 
     def check(self, value: Any) -> None:
-        """Raise `ConfigError` for a value that cannot be."""
+        """Raise `ConfigError` for an invalid value."""
         if self.choices and value not in self.choices:
             raise ConfigError(
                 f"{self.name}={value!r} is {self.wrong}.", hint=f"Choose one of {', '.join(self.choices)}."
@@ -67,7 +70,7 @@ class Setting:
             )
 
     def parse(self, text: str) -> Any:
-        """Read the variable's text in the type of the default; raise `ConfigError` for what is none."""
+        """Convert the variable's text to the type of the default; raise `ConfigError` if that fails."""
         if isinstance(self.default, tuple):
             return tuple(part.strip() for part in text.split(",") if part.strip())
         if self.default is None and text.lower() == "none":
@@ -91,33 +94,33 @@ class Setting:
 
 
 def setting(default: Any, help: str, *, hidden: bool = False, **about: Any) -> Any:  # noqa: A002 - as in Setting
-    """Declare a setting; hidden: left out of `repr`, since it may hold a secret. about: more of `Setting`."""
+    """Declare a setting. hidden: Left out of `repr`, since it may hold a secret. about: More fields of `Setting`."""
     return dataclasses.field(default=default, repr=not hidden, metadata={"setting": Setting(help, **about)})
 
 
 def fixed(default: Any, help: str, *, zero: bool = False) -> Any:  # noqa: A002 - as in Setting
-    """Declare a bound that no user has a reason to change: it has no variable, and only code can set it."""
+    """Declare a limit that users need not change: it has no variable; only code can set it."""
     return dataclasses.field(default=default, metadata={"fixed": Setting(help, zero)})
 
 
-#: How a tool runs: in a kernel, or in a plain interpreter under the same restrictions.
+#: How a tool runs: in a Jupyter kernel, or in a plain interpreter with the same restrictions.
 Mode = Literal["worker", "subprocess"]
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
-#: How much of a failure is explained, from nothing to a suggested fix.
+#: How much of a failure is explained, from nothing up to a suggested fix.
 ExplainLevel = Literal["off", "what", "where", "why", "hint", "fix"]
-#: The provider whose protocol a language model is asked in.
+#: Protocol of the language model's API, by provider.
 ModelProvider = Literal["openai", "anthropic"]
 
 MIB = 1024 * 1024
-#: The most traces that a collector takes in one request.
+#: Maximum number of traces that a collector accepts in one request.
 SYNC_BATCH_MAX = 100
-#: How long a healing may take where the call does not say.
+#: Default time limit of a healing, in seconds.
 HEAL_BUDGET_S = 30.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Settings of healkit: how it runs, limits and records; the defaults suit a laptop and a small tool."""
+    """Settings of healkit; the defaults suit a laptop and small tools."""
 
     # Workers
     isolation: Isolation = setting(
@@ -285,7 +288,7 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        """Refuse what could not work; raise `ConfigError`."""
+        """Check the values; raise `ConfigError` for an invalid one."""
         for option in (*settings(), *_declared("fixed")):
             option.check(getattr(self, option.name))
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
@@ -303,7 +306,7 @@ class Config:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Config:
-        """Return the defaults with every `HEALKIT_<FIELD>` applied; raise `ConfigError` for one that does not parse."""
+        """Return the defaults, changed by all variables `HEALKIT_<FIELD>`; raise `ConfigError` for an invalid value."""
         environ = os.environ if environ is None else environ
         for bound in _declared("fixed"):
             if bound.variable in environ:
@@ -315,7 +318,7 @@ class Config:
         return cls(**values)
 
     def shown(self) -> dict[str, str]:
-        """Return the settings that `healkit status` lists, by their headings, where they differ from the default."""
+        """Return the settings that `healkit status` lists, by heading: those that differ from the default."""
         values = [(setting, getattr(self, setting.name)) for setting in settings() if setting.shown]
         changed = [(setting, value) for setting, value in values if value != setting.default]
         entries = (
@@ -332,7 +335,7 @@ def settings() -> tuple[Setting, ...]:
 
 
 def _declared(kind: str) -> tuple[Setting, ...]:
-    """List the fields of `Config` of that kind, `setting` or `fixed`."""
+    """List the fields of `Config` of one kind, `setting` or `fixed`."""
     return tuple(
         dataclasses.replace(field.metadata[kind], name=field.name, default=field.default)
         for field in dataclasses.fields(Config)
@@ -349,7 +352,7 @@ Config.__doc__ = "\n".join((f"{Config.__doc__}\n", *map(_line, settings())))
 
 
 def _check_url(name: str, url: str, example: str, instead: str) -> None:
-    """Refuse a URL that nothing could be sent to, or that holds a secret, which belongs elsewhere."""
+    """Raise `ConfigError` for a URL that is not usable, or that contains a user or a password."""
     try:
         parts = urlsplit(url)
         wrong = bool(url) and (parts.scheme not in {"http", "https"} or not parts.hostname)
