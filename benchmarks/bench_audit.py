@@ -2,11 +2,11 @@
 
 The entry is compared with a plain insert into the same table.
 
-Prints one JSON object. The first is an entry that was already checked and cleaned, like the plain insert's row, from
-its number to its commit (target: at most 3 times the plain insert). Then come an entry with checking and sanitising,
-alone and in a batch of 20, as a healing appends them; and the entries that `verify` checks per second (target: at least
-50,000). Times are processor time in µs. They are measured in turns in one run, so that a busy machine slows all of them
-equally.
+Prints one JSON object. The first is an entry that was already checked and cleaned, like the plain insert's row. It is
+measured from its number to its commit (target: at most 3 times the plain insert). The second is an entry with checking
+and sanitising, alone and in a batch of 20, as a healing appends them. The third is the number of entries that `verify`
+checks per second (target: at least 50,000). Times are processor time in µs. They are measured in turns in one run, so
+that a busy machine slows all of them equally.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ It measures explaining, reading the variables, drawing, and the extension's star
 `card_ms` is everything that the hook does after a failed cell. For a tool, this includes the questions to its kept
 worker and to the log; for a cell, the reading of its traceback. `load_ext_ms` is measured in real kernels that have
 just started and have run one empty cell, so it is the time that healkit adds. `load_ext_cpu_ms` is its processor time.
-Each value is a median; the one with `_best` is the fastest, which is closer to the real cost on a machine that others
+Each value is a median. The one with `_best` is the fastest, which is closer to the real cost on a machine that others
 use too. Prints one JSON object.
 """
 

@@ -3,12 +3,12 @@
 It also compares the metadata of a long view with DuckDB's SUMMARIZE.
 
 Prints one JSON object. A step: a tool makes a view of 100,000 rows and 6 columns from another. The step's own cost is
-its time beyond the execution (`execute_request`) and storing the data (`views.put`): choice, comparison with the
-intended state, metadata, audit, the next turn. Columns are counted while the data is written; the time of that alone is
-reported too. Target: at most 10 ms.
+its time beyond the execution (`execute_request`) and storing the data (`views.put`). It includes choice, comparison
+with the intended state, metadata, audit, the next turn. Columns are counted while the data is written; the time of that
+alone is reported too. Target: at most 10 ms.
 
-Metadata: everything that a decision determines about a view of 20 columns before its first turn, compared to
-`SUMMARIZE` on the same table in memory and on the view's Parquet file. Target: at most 1.5 times the former.
+Metadata: everything that a decision determines about a view of 20 columns before its first turn. It is compared to
+    `SUMMARIZE` on the same table in memory and on the view's Parquet file. Target: at most 1.5 times the former.
 
 `python benchmarks/bench_decide.py [--full]`; --full: 10,000,000 rows instead of 1,000,000.
 """

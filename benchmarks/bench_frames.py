@@ -3,9 +3,9 @@
 pyarrow handles the same frame in one process.
 
 Prints one JSON object. It measures the time from the call to the first line of the tool, and from its last line to the
-caller, compared to pyarrow's own writing and reading of an IPC stream. It measures the memory that a worker needs to
-read two columns of a large frame, and the host's memory at that time. It also measures the caller's cost of storing a
-frame as a view, and of plain JSON arguments.
+caller. Both are compared to pyarrow's own writing and reading of an IPC stream. It measures the memory that a worker
+needs to read two columns of a large frame, and the host's memory at that time. It also measures the caller's cost of
+storing a frame as a view, and of plain JSON arguments.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def memory_kb(field: str) -> int:
 
 def growth(hk: Healkit, tool: str, sent: int) -> dict[str, Any]:
     """Run a tool once and return the growth of memory above its level before, divided by the sent bytes."""
-    ctypes.CDLL(None).malloc_trim(0)  # otherwise memory freed by an earlier frame would be reused without being counted
+    ctypes.CDLL(None).malloc_trim(0)  # else freed memory would be reused, uncounted
     Path("/proc/self/clear_refs").write_text("5")
     before = memory_kb("VmRSS")
     execution = hk.execute(tool, timeout=60)

@@ -6,9 +6,9 @@
 is the time from the navigation to the page's restored state (`app.restored`). `cost_ms` is the median of the
 differences between neighbours.
 
-`scroll`: a notebook of 200 cells, 50 of them with an error and its card, is scrolled from top to bottom in turn with
-the extension and without. `frame_ms` are the times between frames, `drawn_ms` is the time from opening it to its last
-cell. `typed_ms` is the longest frame while a key is held down in a failed cell.
+`scroll`: a notebook of 200 cells is scrolled from top to bottom, in turn with the extension and without. 50 cells have
+an error and its card. `frame_ms` are the times between frames, `drawn_ms` is the time from opening it to its last cell.
+`typed_ms` is the longest frame while a key is held down in a failed cell.
 
 `fix`: the gallery's failing lessons, and failing pandas cells, from the press on Fix to the proposal.
 

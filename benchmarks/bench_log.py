@@ -2,11 +2,11 @@
 
 Both write the same bytes.
 
-Prints one JSON object. It measures RUNNING + finish through the log's writer, called in the same way as by the
-recorder, so that the row gets its place in the order of times. It compares them with the same two commits by plain
-sqlite3 on a table without indexes (target: a ratio of at most 3). It also measures a failed execution, whose traceback
-is indexed and counted too, and the record of one bridged call. Times are processor time in µs. They are measured in
-turns in one run, so that a busy machine slows all of them equally.
+Prints one JSON object. It measures RUNNING + finish through the log's writer, called as by the recorder, so that the
+row gets its place in time. It compares them with the same two commits by plain sqlite3 on a table without indexes
+(target: a ratio of at most 3). It also measures a failed execution, whose traceback is indexed and counted too, and the
+record of one bridged call. Times are processor time in µs. They are measured in turns in one run, so that a busy
+machine slows all of them equally.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ shared buffers.
 
 Prints one JSON object. Each query of docs/log.md, and those of the side panel, run at all sizes in turns. The targets
 are a ratio of at most 2 warm and 4 cold, or a refusal with the reason. Warm is the minimum of up to 41 times: processor
-time in ms, or on a server wall time. Cold is the minimum of 3 times: wall time of the query with a new `Healkit`, after
-the file has left the system's cache (and after a restart of the server). --questions: only them. --folder PATH: the
-databases are made there, and reused.
+time in ms, or on a server wall time. Cold is the minimum of 3 times: wall time of the query with a new `Healkit`. The
+file has left the system's cache, and a server was restarted.
+
+`--questions` runs only them. `--folder PATH` makes the databases there, and reuses them.
 
 Then it measures the cost to prune, to export and to import. It also measures the waits of eight processes that write
 fifty executions per second each (target: no error, less than 1 s). These parts use SQLite.

@@ -2,8 +2,8 @@
 
 Prints one JSON object with ratios of one run. 2,000 inputs of a trivial tool on local workers are compared to a loop of
 `execute` (target: at least 1.8 times as fast). The same on a Dask cluster with two single-thread workers is compared to
-local workers (at least 0.85). With --memory N, it reports the host's memory while it maps N inputs from a file, after a
-tenth of them and at the end (target: at most 300 MiB, constant).
+local workers (at least 0.85). With --memory N, it reports the host's memory while it maps N inputs from a file. It does
+so after a tenth of them and at the end (target: at most 300 MiB, constant).
 """
 
 from __future__ import annotations

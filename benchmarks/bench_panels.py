@@ -2,9 +2,9 @@
 
 The log is long, and the notebook is saved.
 
-Prints one JSON object. The first page of the LogBrowser is measured as the page gets it, cleaned and as JSON, at
-1,000,000 rows (target: at most 100 ms; medians). A card with its panel may add 30 kB to a saved notebook whose widget
-state is saved too (as nbclient does).
+Prints one JSON object. The first page of the LogBrowser is measured at 1,000,000 rows, cleaned and as JSON (target: at
+most 100 ms; medians). A card with its panel may add 30 kB to a saved notebook whose widget state is saved too (as
+nbclient does).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Each is measured in a separate process, and so is the time to a first row.
 
 Values are processor time (user and system, including all processes that it waited for), because it is the same on a
-busy machine. The first row is wall time from the call of `execute` to the commit of its RUNNING row, in a process that
-has opened the database. The lower bounds are measured in turns with them: an empty interpreter, SQLAlchemy and
+busy machine. The first row is wall time, from the call of `execute` to the commit of its RUNNING row. Its process has
+opened the database. The lower bounds are measured in turns with them: an empty interpreter, SQLAlchemy and
 jupyter_client alone. An uncounted first round creates the compiled modules. Prints one JSON object.
 """
 

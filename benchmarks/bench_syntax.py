@@ -1,6 +1,6 @@
 """Code that does not parse: how much of it is restored.
 
-Functions of the standard library are broken at random, each in one place: a token is dropped, a token is doubled, two
+Functions of the standard library are broken at random, each in one place. A token is dropped, a token is doubled, two
 neighbours change places, or a line gets another indentation. Broken functions that still compile are dropped.
 
 `readable`: Some proposal compiles. Every proposal does, so it only says that there is one.

@@ -4,8 +4,8 @@ It is measured on the whole execution path.
 
 Prints one JSON object. An execution is measured with tracing and without, in turns in one process, so that a busy
 machine slows both. The median difference of a turn must be below one millisecond. Then the parts are measured: making
-and cleaning a trace of an execution with one call, and storing it with the ending, compared to storing the ending
-alone.
+and cleaning a trace of an execution with one call, and storing it with the ending. The latter is compared to storing
+the ending alone.
 """
 
 from __future__ import annotations

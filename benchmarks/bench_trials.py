@@ -2,8 +2,8 @@
 
 It measures the cost of restricting a search, and the number of plain trials per second.
 
-A search is measured at this machine's strongest tier and at `process`, in turns, so that a busy machine slows both;
-their ratio is the result. Trials are reported separately for the first use, which starts the trial servers, and for the
+A search is measured at this machine's strongest tier and at `process`, in turns, so that a busy machine slows both.
+Their ratio is the result. Trials are reported separately for the first use, which starts the trial servers, and for the
 sustained rate after that. There are two kinds: of pure code, whose trials share children, and of other code. The
 processor time is that of this process and all its children, which is the same on a busy machine. Prints one JSON
 object; the bounds are the project's own targets.
@@ -40,7 +40,7 @@ def search(healkit: Healkit) -> float:
     candidates = [[Edit(at, at + 1, str(number))] for number in range(CANDIDATES)]
     checks = [Check(origin="declared", arguments={"n": n}, known=True, expected=n + 7) for n in range(CHECKS)]
     bench = Bench(Trials(healkit.recorder, healkit.config), EntryRef("trivial", "default", 0, ""), 120.0)
-    dict(bench.score(CODE, candidates[:50], checks, every=True))  # starts the trial servers and determines limits
+    dict(bench.score(CODE, candidates[:50], checks, every=True))  # starts the trial servers
     began = time.perf_counter()
     scores = dict(bench.score(CODE, candidates, checks, every=True))
     took_s = time.perf_counter() - began

@@ -1,16 +1,16 @@
 """Markers planted in data: none reaches a chooser.
 
-A case is a generated frame with markers in every possible place: cells of several types, labels of columns and of the
-index, their names, categories, attributes, field names of nested types. Each frame is data of a real decision, with
-real tools that move cells to other places: labels, messages, names of exceptions, paths, results, files, displays. Then
-everything that the chooser received is searched, as text, as a struct, and in the run's stored form. The search covers
-whole markers and pieces of six characters, in upper and lower case, backwards, and in other encodings. Prints one JSON
-object; ends with status 1 if one was found.
+A case is a generated frame with markers in every possible place. These are cells of several types, labels of columns
+and of the index, their names, categories, attributes, field names of nested types. Each frame is data of a real
+decision, with real tools that move cells to other places. These are labels, messages, names of exceptions, paths,
+results, files, displays. Then everything that the chooser received is searched, as text, as a struct, and in the run's
+stored form. The search covers whole markers and pieces of six characters, in upper and lower case, backwards, and in
+other encodings. Prints one JSON object; ends with status 1 if one was found.
 
 Then a chooser attacks: it names patients and salaries in guesses, and makes names of columns, counts, shared columns
 and errors from cells. It does so on two frames that only differ in their cells, and must receive the same for both.
 
-A plain word as a column's name in the caller's own frame is not a marker, unless a text column contains it too: a
+A plain word as a column's name in the caller's own frame is not a marker, unless a text column contains it too. A
 chooser may see such names (docs/decisions.md).
 
 `python benchmarks/decide_markers.py [--cases 10000] [--frames 100] [--seed N]`; the printed seed repeats a run.

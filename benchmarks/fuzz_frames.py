@@ -2,11 +2,11 @@
 
 No message may make the host raise, and its memory must stay constant.
 
-Frames come from the protocol's own grammar, from a byte mutator over a corpus, and from both: bits flipped, pieces cut
-out, doubled and swapped, hostile numbers and texts inserted. Each takes the path of a real frame: through the frame
-buffer in random pieces, the decoder, and then the router with a host function, or the conclusion of an outcome. The
-same bytes are also read as a trial server's report, as a fork server's, as a retained worker's answer, and as a
-kernel's message. Prints one JSON object; ends with status 1 after a wrong exception.
+Frames come from the protocol's own grammar, from a byte mutator over a corpus, and from both. The mutator flips bits,
+cuts out, doubles and swaps pieces, and inserts hostile numbers and texts. Each takes the path of a real frame: through
+the frame buffer in random pieces and the decoder. Then it reaches the router with a host function, or the conclusion of
+an outcome. The same bytes are also read as a trial server's report, as a fork server's, as a retained worker's answer,
+and as a kernel's message. Prints one JSON object; ends with status 1 after a wrong exception.
 
 `python benchmarks/fuzz_frames.py [--frames 1000000] [--seed N] [--processes 2]`; the printed seed repeats a run.
 """

@@ -1,9 +1,9 @@
 """Search for the slowest texts for the sanitiser, with a seed.
 
-Each text is a short pattern, repeated. The search begins with all keywords and examples of the rules, with beginnings
-of the costly steps (names, separators, quotes, escapes, URLs, long runs), and with texts of many small secrets. Then a
-mutator joins, cuts and pads the worst of them, and keeps worse ones. A text is measured at 12 KB; the worst are finally
-measured at full size, because only there a text shows that its cost grows faster than linearly.
+Each text is a short pattern, repeated. The search begins with all keywords and examples of the rules, and with texts of
+many small secrets. It also uses beginnings of the costly steps (names, separators, quotes, escapes, URLs, long runs).
+Then a mutator joins, cuts and pads the worst of them, and keeps worse ones. A text is measured at 12 KB. Finally, the
+worst are measured at full size, which shows whether their cost grows faster than linearly.
 """
 
 from __future__ import annotations

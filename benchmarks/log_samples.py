@@ -183,9 +183,7 @@ def _rows(count: int) -> Iterator[tuple[Any, ...]]:
         origin, persona = "python", "default"
         if failed and n % (count // 10) == 0:
             tool = "seldom"
-        elif (
-            n % 5 == 3
-        ):  # a fifth are trials: of a tool that is hardly used otherwise, and of one that is
+        elif n % 5 == 3:  # a fifth are trials: of a tool that is hardly used otherwise, and of one that is
             tool, origin = "share" if n % 40 == 3 else "healed", "trial" if n % 10 == 3 else "search"
             failed = n % 20 < 18
         elif n % (count // 20) == 7:

@@ -70,7 +70,7 @@ def host(db: str, number: int, threads: int, seconds: float) -> None:
                 if name == "table":
                     wanted.append(execution.trace_id)
 
-        while times_ms["execute"][-1:] > [WARM_MS] or len(times_ms["execute"]) < 2:  # there is no fork server yet
+        while times_ms["execute"][-1:] > [WARM_MS] or len(times_ms["execute"]) < 2:  # no fork server yet
             execute("table", number)
         print("ready", flush=True)
         sys.stdin.readline()

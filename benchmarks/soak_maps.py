@@ -4,8 +4,8 @@ Is any input lost, or does any have its effect twice?
 
 Prints one JSON object; ends with 1 if something is wrong. Two maps run over many inputs. One uses a tool that only
 calculates, on two workers of a Dask cluster. The other uses a tool that appends its number to a writable file, in
-workers of this machine. Each is started, killed at a random moment (SIGKILL to the host, to a worker, to the scheduler)
-and continued by its id, until it ends.
+workers of this machine. Each is started, killed at a random moment and continued by its id, until it ends. A kill is a
+SIGKILL to the host, to a worker or to the scheduler.
 
 An input is lost if it has no end, or if a calculating tool has no result at the end. For the tool that writes, no
 number may be in the file twice. An input that was killed in the middle is not run again, and is reported as a failure.

@@ -75,7 +75,7 @@ class Healkit:
     create: Whether to create a database that does not exist.
 
     Attributes: `vault`, `log` and `history` (stored data), `runner`, `executor` and `recorder` (running tools), `host`
-    (functions that tools can call), `config`, `database`. healkit's own plug-ins add `requests`, `views`, `audit`,
+    (functions that tools can call), `config`, `database`. The plug-ins of healkit add `requests`, `views`, `audit`,
     `traces`, `runs`, `mcp`, `healing`, `decisions`, `learning` and `panels`.
 
     Raises a `DatabaseError` if the database cannot be opened, and `ConfigError` for invalid settings.

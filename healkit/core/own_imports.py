@@ -1,7 +1,7 @@
 """Imports of healkit, never from the working folder.
 
 A notebook's kernel has the notebook's folder on `sys.path`, before the installed packages; `python -m` puts the folder
-first, too. healkit imports most of its dependencies late. So a press on **Fix** would run a file `pandas.py` that lies
+first, too. Most dependencies of healkit are imported late. So a press on **Fix** would run a file `pandas.py` that lies
 beside a notebook. Removing the folder from the path, or moving it to the end, would change the imports of the user's
 own cells, in all threads.
 

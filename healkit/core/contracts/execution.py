@@ -1,10 +1,10 @@
 """Execution as data: its records, its outcome, its filters.
 
 `Started` is written before a worker is touched. A `CallRecord` is written when a bridged call begins and again when it
-ends, a `DecisionRecord` for each branch that the tool reports, and `Finished` at the end. All records name the
-execution by its trace id, which exists before the row does. So a record that cannot reach the database can wait in a
-spool file and still find its row. `ExecutionData` is the result for the caller, new or read from the log. `Filters`
-select rows of the log.
+ends. Each branch that the tool reports adds a `DecisionRecord`. `Finished` is the end. All records name the execution
+by its trace id, which exists before the row does. So a record that cannot reach the database can wait in a spool file
+and still find its row. `ExecutionData` is the result for the caller, new or read from the log. `Filters` select rows of
+the log.
 """
 
 from __future__ import annotations

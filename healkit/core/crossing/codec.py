@@ -1,15 +1,15 @@
 """Exact encoding of values, as tags in JSON.
 
 A value arrives equal and of the same type, or `CannotCross` is raised with the path of the item that cannot cross.
-Values that JSON holds exactly are plain JSON. Every other value is a tag: an object with the single key "@", whose
-value is a list of the type's name and the data to rebuild it. `Encoder` writes tags, `Decoder` reads them.
+Values that JSON holds exactly are plain JSON. Every other value is a tag: an object with the single key "@". Its value
+is a list of the type's name and the data to rebuild it. `Encoder` writes tags, `Decoder` reads them.
 
-An instance of an enumeration or a data class arrives as its contents, with a note, because its class may not exist on
-the other side. Large contents (arrays, frames) go into `buffers` if the caller passes a list; otherwise they go into
-the JSON, as base64.
+An instance of an enumeration or a data class arrives as its contents, with a note. Its class may not exist on the other
+side. Large contents (arrays, frames) go into `buffers` if the caller passes a list; otherwise they go into the JSON, as
+base64.
 
-Every part of a tag is checked, since a worker may have forged it. A value from a worker has two limits: the memory that
-it takes beyond its own bytes, and the time to hash and compare its keys and items.
+Every part of a tag is checked, since a worker may have forged it. A value from a worker has two limits. One is the
+memory that it takes beyond its own bytes; the other is the time to hash and compare its keys and items.
 """
 
 from __future__ import annotations

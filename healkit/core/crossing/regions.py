@@ -131,7 +131,7 @@ def mapped(descriptor: int, places: Sequence[Sequence[int]]) -> list[memoryview]
 def _own_copy(descriptor: int, size: int) -> memoryview:
     """Map the beginning of a region copy-on-write.
 
-    It calls mmap(2) directly: before Python 3.13, Python's `mmap` keeps a descriptor open as long as the mapping lives,
+    It calls mmap(2) directly. Before Python 3.13, Python's `mmap` keeps a descriptor open as long as the mapping lives,
     so each stored array would cost one.
     """
     libc = ctypes.CDLL(None, use_errno=True)

@@ -551,9 +551,7 @@ def equal(expected: object, found: object) -> bool:
     """Return whether a value equals the expected one; False if the comparison fails."""
     try:
         return _equal(expected, found)
-    except (
-        BaseException
-    ) as error:  # comparison methods of a library or a tool may raise anything
+    except BaseException as error:  # comparison methods of a library or a tool may raise anything
         if not is_from_library(error):
             raise
         return False

@@ -254,8 +254,8 @@ def effects_of(
 ) -> str:
     """Return a phrase, to follow the tool's name, that says why the tool may have effects; empty if there is no reason.
 
-    The tool, or a tool that it calls, has declared side effects; it may write files; or it calls something outside the
-    vault: a host function, another server, or a tool whose name the code computes.
+    There are three reasons. The tool, or a tool that it calls, has declared side effects. It may write files. It calls
+    something outside the vault: a host function, another server, or a tool whose name the code computes.
     """
     if entry.flags.get("side_effects"):
         return "has side effects"

@@ -2,8 +2,8 @@
 
 A subject (an execution, a list of tools, a healing) builds one document. `to_text` writes it for a terminal and
 `to_html` for a page, with the same words in the same order. A terminal cannot fold, colour or align a button. So a
-document can say where the two forms differ: a `Span` may have other words for a terminal (`plain`), a `Fold` says how
-much of it a terminal shows, and `Only` limits a part to one form.
+document can say where the two forms differ. A `Span` may have other words for a terminal (`plain`). A `Fold` says how
+much of it a terminal shows. `Only` limits a part to one form.
 """
 
 from __future__ import annotations

@@ -373,7 +373,7 @@ def explanation(execution: ExecutionData, defined: Collection[str] = ()) -> Expl
     if advice is None:
         return None
     if cleaning.has_secret(advice.code):
-        advice = dataclasses.replace(advice, code="")  # with the secret hidden, the shown code would change the data
+        advice = dataclasses.replace(advice, code="")  # the hidden secret would change the data
     return advice.of_cell() if execution.origin == "cell" else advice
 
 

@@ -1,9 +1,9 @@
 """Outputs that a restricted tool may display in a notebook.
 
 A worker has no network and no files, but the user's browser, which draws its outputs, has both. So healkit only passes
-kinds of output that cannot run or fetch anything: text, raster images, JSON, HTML cleaned by nh3, and Markdown without
-HTML and active links. Scripts, SVG, widgets and vendor types are removed. Text keeps its colours, but no other control
-characters. If nothing is left to show, the output names the removed kinds.
+kinds of output that cannot run or fetch anything. These are text, raster images, JSON, HTML cleaned by nh3, and
+Markdown without HTML and active links. Scripts, SVG, widgets and vendor types are removed. Text keeps its colours, but
+no other control characters. If nothing is left to show, the output names the removed kinds.
 
 Each program that opens a notebook has its own Markdown parser: JupyterLab uses marked, nbconvert mistune, VS Code
 markdown-it. They disagree on where code, HTML and links begin, and JupyterLab removes formulas before it parses. Text

@@ -5,9 +5,9 @@ one function here, and each look one style. Subjects contain no HTML.
 
 An untrusted notebook removes `<style>`, scripts, SVG, roles and `var()`, so every element has its own colours. A card
 sets both background and text colour, and so is readable on light and dark pages. Each literal colour is followed by its
-variant from the page's theme, which is used in a trusted notebook in JupyterLab and on pages by nbconvert. If
-JupyterLab's variables are not defined, the literal colour is used. All text is escaped, including text from a worker,
-unless it is `Html` already. So escaping cannot be forgotten.
+variant from the page's theme. A trusted notebook in JupyterLab and pages by nbconvert use the variant. If JupyterLab's
+variables are not defined, the literal colour is used. All text is escaped, including text from a worker, unless it is
+`Html` already. So escaping cannot be forgotten.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ from healkit.errors import (
 )
 
 if TYPE_CHECKING:
-    from healkit.core.workers.worker import Worker  # it imports what starts workers, which rows must not wait for
+    from healkit.core.workers.worker import Worker  # late, because rows must not wait for it
 
 
 _NAME_MAX_CHARS, _CONDITION_MAX_CHARS = 200, 1000
@@ -191,7 +191,7 @@ class CallRouter:
     def definitions(self, code: str = "") -> list[ToolDefinition]:
         """Return the tools for the worker's `mcp` object: exactly those that it may call.
 
-        A server that fails to list its tools shows those that `code` may call, so that each call is recorded with the
+        If a server fails to list its tools, this returns those that `code` may call. So each call is recorded with the
         reason of its failure. This waits for servers that have to start; call it on a thread that may wait.
         """
         definitions: list[ToolDefinition] = []
@@ -496,7 +496,7 @@ class CallRecords:
                     self._record(opened.record)
 
     def _add(self, opened: OpenCall, result: rpc.RpcResult) -> None:
-        """Add the result of a call whose worker has ended, or was told that the call timed out."""
+        """Add the result of a call that has timed out, or whose worker has ended."""
         with opened.turn:
             with self._lock:
                 if opened.record.success is None:  # before the thread that should have written it

@@ -159,7 +159,7 @@ class Steps:
         earlier: Finished | None = None,
         retry: bool | RetryPolicy = False,
     ) -> Iterator[Sink]:
-        """Return the sink for one execution: for a step of a run, a new run, retries without a run, or none of these.
+        """Return the sink for one execution: for a step of a run, a new run, retries without a run, or nothing.
 
         record: A run, or whether to make one. None takes the run around the caller, or else follows `record_runs`.
         earlier: The ending that the execution repeats.

@@ -422,7 +422,7 @@ class Executor:
             worker = await pool.kernel(self._config, tier, entry.grants, library_of(init))
         retained = False
         try:
-            if "mcp" in entry.code or above is not None:  # it may make calls, or its use counts for its caller
+            if "mcp" in entry.code or above is not None:  # it may call, or counts for its caller
                 await off_loop(caller.start, worker)
             if call.arguments.previews and recording.contents:
                 worker.on_sent = partial(self._keep, call, "arguments", call.arguments.sent)

@@ -1,11 +1,10 @@
 """Record of one execution, and the writer of the log.
 
-All information about an execution passes through its `Recording` on its way to the log, the journal, the trace and the
-run that it belongs to. Contents that a tool does not log are removed here, and nowhere else. Only the `Recorder` writes
-to the log. An error of the log never changes a tool's outcome, so the `Recorder` does not raise; a record that the
-database does not accept waits in the `Backlog`. Writing a record takes at most `log_wait_s` seconds, including waits
-for other threads and other writers. A step, which is a bridged call or a branch decision, waits in its execution's
-`Journal` for the end.
+All information about an execution passes through its `Recording`, on its way to the log, the journal, the trace and its
+run. Contents that a tool does not log are removed here, and nowhere else. Only the `Recorder` writes to the log. An
+error of the log never changes a tool's outcome, so the `Recorder` does not raise. A record that the database does not
+accept waits in the `Backlog`. Writing a record takes at most `log_wait_s` seconds, including waits for other threads
+and other writers. A step, which is a bridged call or a branch decision, waits in its execution's `Journal` for the end.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Runner:
             on a thread of healkit; its exceptions are ignored.
         record: A run adds this execution as a step, True creates a new run, False records no run. None uses the run
             around the call, if there is one, else the setting `record_runs`.
-        retry: Whether to retry a call that failed because something outside did not answer, as a policy allows; by
+        retry: Whether to retry a call that failed because something outside did not answer. A policy sets how often; by
             default twice, after 0.3 and 1 s. A call is not retried if the first try may have had an effect. In a run,
             the run's policy applies.
 

@@ -299,7 +299,7 @@ def _load_jsonschema() -> None:
     """Import jsonschema without one format checker that takes longer than a worker's start.
 
     Jupyter installs a package that makes jsonschema build a grammar of internationalised addresses on import, which is
-    slow. healkit does not check formats, and jsonschema does not require that package.
+    slow. Formats are not checked here, and jsonschema does not require that package.
     """
     slow = "rfc3987_syntax"
     if "jsonschema" in sys.modules or slow in sys.modules:

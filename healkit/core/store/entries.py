@@ -300,8 +300,10 @@ def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
 def keep_records_apart(grants: Grants, database: Path | None, folders: Iterable[Path]) -> None:
     """Raise `ConfigError` for a grant of the database, its side files, or a folder that contains one of them.
 
-    A tool that can read the vault and the log can read the arguments of all tools; one that can write there passes
-    every check. folders: Folders of records that wait for their database.
+    A tool that can read the vault and the log can read the arguments of all tools. One that can write there passes
+    every check.
+
+    folders: Folders of records that wait for their database.
     """
     files = [] if database is None else [Path(f"{database}{suffix}") for suffix in _BESIDE]
     protected = {os.path.realpath(path): path for path in (*files, *folders)}

@@ -3,7 +3,7 @@
 A host with running executions has one row there, with the time until which it counts as alive, by the database's clock.
 A thread renews the row, and removes it when nothing runs any more. Another machine cannot check the host's process
 (`core.host`). So a host counts as dead once its row has expired, and as unknown without a row. If a host was paused or
-cut off for so long, it later records the true ending of its executions, which replaces the verdict that it had died.
+cut off for so long, it later records the true ending of its executions. This replaces the verdict that it had died.
 
 A file has no heartbeats, because only one machine uses it.
 """

@@ -5,8 +5,8 @@ much as page 1, while OFFSET would read all rows before it (benchmarks/bench_log
 then by id, because a row that waited in the spool has a late id and an early time. (Among matches of a text on SQLite,
 rows of the same millisecond are ordered by id.)
 
-Conditions on `status`, `origin` and `persona` are literals in the SQL text, because the planner uses a partial index
-only if it can prove its condition. SQLite plans again for a bound value; a generic plan of PostgreSQL does not.
+Conditions on `status`, `origin` and `persona` are literals in the SQL text. The planner uses a partial index only if it
+can prove its condition. SQLite plans again for a bound value; a generic plan of PostgreSQL does not.
 """
 
 from __future__ import annotations
@@ -586,7 +586,7 @@ def _is_anywhere(session: Session, piece: Piece) -> bool:
 
 
 def _matching(pieces: list[Piece], facts: list[str]) -> ColumnElement[bool]:
-    """Return FTS5's condition; all typed text is in quotes, so that none of it acts as an operator."""
+    """Return FTS5's condition; all typed text is in quotes, so that no part of it acts as an operator."""
     parts = [f"{{traceback}} : {_expression(piece)}" for piece in pieces]
     parts += [f"{{facts}} : {_phrase(fact)}" for fact in facts if has_words(fact)]
     return literal_column("executionlog_fts").op("MATCH")(" AND ".join(parts))

@@ -55,8 +55,8 @@ class RowMissing(RecordRefused):
 class LogWriter:
     """One connection and a lock; safe to use from several threads and after a fork.
 
-    `wait_s` limits the total wait of a record, for other threads here and for other writers of the database; by
-    default, it is that of the database. All methods raise only `DatabaseError`s.
+    `wait_s` limits the total wait of a record, for other threads here and for other writers of the database. The
+    default is that of the database. All methods raise only `DatabaseError`s.
     """
 
     def __init__(self, database: Database) -> None:

@@ -388,8 +388,8 @@ class ExecutionDay(TableBase, table=True):
 
     `revision` is 0 for calls that were refused before it was known, -1 for trials and searches. `runs` counts all of
     them, `failures` the failures of code, `refused` the calls that were refused before any code ran. `within_ms` is the
-    upper end of the class (1, 2, 5, 10 … 1,000,000,000), 0 for runs without a duration, 2,000,000,000 for longer ones.
-    `total_us` is the sum of their durations, each cut to whole µs.
+    upper end of the class (1, 2, 5, 10 … 1,000,000,000). It is 0 for runs without a duration, 2,000,000,000 for longer
+    ones. `total_us` is the sum of their durations, each cut to whole µs.
     """
 
     __tablename__ = "executionday"

@@ -73,8 +73,8 @@ class SqlTimeout(HealkitError):
 class SqlFailed(HealkitError):
     """Raised if the database rejects the statement.
 
-    If it uses an unknown table, column or function, `near` are similar names, and `known` the first existing ones;
-    columns of a similar table follow the tables.
+    If it uses an unknown table, column or function, `near` are similar names, and `known` the first existing ones.
+    Columns of a similar table follow the tables.
     """
 
     code = "SQL_ERROR"

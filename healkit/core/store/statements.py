@@ -322,7 +322,7 @@ def finished_values(record: Finished) -> dict[str, Any]:
 def call_values(record: CallRecord) -> dict[str, Any]:
     """Return the columns of a bridged call."""
     values, arguments = msgspec.structs.asdict(record), record.arguments
-    if arguments.endswith("characters]") or not arguments.endswith("}"):  # it was cut and is no longer a JSON object
+    if arguments.endswith("characters]") or not arguments.endswith("}"):  # cut, so not a JSON object
         values["arguments"] = _encode(arguments).decode()
     return {**values, "result_summary": shortened(record.result_summary, CALL_MAX_CHARS)}
 

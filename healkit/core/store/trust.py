@@ -122,8 +122,8 @@ def distrust(place: str) -> bool:
 def strange_parts(connection: sqlite3.Connection, version: str) -> list[str]:
     """Name foreign parts that SQLite would run, or would read in place of healkit's own.
 
-    These are all foreign triggers, and tables and indexes that differ from healkit's: for instance a view of such a
-    name, or a foreign default or check. Other tables and views are never used. version: Version of the tables.
+    These are all foreign triggers, and tables and indexes that differ from healkit's. Examples are a view of such a
+    name, and a foreign default or check. Other tables and views are never used. version: Version of the tables.
     """
     expected = migrate.schema_of(version)
     rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()

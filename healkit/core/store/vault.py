@@ -93,8 +93,8 @@ class Vault:
 
         Defaults come from the code: the schema from the signature or the SQL parameters, the description from the
         docstring, the examples from its doctest lines. Adding the same code again changes nothing. With the name of a
-        removed tool, this registers the tool anew, with the given settings; its revision numbers continue (`restore`
-        would bring it back as it was).
+        removed tool, this registers the tool anew, with the given settings. Its revision numbers continue. (`restore`
+        would bring it back as it was.)
 
         log: False omits the tool's arguments, output and result from every record; the execution itself is recorded.
 
@@ -298,8 +298,7 @@ class Vault:
     ) -> VaultEntry:
         """Change the named grants and keep the others; None removes one, `clear` removes all that are not named.
 
-        Raises `ConfigError` for an unknown grant, for one that this machine cannot provide (a missing path or package),
-        or for one that no tool may have.
+        Raises `ConfigError` for an unknown grant, a missing path or package, or a grant that no tool may have.
         """
         self._checked(grants)
         return self._change(
@@ -350,8 +349,8 @@ class Vault:
         It keeps its revisions, requests and log rows. The old name still leads to this tool, and no other tool can have
         it. Callers that use the old name continue to work, and their code is not changed (`callers` lists them).
 
-        Raises `ToolNotFound`, `ToolExists` for a name that is taken or is another tool's former one, and
-        `ToolShapeError` if the name of the tool decides which function healkit runs.
+        Raises `ToolNotFound`, or `ToolExists` for a name that is taken or is another tool's former one. Raises
+        `ToolShapeError` if the tool's name decides which function healkit runs.
         """
         with self._database.write() as session:
             vault_names.rename(session, old, new, reason)

@@ -7,8 +7,8 @@ writer whose turn it is tries to get SQLite's lock, often and at irregular times
 compete, not 32.
 
 The alternative was a lock file beside the database. It has the same problem, because a blocking lock has no time limit.
-It would also be one more file that a fork inherits, that another user may not be able to open, and that network file
-systems cannot lock. SQLite's lock is released with its process, and every other program respects it.
+It would also be one more file that a fork inherits. Another user may not be able to open it, and network file systems
+cannot lock it. SQLite's lock is released with its process, and every other program respects it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Decoder of everything that a worker sends.
 
-All data from a worker passes through `decode`: frames of the bridge, reports of trial servers and fork servers,
-results, arguments of calls, answers of a retained worker. A few bytes of JSON can become a large Python object (an
-empty list is two bytes there and 56 here). So the elements are counted before any object is built.
+All data from a worker passes through `decode`. This includes frames of the bridge, reports of trial servers and fork
+servers, results, arguments of calls, and answers of a retained worker. A few bytes of JSON can become a large Python
+object (an empty list is two bytes there and 56 here). So the elements are counted before any object is built.
 
 The count processes pieces of 64 KiB and lets other threads run in between. It ends at the first exceeded limit.
 """
@@ -10,7 +10,7 @@ The count processes pieces of 64 KiB and lets other threads run in between. It e
 from __future__ import annotations
 
 import gc
-from _thread import allocate_lock  # not `threading`: a trial server must not import modules that a fork resets
+from _thread import allocate_lock  # not `threading`, which a fork resets: a trial server must not import it
 from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, TypeVar

@@ -8,7 +8,7 @@ time. So it is skipped for tools that have been quick so far, until one of them 
 While a bridge is open, the interpreter's switch interval is 10 µs instead of 5 ms. A call needs the interpreter's lock
 five times, and each of them would wait that long for a busy main thread.
 
-If many large calls of a worker are in progress, the bridge does not read more until some have ended; new messages wait
+If many large calls of a worker are in progress, the bridge does not read more until some have ended. New messages wait
 in the worker's socket. Large messages are decoded one at a time, from whichever worker (`wire.claims`), so that small
 calls of other workers come in between.
 """

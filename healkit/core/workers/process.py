@@ -4,8 +4,8 @@ A fork server serves one tier and one set of mount grants. It starts in the back
 could use it. Until it is ready, or if it is not possible, workers start cold.
 
 Trials have their own server (`workers.trialserver`). A trial is forked thousands of times, and each fork copies the
-page tables of everything in the parent: with a kernel's modules in it, a trial took 1.6 times as long. Also, a trial
-server is locked down before it forks, while a kernel's fork server leaves that to each child.
+page tables of everything in the parent. With a kernel's modules in the parent, a trial took 1.6 times as long. Also, a
+trial server is locked down before it forks, while a kernel's fork server leaves that to each child.
 
 A worker imports what its work needs, and pandas takes half a second. So a trial server for code or arguments of pandas
 or numpy imports that library first, and its children have it. For a tool that gets a frame, there is a spare with
@@ -58,7 +58,7 @@ class Process:
     """Process with a pidfd: a handle that never refers to another process.
 
     `exited` becomes its exit status, negative for a signal as in subprocess. `may_fork` means that it can have
-    children, which then end with it: those of the session that it leads, and all below it, if it adopts daemons
+    children, which then end with it. These are the processes of its session, and all below it if it adopts daemons
     (`lockdown.adopt_orphans`).
     """
 

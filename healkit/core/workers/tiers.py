@@ -10,7 +10,7 @@ hidden /proc, another user's process), only the report counts.
 In the `namespaces` tier, the scratch folder is a mount with a limited size. In the other tiers, it is on the host's
 disk, and the host counts its contents regularly. It walks the folders by descriptors, so neither a long path nor deep
 folders end the count. What the host cannot read counts as too much. Between two counts, a worker can write more than
-its limit: as fast as the disk is, and at most the limit of a file's size times its open files.
+its limit, as fast as the disk is. The most is the limit of a file's size times its open files.
 """
 
 from __future__ import annotations

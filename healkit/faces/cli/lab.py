@@ -67,7 +67,7 @@ def page(
 
 
 def _check_misspelt(extra: list[str]) -> None:
-    """Refuse an option that resembles one of ours and is not one of JupyterLab's, which silently accepts any option."""
+    """Refuse an option that resembles a healkit option and is unknown to JupyterLab, which silently accepts any."""
     for text in extra:
         name = text[2:].partition("=")[0] if text.startswith("--") else ""
         near = near_misses(name, ["port", "browser", "no-browser", "lessons", "db"], 1)

@@ -87,7 +87,7 @@ def run(
             )
         except ArgumentsInvalid as error:
             entry = healkit.vault.get(name, in_label or persona)
-            if error.message.startswith(entry.label):  # an error about names of arguments, not about their size
+            if error.message.startswith(entry.label):  # about names of arguments, not about size
                 write = f"Write healkit run {tool}{sample_call(entry, quote=_quoted)}"
                 error.hint = f"{error.hint} {write}".lstrip()
             raise

@@ -3,7 +3,9 @@
 It writes one file into the startup folder of the user's IPython profile. Each kernel runs it, whatever starts the
 kernel: JupyterLab, VS Code, nbclient. A line in the profile's `ipython_kernel_config.py` would do the same, but that
 file belongs to the user. The line has no effect if a later one assigns `c.InteractiveShellApp.extensions`, and removing
-it would mean editing the user's code. https://ipython.readthedocs.io/en/stable/interactive/tutorial.html#startup-files
+it would mean editing the user's code.
+
+https://ipython.readthedocs.io/en/stable/interactive/tutorial.html#startup-files
 
 The file names the installations that it may load. A kernel has the notebook's folder on its path, so opening a notebook
 could otherwise run a file `healkit.py` there. To load healkit in kernels of another environment, run `healkit setup`
@@ -135,7 +137,7 @@ def _write(file: Path) -> bool:
         return False
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
-    with file.open("x", encoding="utf-8") as opened:  # never over a file, or a link, that was made in the meantime
+    with file.open("x", encoding="utf-8") as opened:  # never over a file or link made meanwhile
         opened.write(_TEXT.replace("{}", json.dumps([*filter(os.path.exists, named), _OWN])))
     return True
 

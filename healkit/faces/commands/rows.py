@@ -82,7 +82,7 @@ def _of_parts() -> Mapping[str, Callable[[], Command | Group]]:
     from healkit import hooks  # late, because a command of the core needs no plug-in
 
     makers: dict[str, Callable[[], Command | Group]] = {}
-    for rows in hooks.every("commands"):  # the last registered comes first, so of two with one name, healkit's own wins
+    for rows in hooks.every("commands"):  # the last registered first, so that healkit's own wins
         makers |= rows
     return makers
 

@@ -113,8 +113,8 @@ def add_or_patch(
 def undone_fix(vault: Vault, name: str, persona: str, code: str) -> UndoneFix | None:
     """Return the fix that saving this code would undo; None if there is none.
 
-    The code is that of an older revision, and a later revision is a fix: made by a healing or an agent, or by a person
-    in response to a failure. Revisions from `%vault revert` and from a changed cell do not count as fixes.
+    The code is that of an older revision, and a later revision is a fix. A healing or an agent made it, or a person in
+    response to a failure. Revisions from `%vault revert` and from a changed cell do not count as fixes.
     """
     active = exactly(vault, name, persona)
     if active is None or active.code == code:

@@ -2,7 +2,7 @@
 
 The policy is that of all patches (`healing.consent`): deny, allow, or ask. Asking creates a patch request, which is in
 the database before the question, so that it survives any end of this process. If the client can ask its user (MCP's
-elicitation), the question is sent at once; otherwise, the request waits for the panel, the magic or the command line.
+elicitation), the question is sent at once. Otherwise, the request waits for the panel, the magic or the command line.
 
 Only what was shown is applied: an agent names the hash of the code, and a request's code never changes. An answer only
 counts for a question that this server has sent, once, for a limited time. Approval does not run anything again.

@@ -1,7 +1,7 @@
 """Results too large for one message, read in parts.
 
-A tool's result is cleaned as a whole before it is shown in full, because a secret in one place is hidden in all others
-too. That takes up to a second per MB, nearly always with Python's interpreter lock held. A few such results would block
+A tool's result is cleaned as a whole before it is shown in full. A secret in one place is hidden in all others too.
+That takes up to a second per MB, nearly always with Python's interpreter lock held. A few such results would block
 every other call. So an answer has a short preview, and a result is only cleaned when it is read. This happens in a
 separate process, which ends at once when its call is cancelled. That process runs this module.
 

@@ -2,7 +2,7 @@
 
 Over stdio, only the protocol may use descriptor 1. Before anything else is imported, it is moved to a number that no
 other code knows. Output of tools, warnings and libraries goes to stderr. A line above the size limit of a message is
-answered with an error, and no more of it than the limit is held in memory.
+answered with an error. No more of it than the limit is held in memory.
 """
 
 from __future__ import annotations

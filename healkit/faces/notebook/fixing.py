@@ -1,7 +1,7 @@
 """Card and panel of a failed cell, shown again on request.
 
 JupyterLab's extension runs `show_fix` in a notebook's kernel when the user presses **Fix** on a failed cell without a
-panel: its card was turned off or deleted, or the cell failed before healkit was loaded.
+panel. Either its card was turned off or deleted, or the cell failed before healkit was loaded.
 """
 
 from __future__ import annotations

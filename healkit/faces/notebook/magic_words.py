@@ -35,7 +35,7 @@ def take_assignments(words: list[str], namespace: Mapping[str, Any]) -> tuple[li
     rest, assigned = split_assignments(words)
     arguments = {}
     for name, expression in assigned.items():
-        braced = _BRACES.fullmatch(expression)  # `n={n}`, as in other magics; a set with one item is not JSON anyway
+        braced = _BRACES.fullmatch(expression)  # `n={n}`, as in other magics; a set is not JSON anyway
         try:
             arguments[name] = evaluate(braced[1] if braced else expression, namespace)
         except UsageInvalid as error:

@@ -360,7 +360,7 @@ class HealkitMagics(Magics):
             )
         except ArgumentsInvalid as error:
             entry = self.healkit.vault.get(name, persona)
-            if error.message.startswith(entry.label):  # an error about names of arguments, not about their size
+            if error.message.startswith(entry.label):  # about names of arguments, not about size
                 error.hint = f"{error.hint} Write %run_tool {name}{sample_call(entry, quote=repr)}".lstrip()
             raise
         if execution.failure is not None:

@@ -47,8 +47,8 @@ class Panels:
 
         Trials and searches are left out, and counted, unless tried=True.
 
-        dock: Open it at the right-hand side of JupyterLab's or Notebook 7's window, replacing the one that is there; in
-            its cell if the page has no such side.
+        dock: Open it at the right-hand side of JupyterLab's or Notebook 7's window, in place of the one there. If the
+            page has no such side, it opens in its cell.
 
         Raises `UsageInvalid` for an unknown filter.
         """
@@ -93,7 +93,7 @@ class Panels:
         """Return a run to step through, as a cell's value.
 
         run: Result of `hk.heal` or `hk.run`, or an id, a prefix of one, or a folder. The default is the last healing of
-            this kernel, or its last run if there was no healing; select runs of other notebooks by id.
+            this kernel, or its last run if there was no healing. Select runs of other notebooks by id.
         teach: Pause before each patch, ask what you would change there, and show your answer beside the patch.
 
         Raises `RunNotFound`.
@@ -165,7 +165,7 @@ class Panels:
 def panel_class(kind: str) -> MakePanel:
     """Return the class of a panel; anywidget is imported when the first one is opened. Raises `UsageInvalid`."""
     panels: dict[str, Callable[[], MakePanel]] = {}
-    for added in hooks.every("panels"):  # the last registered comes first, so of two with one name, healkit's own wins
+    for added in hooks.every("panels"):  # the last registered first, so that healkit's own wins
         panels |= added
     if kind not in panels:
         raise UsageInvalid(f"There is no panel {kind!r}.", hint=f"There are {', '.join(sorted(panels))}.")

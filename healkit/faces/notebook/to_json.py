@@ -3,7 +3,7 @@
 JupyterLab's extension draws this form with its own elements (`js/lab/src/card.ts`). So no text can become markup, even
 in an untrusted notebook. It has the same content as the HTML: parts only for terminals are left out.
 
-A part is a text, a list of adjacent parts, or an object with one key that names it; its other keys are the properties
+A part is a text, a list of adjacent parts, or an object with one key that names it. Its other keys are the properties
 that differ from their default.
 """
 

@@ -57,7 +57,7 @@ class PageData:
         """Sanitiser with the Healkit's configuration; made on first use."""
         with self._lock:
             if self._sanitizer is None:
-                from healkit.parts.sanitizer.sanitizer import Sanitizer  # late, because its tables load slowly
+                from healkit.parts.sanitizer.sanitizer import Sanitizer  # late: its tables load slowly
 
                 self._sanitizer = Sanitizer.from_config(self.config)
             return self._sanitizer

@@ -1,7 +1,7 @@
 """Collector, MCP server and pages in Jupyter's server.
 
-The collector is at `healkit/api/…` below the server's base URL, and also at `api/…` if no other handler answers there:
-then a client only needs the address of the server. The MCP server is at `healkit/mcp`, if the package `mcp` is
+The collector is at `healkit/api/…` below the server's base URL, and also at `api/…` if no other handler answers there.
+Then a client only needs the address of the server. The MCP server is at `healkit/mcp`, if the package `mcp` is
 installed. `healkit/` is a page on the log, the vault and the runs. `healkit/api/panels` answers its requests, and those
 of JupyterLab's side panel. Each opens a database with the first request that needs one. The authorizer is asked for
 `read` or `write` on the resources `healkit_traces` and `healkit_mcp`, and for `read` on `healkit_log`.

@@ -90,8 +90,8 @@ class NotOnRecord(BaseException):
 class Output:
     """Output budget that stdout and stderr share, and the end of their output; one for each process.
 
-    Output that C code writes to a descriptor may arrive on a thread that must continue reading, or the tool would block
-    on a full pipe. Such a stream drops text above the budget, and `exceeded` informs the runner.
+    Output that C code writes to a descriptor may arrive on a thread. The thread must continue reading, or the tool
+    would block on a full pipe. Such a stream drops text above the budget, and `exceeded` informs the runner.
     """
 
     left_chars: ClassVar[int | None] = None

@@ -132,7 +132,7 @@ class ForkLoop:
         """Kill adopted processes: a living worker adopts its own orphans, so these come from a dead worker."""
         for pid in children_of("self"):
             if pid not in self.children:
-                with contextlib.suppress(ProcessLookupError, PermissionError):  # another user's process is not killed
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # another user's
                     os.kill(pid, signal.SIGKILL)
 
     def become(self, request: Fork, descriptors: list[int]) -> NoReturn:

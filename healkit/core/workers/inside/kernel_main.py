@@ -69,8 +69,8 @@ class WorkerApp(IPKernelApp):
 
         By default, ZeroMQ drops new messages while 1,000 are waiting. A tool that displays faster than the host reads
         would silently lose outputs from the middle. Fewer messages may wait here, because they use this process's
-        memory. ipykernel would also open a pipe for the output of child processes, over TCP, which a worker does not
-        have.
+        memory. In addition, ipykernel would open a pipe for the output of child processes, over TCP, which a worker
+        does not have.
         """
         if not self.awaits_reader:
             super().init_iopub(context)
@@ -138,7 +138,7 @@ class WorkerApp(IPKernelApp):
         """Make the kernel. Called by ipykernel.
 
         ipykernel would add two threads, one for control messages and one that distributes requests among subshells, and
-        two sockets for a debugger. A worker has none of these.
+        two sockets for a debugger. A worker does not have them.
         """
         if not self.awaits_reader:
             super().init_kernel()
@@ -211,7 +211,7 @@ def sealed_app(
 def _run_when_asked(app: WorkerApp, runner: ToolRunner, bridge: socket.socket) -> None:
     """Run the tool, as a cell, when its work arrives on the bridge; called by the kernel's event loop.
 
-    An execute request would do the same, but take four times as long: it needs two more threads, a cell to transform
+    An execute request would do the same, but take four times as long. It needs two more threads, a cell to transform
     and compile, and a reply that is not read.
     """
     loop = asyncio.get_running_loop()
@@ -259,7 +259,7 @@ def _wait_until_listening(path: str) -> None:
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(path)
-            except PermissionError:  # Landlock refuses the connection: the socket is bound and about to listen
+            except PermissionError:  # Landlock refuses: the socket is bound, about to listen
                 time.sleep(0.05)
                 return
             except OSError:
@@ -306,7 +306,7 @@ def prepare() -> None:
     ipykernel.debugger._is_debugpy_available = False  # no frontend debugs a worker
     main = sys.modules["__main__"]
     app = WorkerApp.instance(config=kernel_config(), awaits_reader=True, kernel_class=WorkerKernel)
-    app.log.setLevel("CRITICAL")  # traitlets leaves the level to its handler, which gets a record of every step
+    app.log.setLevel("CRITICAL")  # else traitlets makes a record of every step
     app.profile_dir = Profile(location=_profile_folder())
     app.kernel = WorkerKernel.instance(parent=app, profile_dir=app.profile_dir, log=app.log)
     app.init_shell()

@@ -108,8 +108,8 @@ def seal(restrictions: Restrictions) -> dict[str, str]:
 def limit_tool(memory_bytes: int, cpu_s: int) -> None:
     """Limit memory and processor time for the tool, in addition to what the bare worker has used until now.
 
-    The memory limit is on address space, because that is the only one whose excess Python reports as a MemoryError at
-    the line that requested it. The hard limit leaves room for that report.
+    The memory limit is on address space. For this limit alone, Python reports an excess as a MemoryError at the line
+    that requested the memory. The hard limit leaves room for that report.
     """
     if sys.platform != "linux":  # no effective limit exists there
         return
@@ -191,7 +191,7 @@ def _drop_capabilities() -> str:
     for capability in range(64):
         try:
             _prctl(_PR_CAPBSET_DROP, capability)
-        except OSError:  # this and all later ones are unknown to the kernel, or an ordinary user has nothing to drop
+        except OSError:  # unknown to the kernel like all later ones, or nothing to drop
             break
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     empty = (ctypes.c_uint32 * 6)()

@@ -2,10 +2,10 @@
 
 Triggers derive three things from `executionlog`, in the transaction of the row itself: `executionday` (a tool's day),
 `failuregroup` (failures of one fingerprint) and a full-text index over tracebacks. Triggers, not the writer, do this.
-So the counts are right in whatever way a row is added, ends or is deleted: a replayed spool, an orphan's recovery, an
-import, retention, another program. A finished row counts; a RUNNING one does not yet. Trials and searches are counted
-by day under revision -1, and have no fingerprint. Refused calls are counted apart from failures of code, by their
-`error_code`.
+So the counts are right in whatever way a row is added, ends or is deleted. Examples are a replayed spool, an orphan's
+recovery, an import, retention, another program. A finished row counts; a RUNNING one does not yet. Trials and searches
+are counted by day under revision -1, and have no fingerprint. Refused calls are counted apart from failures of code, by
+their `error_code`.
 
 SQLite's index is an FTS5 table without content, whose row ids are in order of time. It returns the newest matches
 first, so the first page of a common word costs as much as that of a rare one. `executionlog_fts_rows` maps each of them
