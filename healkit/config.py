@@ -125,166 +125,174 @@ class Config:
     # Workers
     isolation: Isolation = setting(
         "auto",
-        "`auto` takes the strongest tier that this machine can really enforce and refuses to run tools where there is "
-        "none; `process` is the opt-out, by name: a plain process with limits but no boundary",
+        "`auto` uses the strongest tier that this machine can really enforce, and runs no tools if there is none; "
+        "`process` is the explicit opt-out: a plain process with limits but no boundary",
         choices=get_args(Isolation),
         wrong="not a tier",
     )
     fork_server: bool = fixed(True, "fork workers from the fork server; without it, each starts cold")
     mode: Mode = setting(
         "worker",
-        "how tools run where a call does not say: `worker` is a Jupyter kernel, `subprocess` a plain fresh interpreter",
+        "how tools run by default: `worker` is a Jupyter kernel, `subprocess` a plain fresh interpreter",
         choices=get_args(Mode),
         wrong="not a mode",
     )
     spares: int = setting(1, "unused workers that are kept warm", zero=True)
     preload: tuple[str, ...] = setting(
-        (), "modules that the fork server imports ahead, such as numpy and pandas"
+        (), "modules that the fork server imports in advance, such as numpy and pandas"
     )
-    timeout_s: float = setting(30.0, "wall time of an execution")
-    rpc_timeout_s: float = setting(10.0, "wall time of one bridged call")
-    start_timeout_s: float = fixed(60.0, "seconds that a worker may take to start")
+    timeout_s: float = setting(30.0, "limit on the wall time of an execution")
+    rpc_timeout_s: float = setting(10.0, "limit on the wall time of one bridged call")
+    start_timeout_s: float = fixed(60.0, "time limit for the start of a worker")
     memory_mb: int = setting(
         1024,
-        "address space that a tool may add to the bare worker; size of the frames and arrays in its result",
+        "limit on the address space that a tool adds to the bare worker, and on the frames and arrays in its result",
     )
-    cpu_s: int = setting(60, "processor time of an execution")
+    cpu_s: int = setting(60, "limit on the processor time of an execution")
     scratch_mb: int = setting(
-        256, "size of the scratch folder; enforced as a whole in the `namespaces` tier, per file below"
+        256,
+        "limit on the scratch folder; enforced as a whole in the `namespaces` tier, per file in lower tiers",
     )
     views_mb: int = setting(
-        2048, "frames and arrays kept beside the database; 0 keeps none", zero=True, shown="keeps of data"
+        2048,
+        "limit on the frames and arrays stored beside the database; 0 stores none",
+        zero=True,
+        shown="keeps of data",
     )
     views_url: str = setting(
         "",
-        "where the hosts of a shared database have its frames and arrays in common: a folder that all mount, or an "
-        "fsspec URL such as s3://bucket/team; empty for each machine's own",
+        "shared place of the frames and arrays of a shared database: a folder that all hosts mount, or an fsspec URL "
+        "such as s3://bucket/team; empty: each machine stores its own",
     )
-    result_max_bytes: int = setting(10 * MIB, "size of a tool's result, and what is kept of its output")
-    post_mortem_kept: int = setting(3, "failed executions whose workers are kept for questions", zero=True)
+    result_max_bytes: int = setting(
+        10 * MIB, "limit on the size of a tool's result, and on its stored output"
+    )
+    post_mortem_kept: int = setting(
+        3, "number of failed executions whose workers are kept for questions", zero=True
+    )
     # Traces
-    tracing: bool = setting(True, "write a trace for each execution; its row in the log is there either way")
+    tracing: bool = setting(True, "write a trace for each execution; the log has its row in any case")
     trace_project: str = setting(
         "local.default", "first two parts of a trace's `org.project.namespace.action.hash`"
     )
-    payload_max_bytes: int = setting(10_240, "what a trace keeps of one payload, in JSON")
+    payload_max_bytes: int = setting(10_240, "limit on one payload in a trace, as JSON")
     phone_region: str = setting(
-        "US", "whose phone numbers are meant where no country code is given, as an ISO 3166 code such as DE"
+        "US", "country of phone numbers without a country code, as an ISO 3166 code such as DE"
     )
     sanitizer_rules: str = setting("", "a TOML or JSON file of rules of your own (docs/sanitizing.md)")
     sanitizer_allow: tuple[str, ...] = setting(
-        (), "regular expressions; a text that one matches whole is not hidden"
+        (), "regular expressions; a text that fully matches one is not hidden"
     )
     trace_raw: bool = setting(
-        False, "keep payloads in traces as they were, with every secret; they are sent so too"
+        False, "store payloads in traces unchanged, with all secrets; they are also sent unchanged"
     )
-    trace_max_tasks: int = fixed(1000, "calls, and branch decisions, that one trace lists")
+    trace_max_tasks: int = fixed(1000, "limit on the calls, and on the branch decisions, in one trace")
     sanitize_log: bool | None = setting(
         None,
-        "clean the log's own rows too; a run can then not be repeated with the secrets it had; `none` cleans them "
-        "in a database on a server, which others share, and not in a file",
+        "clean the log's rows too; then a run cannot be repeated with its secrets; `none` cleans them only in a "
+        "database on a server, which others share",
     )
     sync_url: str = setting(
-        "", "the collector that traces are sent to; empty sends nothing", hidden=True, shown="collector"
+        "", "URL of the collector that gets the traces; empty sends nothing", hidden=True, shown="collector"
     )
-    sync_token: str = setting("", "what the collector knows this sender by")
+    sync_token: str = setting("", "token by which the collector identifies this sender")
     sync_batch: int = fixed(10, "traces in one request")
     sync_interval_s: float = fixed(5.0, "how long a request waits for more traces")
     sync_retries: int = fixed(3, "how often a refused trace is sent again before it is parked", zero=True)
     # Records
     record_runs: bool = setting(
-        False, "write a run folder for every execution, not only for those that ask for one"
+        False, "write a run folder for every execution, not only for those that request one"
     )
     runs_dir: str = setting(
-        "", "where run folders go; empty: `runs` beside the database, or in the user's data folder"
+        "", "place of the run folders; empty: `runs` beside the database, or in the user's data folder"
     )
     log_wait_s: float = fixed(
         1.0, "how long a row waits for a locked database before it goes to the spool file"
     )
     retention_days: float = setting(
         0.0,
-        "age beyond which executions are deleted, by themselves and by `log.prune`; 0 sets no bound",
+        "age from which executions are deleted, automatically and by `log.prune`; 0 sets no limit",
         zero=True,
         shown="deletes runs older than",
     )
     retention_rows: int = setting(
         0,
-        "how many of the newest executions are kept, likewise; 0 sets no bound",
+        "number of newest executions to keep; older ones are deleted in the same way; 0 sets no limit",
         zero=True,
         shown="keeps of all runs the newest",
     )
-    sql_row_limit: int = fixed(1000, "rows that a SQL tool returns")
+    sql_row_limit: int = fixed(1000, "limit on the rows that a SQL tool returns")
     synchronous: Literal["NORMAL", "FULL"] = setting(
         "NORMAL",
-        "SQLite's own: NORMAL loses nothing on kill -9, FULL nothing on a power cut either",
+        "SQLite's setting: NORMAL loses nothing on kill -9, FULL also loses nothing in a power cut",
         choices=("NORMAL", "FULL"),
     )
     # On screen
     explain: ExplainLevel = setting(
         "fix",
-        "how far a failure is explained: off, what, where, why, hint or fix; a class that is to find the mistake "
-        "itself gets hint",
+        "how far failures are explained: off, what, where, why, hint or fix; choose hint for a class that should "
+        "find mistakes itself",
         choices=get_args(ExplainLevel),
-        wrong="no level of explanation",
+        wrong="not a level of explanation",
     )
-    panels: bool = setting(
-        True, "show a live panel below a card in a notebook (docs/panels.md), not the card alone"
-    )
+    panels: bool = setting(True, "show a live panel below each card in a notebook (docs/panels.md)")
     # Healing
     heal_deny: tuple[str, ...] = setting(
         (),
-        "tools, as patterns such as report_* or CLIENT/PERSONA/report_*, whose patches are never applied, whatever "
-        "else allows it",
+        "tools whose patches are never applied, as patterns such as report_* or CLIENT/PERSONA/report_*; this has "
+        "priority over all else",
     )
     heal_allow: tuple[str, ...] = setting(
-        (), "tools whose cured patches are applied without asking (docs/consent.md); * is every tool"
+        (), "tools whose cured patches are applied without asking (docs/consent.md); * means every tool"
     )
     heal_advisors: tuple[str, ...] = setting(
-        ("memory", "peers", "rules", "search", "model"), "who is asked for a patch, in this order"
+        ("memory", "peers", "rules", "search", "model"), "advisors that are asked for a patch, in this order"
     )
     # The MCP server
-    mcp_rate_per_s: float = setting(50.0, "calls from one client in the long run; twice as many at once")
-    mcp_timeout_max_s: float = fixed(3600.0, "the longest time limit that a client may ask for")
+    mcp_rate_per_s: float = setting(
+        50.0, "limit on the calls of one client, on average; twice as many at once"
+    )
+    mcp_timeout_max_s: float = fixed(3600.0, "the longest time limit that a client may request")
     mcp_budget_s: float = setting(
         0.0,
-        "time that one client's calls may take together while the server runs; 0 sets no bound",
+        "limit on the total time of one client's calls while the server runs; 0 sets no limit",
         zero=True,
     )
     # The collector
-    collect_max_bytes: int = setting(5_000_000, "what one request may hold, unpacked")
-    collect_timeout_s: float = setting(30.0, "how long the body of a request may take to arrive")
+    collect_max_bytes: int = setting(5_000_000, "limit on the size of one request, after decompression")
+    collect_timeout_s: float = setting(30.0, "time limit for the arrival of a request's body")
     collect_rate_per_s: float = setting(
-        50.0, "requests from one client in the long run; twice as many at once"
+        50.0, "limit on the requests of one client, on average; twice as many at once"
     )
     # OpenTelemetry
     otel: bool = setting(
-        False, "export executions as OpenTelemetry spans too (healkit[otel]), to where its own variables say"
+        False, "also export executions as OpenTelemetry spans (healkit[otel]); its own variables say where to"
     )
-    otel_content: bool = setting(False, "put arguments and results, cleaned, into the spans")
+    otel_content: bool = setting(False, "include cleaned arguments and results in the spans")
     # Language models
     heal_model: str = setting(
         "",
-        "the language model that may be asked for patches (docs/models.md); empty asks none. Its key is no setting: it "
-        "is read from HEALKIT_MODEL_KEY, the provider's own variable, or the keyring",
+        "the language model to ask for patches (docs/models.md); empty asks none. Its key is not a setting: it is "
+        "read from HEALKIT_MODEL_KEY, the provider's own variable, or the keyring",
     )
     heal_model_provider: ModelProvider = setting(
         "openai",
-        "its protocol: openai for any chat completions endpoint, or anthropic",
+        "protocol of the model: openai for any chat completions endpoint, or anthropic",
         choices=get_args(ModelProvider),
-        wrong="no protocol that healkit speaks",
+        wrong="not a protocol that healkit supports",
     )
-    heal_model_url: str = setting("", "its address, where it is not the provider's own", hidden=True)
+    heal_model_url: str = setting("", "URL of the model, if it is not the provider's own", hidden=True)
     heal_model_timeout_s: float = setting(
-        120.0, "one request, from connecting to the last byte of its answer"
+        120.0, "time limit of one request, from connecting to the last byte of its answer"
     )
-    heal_model_max_tokens: int = setting(8192, "the longest answer, in tokens")
-    heal_model_attempts: int = fixed(4, "answers that one healing asks for")
+    heal_model_max_tokens: int = setting(8192, "limit on the length of an answer, in tokens")
+    heal_model_attempts: int = fixed(4, "limit on the answers that one healing requests")
     heal_model_input_max_bytes: int = setting(
-        100_000, "what one request may hold of code, failure and examples"
+        100_000, "limit on the code, failure and examples in one request"
     )
     heal_model_values: bool = setting(
         False,
-        "send values, cleaned, and not only types: of the failed run's variables, and of what patches gave",
+        "send cleaned values, not only types, of the failed run's variables and of the patches' results",
     )
 
     def __post_init__(self) -> None:

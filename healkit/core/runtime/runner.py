@@ -59,8 +59,8 @@ class Runner:
             displays nothing. The default is the setting `mode`.
         timeout: Wall time in seconds, instead of the tool's own or the configured limit.
         on_output: Gets each output (an nbformat dict) as it arrives; in a notebook, outputs are displayed by default.
-        on_call: Gets a `CallEvent` when a call through the bridge begins (`tool_start`) and when it ends (`tool_end`),
-            on a thread of healkit; its exceptions are ignored.
+        on_call: Gets a `CallEvent` when a call through the bridge begins (`tool_start`) and when it ends (`tool_end`).
+            It runs on a thread of healkit, and its exceptions are ignored.
         record: A run adds this execution as a step, True creates a new run, False records no run. None uses the run
             around the call, if there is one, else the setting `record_runs`.
         retry: Whether to retry a call that failed because something outside did not answer. A policy sets how often; by
