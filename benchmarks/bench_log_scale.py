@@ -227,7 +227,7 @@ def main() -> None:
             drop = drop_server(cluster, folder)
             for size in sizes:
                 with psycopg.connect(cluster.url.replace("+psycopg", ""), autocommit=True) as server:
-                    server.execute(f"CREATE DATABASE log{size}")  # type: ignore[arg-type]  # a name of ours
+                    server.execute(f"CREATE DATABASE log{size}")  # type: ignore[arg-type]  # our name
             urls = {str(size): cluster.url.replace("/postgres?", f"/log{size}?") for size in sizes}
         for size, url in urls.items():
             if given.postgresql or not Path(url).exists():

@@ -43,7 +43,7 @@ from healkit.parts.runs.contract import PolicyDefaults
 from healkit.parts.runs.reader import read_run
 
 PIECE = 6
-LETTERS = "bcdfghjkmpqvwxz"  # no vowels, so that no word of ours has six of them
+LETTERS = "bcdfghjkmpqvwxz"  # no vowels, so that our words never have six of them
 HEAD = "import pandas as pd\n\n\n"
 TOOLS = {
     "pivot": "def pivot(df: pd.DataFrame):\n"

@@ -39,8 +39,8 @@ HERE = Path(__file__).resolve().parent
 
 #: Threads of each host, unless --threads says otherwise.
 THREADS = 2
-#: What a kill waits for before its random moment, and its longest delay in seconds: the host starts, requests
-#: its first executions, has run a tool, or stores waiting records from the spool.
+#: Phase that a kill waits for before its random moment, and its longest delay in seconds. The host starts,
+#: requests its first executions, has run a tool, or stores waiting records from the spool.
 PHASES = (("", 3.0), ("ready", 3.0), ("working", 3.0), ("working", 1.0), ("ingesting", 0.005))
 
 #: State of an execution when its host was killed; the last one is the state of the host.

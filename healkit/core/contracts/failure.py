@@ -19,8 +19,8 @@ NEAR_MAX, KNOWN_MAX, FACTS_MAX, FACT_MAX_CHARS = 3, 8, 12, 300
 SECRETS_MAX, SECRET_MAX_CHARS = 50, 4096
 #: Limits of a failure's frames, and of its linked exceptions: its causes, or the members of its group.
 FRAMES_MAX, LINKED_MAX = 200, 8
-#: Relation of another exception to the one that ended the execution: named in `raise … from`, being handled
-#: at that time, a member of the group, or raised in a tool that was called.
+#: Relation of another exception to the one that ended the execution. It was named in `raise … from`, being
+#: handled at that time, a member of the group, or raised in a tool that was called.
 Link = Literal["cause", "context", "member", "call"]
 
 

@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-#: Origin of a check: an example that the tool's owner declared, an answer to a question of the healing loop,
-#: a recorded run that passed and must stay equal, or the recorded failure.
+#: Origin of a check: an example that the tool's owner declared, or an answer to a question of the healing
+#: loop. Others are a recorded run that passed and must stay equal, and the recorded failure.
 CheckOrigin = Literal["declared", "answered", "passing", "failing"]
-#: Outcome of a check: the tool passed, returned something else, raised, was too slow, or killed its process;
-#: or it was not run; or it was ended because it made an unrecorded call or asked for a withheld file.
+#: Outcome of a check: the tool passed, returned something else, raised, was too slow, or killed its process.
+#: Or it was not run. Or it was ended, because it made an unrecorded call or asked for a withheld file.
 CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run", "not_on_record"]
 
 

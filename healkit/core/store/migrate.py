@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 VERSION_TABLE = "healkit_version"
 FOLDER = Path(__file__).parent / "migrations"
 
-READ_VERSION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant of ours
+READ_VERSION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - our constant
 
 _FOREIGN_COLUMNS = (
     "id", "timestamp", "tool_name", "persona", "arguments", "status", "result_summary", "error_traceback",
@@ -54,7 +54,7 @@ _SELECT_FOREIGN = (
     f"SELECT {', '.join(_FOREIGN_COLUMNS)} FROM {_ASIDE} WHERE id > ? ORDER BY id LIMIT {_CHUNK}"  # noqa: S608 - ours
 )
 _INSERT_ADOPTED = (
-    f"INSERT INTO {_TABLE} ({', '.join(_FOREIGN_COLUMNS + _MORE)}) "  # noqa: S608 - constants of ours
+    f"INSERT INTO {_TABLE} ({', '.join(_FOREIGN_COLUMNS + _MORE)}) "  # noqa: S608 - our constants
     f"VALUES ({', '.join('?' * len(_FOREIGN_COLUMNS + _MORE))})"
 )
 
@@ -252,7 +252,7 @@ def _set_aside(connection: Connection, where: str) -> bool:
 def _bring_back(connection: Connection, where: str) -> None:
     """Move the rows of the renamed table into healkit's table, and drop the other; raise `DatabaseError`."""
     last, execute = -(2**63), connection.exec_driver_sql
-    number = execute(f"SELECT count(*) FROM {_ASIDE}").scalar()  # noqa: S608 - a constant of ours
+    number = execute(f"SELECT count(*) FROM {_ASIDE}").scalar()  # noqa: S608 - our constant
     with _progress(connection, where, f"the {number:,} rows of its log are taken over"):
         while rows := execute(_SELECT_FOREIGN, (last,)).all():
             execute(_INSERT_ADOPTED, list(_adopted(iter(rows), where)))

@@ -312,7 +312,7 @@ class _Authorizer:
         """Put a view of that persona's rows in place of the log."""
         (quoted,) = connection.execute("SELECT quote(?)", (persona,)).fetchone()
         connection.execute(_LOG_VIEW.format(view=self.view, log="main.executionlog", persona=quoted))
-        connection.execute(f"CREATE TEMP VIEW executionlog AS SELECT * FROM {self.view}")  # noqa: S608 - a name of ours
+        connection.execute(f"CREATE TEMP VIEW executionlog AS SELECT * FROM {self.view}")  # noqa: S608 - our name
 
     def __call__(
         self, action: int, first: str | None, second: str | None, database: str | None, source: str | None

@@ -64,7 +64,7 @@ _encode = msgspec.json.Encoder().encode
 
 def _insert(table: str, columns: tuple[str, ...]) -> str:
     values = ", ".join(f":{name}" for name in columns)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608 - names of ours
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608 - our names
 
 
 def _excluded(columns: tuple[str, ...]) -> str:
@@ -96,13 +96,13 @@ WHOLE = f"""{_WHOLE.replace(":fingerprint", _fingerprint.format(origin="CAST(:or
     RETURNING id"""
 
 _SET = {"fingerprint": _fingerprint.format(origin="origin")}
-_FINISH = "UPDATE executionlog SET " + ", ".join(  # noqa: S608 - names of ours
+_FINISH = "UPDATE executionlog SET " + ", ".join(  # noqa: S608 - our names
     f"{name} = {_SET.get(name, f':{name}')}" for name in FINISHED
 )
 # The same for a success, which has no failure.
 _SUCCESS = ("result_summary", "finished_at", "duration_ms", "last_output")
 SUCCEED = (
-    "UPDATE executionlog SET "  # noqa: S608 - names of ours
+    "UPDATE executionlog SET "  # noqa: S608 - our names
     + ", ".join(
         f"{name} = {f':{name}' if name in _SUCCESS else 'NULL'}" for name in FINISHED if name != "status"
     )
@@ -131,7 +131,7 @@ TRACE = f"""{_insert("executiontrace", TRACED)}
 def with_trace(ending: str) -> str:
     """Return an ending and its trace in one statement for PostgreSQL: one round trip instead of four."""
     trace = re.sub(r"VALUES \((.*?)\)", r"SELECT \1 FROM ended", TRACE)
-    return f"WITH ended AS ({ending}), traced AS ({trace}) SELECT id FROM ended"  # noqa: S608 - names of ours
+    return f"WITH ended AS ({ending}), traced AS ({trace}) SELECT id FROM ended"  # noqa: S608 - our names
 
 
 #: A tool's active revision with its code, for that persona and for `default`.

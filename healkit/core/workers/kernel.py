@@ -27,9 +27,9 @@ from healkit.core.workers.process import off_loop
 from healkit.core.workers.worker import LAST_CHARS, Ending, OnOutput, Outcome, Worker, split_crash_text
 from healkit.errors import WorkerStartFailed
 
-#: After its end, the host waits for a worker's outputs until it has been quiet for this many ticks: for a
-#: living worker, and for one that is dead or about to be killed. Ticks, because a loop that is busy with
-#: another worker's flood receives these late.
+#: Number of quiet ticks after which the host stops waiting for the outputs of an ended run. The first number
+#: is for a living worker, the second for one that is dead or about to be killed. Ticks are counted because a
+#: loop that is busy with another worker's flood receives these outputs late.
 _DRAIN_TICK_S, _QUIET_TICKS, _QUIET_TICKS_DEAD = 0.025, 200, 2
 #: Maximum of that wait, in seconds, however much still arrives.
 _DRAIN_S = 15.0

@@ -205,7 +205,7 @@ def spawn(sandbox: Sandbox, command: list[str], fds: tuple[int, ...], environmen
 
 
 #: Started processes that were not waited for. On a busy machine, a killed process may end later than the loop
-#: that would notice it; forgetting it while it runs would cause a `ResourceWarning`.
+#: that would notice it. Forgetting it while it runs would cause a `ResourceWarning`.
 _running: set[subprocess.Popen[bytes]] = set()
 _owner = os.getpid()
 
@@ -239,7 +239,7 @@ def _when_readable(fd: int, then: Callable[[], None]) -> None:
 
 
 _decode = msgspec.json.Decoder(FromForkServer).decode
-#: Environment of a process that imports libraries and then forks: a thread pool does not survive a fork, and
+#: Environment of a process that imports libraries and then forks. A thread pool does not survive a fork, and
 #: a memory pool would reserve more than a child may have.
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {
     "ARROW_DEFAULT_MEMORY_POOL": "system"

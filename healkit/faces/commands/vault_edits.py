@@ -51,7 +51,7 @@ def motivating_row(log: Log, entry: VaultEntry) -> int | None:
     failure = None if row is None else execution_of(row, []).uncleaned.failure
     if row is None or failure is None or row.revision != entry.revision:
         return None
-    return None if is_refused(failure.code) else row.id  # a wrong call is no reason to patch
+    return None if is_refused(failure.code) else row.id  # a wrong call does not justify a patch
 
 
 def patch(

@@ -33,7 +33,7 @@ class StateReading(Operations):
         """
         healkit, began_s, last = self._healkit, time.monotonic(), self._last
         changes, changed_ns = healkit.database.changes, 0
-        with contextlib.suppress(OSError):  # there may be no run yet
+        with contextlib.suppress(OSError):  # perhaps there was no run yet
             changed_ns = healkit.runs_dir.stat().st_mtime_ns
         if changes and last and last[2] == changed_ns and not changes.may_differ(last[1]):
             return last[0]
