@@ -61,7 +61,7 @@ def of_numpy(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: Mod
 
 
 def _objects(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: ModuleType) -> list[Any]:
-    """Return an array of Python objects: Arrow's text where it holds nothing else, else item by item."""
+    """Return the tag of an array of Python objects: Arrow text if it only contains texts, else item by item."""
     if value.dtype.kind != "O" or value.dtype.metadata:
         raise CannotCross(path, f"an array of dtype {value.dtype}")
     flat = value.ravel()

@@ -482,7 +482,7 @@ FOREIGN_GRACE = timedelta(hours=1)
 
 
 def why_dead(row: ExecutionLog, database: Database) -> str:
-    """Return what is known to have died of the row's host; empty while the host may still be alive."""
+    """Return the known cause of death of the row's host; empty while the host may still be alive."""
     host = _host(row.host)
     if host is None:
         return ""

@@ -554,7 +554,7 @@ class Executor:
 
 
 def _started(request: ExecutionRequest, run_id: str | None) -> Started:
-    """Return the record of the beginning, with what the request says."""
+    """Return the record of the beginning, with the facts from the request."""
     now = utc_now()
     return Started(
         trace_id=new_trace_id(),

@@ -287,7 +287,7 @@ def started_values(record: Started) -> dict[str, Any]:
 
 
 def moved_values(record: Started) -> dict[str, Any]:
-    """Return what a row says about its host if its time differs from the clock there."""
+    """Return the host column of a row whose time differs from the clock there."""
     host = moved_to(record, record.timestamp).host
     return {"trace_id": record.trace_id, "host": _encode(host).decode()}
 

@@ -112,7 +112,7 @@ class AgentCall:
     async def run_tool(
         self, name: str, arguments: Json | None = None, timeout_s: float | None = None, retry: bool = False
     ) -> CallToolResult:
-        """Run a vault tool, restricted and recorded. The text healkit://views/NAME as an argument passes that table."""
+        """Run a vault tool, restricted and recorded. An argument healkit://views/NAME passes that table."""
         call_arguments = dict(arguments or {})
         for key, value in call_arguments.items():
             if isinstance(value, str) and value.startswith(_VIEW):
