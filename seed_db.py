@@ -1,6 +1,6 @@
-"""Seed a healkit database: its tables, the debug tools, the samples and the gallery of broken tools.
+"""Seed a database: tables, debug tools, samples, gallery.
 
-python seed_db.py [--reset] [--db URL_OR_PATH] [--debug-tools-only]
+The gallery has broken tools. Run it as `python seed_db.py [--reset] [--db URL_OR_PATH] [--debug-tools-only]`.
 """
 
 from healkit.parts.teach.seeding import main

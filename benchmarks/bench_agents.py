@@ -1,8 +1,8 @@
-"""Cost of a call over MCP beside the same call in Python.
+"""Cost of a call over MCP, compared to the call in Python.
 
-One server over stdio, asked by the SDK's own client: `run_tool` against `hk.execute` in turns, executions a second, the
-list of a thousand tools, and the time from the process's start to the first answer, beside the smallest server that
-the SDK makes. Prints one JSON object.
+The SDK's own client calls one server over stdio. It measures `run_tool` and `hk.execute` in turns, in executions per
+second, and the list of a thousand tools. It also measures the time from the process's start to the first answer,
+compared to the smallest possible server of the SDK. Prints one JSON object.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Cost of an audit entry, and speed of checking the chain.
 
-The entry is compared with a bare insert into the same table.
+The entry is compared with a plain insert into the same table.
 
-Prints one JSON object: an entry that is checked and cleaned already, as the bare insert's row is, from its number to
-its commit (target: at most 3 times the bare insert); an entry with checking and sanitising, alone and in a batch of 20,
-as a healing appends them; and the entries that `verify` checks in a second (target: at least 50,000). Times in µs of
-the processor's, which others use too; they are measured in turns in one run, so that a busy machine slows all of them.
+Prints one JSON object. The first is an entry that was already checked and cleaned, like the plain insert's row. It is
+measured from its number to its commit (target: at most 3 times the plain insert). The second is an entry with checking
+and sanitising, alone and in a batch of 20, as a healing appends them. The third is the number of entries that `verify`
+checks per second (target: at least 50,000). Times are processor time in µs. They are measured in turns in one run, so
+that a busy machine slows all of them equally.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def main() -> None:
 
 
 def stored_row(path: Path) -> tuple[Any, ...]:
-    """Return the entry's columns as they are stored."""
+    """Return the entry's columns in their stored form."""
     connection = sqlite3.connect(path)
     found: tuple[Any, ...] = connection.execute(
         f"SELECT {', '.join(COLUMNS)} FROM traceauditentry"

@@ -1,7 +1,7 @@
 """Cost of a bridged call: host idle or busy, recorded or not.
 
-A tool in a restricted worker calls a host function and takes the time of each call itself. `busy` means that the
-host's main thread runs Python without a pause. The floor is a bare ping-pong of four bytes between two processes over a
+A tool in a restricted worker calls a host function and measures each call itself. `busy` means that the host's main
+thread runs Python without a pause. The lower bound is a plain ping-pong of four bytes between two processes over a
 socketpair, measured in the same run. Prints one JSON object; times in µs.
 """
 

@@ -2,18 +2,17 @@
 
     python benchmarks/bench_capacity.py [--seconds 10] [--hosts 1 2 4] [--databases sqlite postgresql]
 
-1. **Costs**, of one host on a database of its own: processor time and bytes of an execution, a row, a trace, a view, a
-   heartbeat.
-   What a host waits for beside them is what makes the simulation of one host as quick as one was. How much more an
-   execution takes where it shares its core is measured with hosts on databases of their own.
+1. **Costs** of one host on its own database: processor time and bytes of an execution, a row, a trace, a view, a
+   heartbeat. Other waits of the host are fitted, so that the simulated host is as fast as the real one. The slowdown of
+   an execution that shares its core is measured with hosts on separate databases.
 2. **Measurement**: as many processes as `--hosts` says execute a trivial tool in a loop on one database.
-3. **Simulation** of the same with SimPy, from the samples of the first step alone. Resources are the cores, which all
-   processes share in turns of a millisecond; each host's interpreter, which runs one thread at a time; and SQLite's one
-   writer. Work in each execution: the host's own, two commits, the worker's; beside it the fork of the next worker, and
-   the removal of the used one.
+3. **Simulation** of the same with SimPy, only from the samples of the first step. The resources are the cores, which
+   all processes share in turns of a millisecond; each host's interpreter, which runs one thread at a time; and SQLite's
+   single writer. Each execution needs the host's own work, two commits and the worker's work. In parallel, the next
+   worker is forked and the used one removed.
 
-Other programs' load is measured during each run (runnable threads, by the weight of their niceness) and is part of the
-simulation. Prints one JSON object; `table` is what docs/capacity.md shows.
+The load of other programs is measured during each run (runnable threads, weighted by niceness) and is part of the
+simulation. Prints one JSON object; docs/capacity.md shows its `table`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ import simpy
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 CODE = "def trivial(n):\n    return n + 1\n"
-#: A turn on a core, in seconds, and how often other programs' load is looked at.
+#: Duration of a turn on a core, and interval of the checks of other programs' load, in seconds.
 QUANTUM_S, LOOK_S = 0.001, 0.05
 PACED, PAUSE_S = 60, 0.15
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -50,7 +49,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Watch:
-    """Times of functions that are called meanwhile, by name: (wall, processor) seconds of each call."""
+    """Durations of watched functions, by name: (wall, processor) seconds of each call."""
 
     def __init__(self) -> None:
         self.times: dict[str, list[tuple[float, float]]] = {}
@@ -71,7 +70,7 @@ class Watch:
 
 
 def tree_cpu_s(pid: int) -> float:
-    """Return the processor time of a process and all below it, those included that have ended and were waited for."""
+    """Return the processor time of a process and all below it, including ended and reaped ones, in seconds."""
     total = 0.0
     with contextlib.suppress(psutil.NoSuchProcess):
         for process in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True)):
@@ -82,7 +81,7 @@ def tree_cpu_s(pid: int) -> float:
 
 
 def newest_leaf_cpu_s() -> float | None:
-    """Return the processor time of the spare worker, to the nanosecond; None where there is no single one."""
+    """Return the processor time of the spare worker in seconds, to the nanosecond; None if there is not exactly one."""
     leaves = [one for one in psutil.Process().children(recursive=True) if not one.children()]
     try:
         newest = max(leaves, key=lambda one: one.create_time())
@@ -93,7 +92,7 @@ def newest_leaf_cpu_s() -> float | None:
 
 
 def host(url: str, seconds: float, paced: bool) -> None:
-    """Execute a trivial tool on a database until the time is over; prints what it took. Waits for a line first."""
+    """Execute a trivial tool on a database until the time is over, and print the costs. Waits for a line first."""
     from healkit import Healkit
     from healkit.core.store.log_writer import LogWriter
     from healkit.parts.traces.trace_collector import TraceCollector
@@ -140,11 +139,11 @@ def host(url: str, seconds: float, paced: bool) -> None:
         )
 
 
-# What runs beside.
+# Other load on the machine.
 
 
 class Others:
-    """Load of other programs while it is entered: the weight of their runnable threads, 1 for one of usual niceness."""
+    """Load of other programs in the block: the weight of their runnable threads, 1 for one of normal niceness."""
 
     def __init__(self, ours: Callable[[], set[int]]) -> None:
         self._ours, self._over = ours, threading.Event()
@@ -192,7 +191,7 @@ def family(pids: list[int]) -> set[int]:
 def run_hosts(
     urls: list[str], seconds: float, server: int | None = None, *, paced: bool = False
 ) -> dict[str, Any]:
-    """Run a host on each URL at the same time; return what they said, the load beside them, the server's time."""
+    """Run a host on each URL at the same time; return their results, the other load, and the server's time."""
     more = ["--seconds", str(seconds), *(["--paced"] if paced else [])]
     hosts = [
         subprocess.Popen(
@@ -231,10 +230,12 @@ def run_hosts(
 
 
 class Model:
-    """Samples of one host, as the simulation draws them; in seconds of a processor, `idle_s` in seconds.
+    """Samples of one host for the simulation, in seconds of processor time; `idle_s` is wall time.
 
-    paced: with pauses, so that a spare worker is always ready. alone: in a loop. crowding: how much more an execution
-    takes where it shares its core. share: of the time, that the kernel leaves to these processes.
+    paced: Measured with pauses, so that a spare worker is always ready.
+    alone: Measured in a loop.
+    crowding: Slowdown of an execution that shares its core.
+    share: Share of the time that the kernel leaves to these processes.
     """
 
     def __init__(self, paced: dict[str, Any], alone: dict[str, Any], crowding: float, share: float) -> None:
@@ -243,7 +244,7 @@ class Model:
         self.execution_s, self.server_s = alone["cpu_s"], alone["server_s"]
         host_s = loop["host_total_s"] / ran
         workers_s = self.execution_s - host_s
-        # What is cold after a pause takes longer than in a loop.
+        # After a pause, caches are cold, which takes longer than in a loop.
         warm = min(1.0, host_s / statistics.fmean(one["host_s"]))
         warm_workers = workers_s / ((one["tree_total_s"] - one["host_total_s"]) / many)
         self.own = [warm * seconds for seconds in one["host_s"]]
@@ -256,7 +257,7 @@ class Model:
         self.idle_s = 0.0
 
     def fit(self, rate: float, cores: int, others: float, *, one_writer: bool) -> None:
-        """Find what one host waits for beside processors and commits, so that it is as quick as it was alone."""
+        """Find a host's other waits, besides processors and commits, so that it is as fast as the real one."""
         least, most = 0.0, 0.1
         for _ in range(12):
             self.idle_s = (least + most) / 2
@@ -267,7 +268,7 @@ class Model:
 
 
 class Machine:
-    """Cores that are shared in turns, by the hosts' processes and by others."""
+    """Cores that the hosts' processes and other programs share in turns."""
 
     def __init__(
         self, env: simpy.Environment, cores: int, others: float, crowding: float, share: float
@@ -283,7 +284,7 @@ class Machine:
             yield from self.work(QUANTUM_S * share)
 
     def work(self, seconds: float) -> Generator[Any, Any, None]:
-        """Use a core for that long, in turns."""
+        """Use a core for that time, in turns."""
         while seconds > 0:
             with self.cores.request() as turn:
                 yield turn
@@ -293,7 +294,7 @@ class Machine:
 
 
 class Host:
-    """Process that executes in a loop."""
+    """Process that executes a tool in a loop."""
 
     def __init__(
         self, machine: Machine, model: Model, writer: simpy.Resource | None, dice: random.Random
@@ -349,7 +350,7 @@ class Host:
 def simulated(
     model: Model, many: int, cores: int, others: float, *, one_writer: bool, seconds: float = 30
 ) -> float:
-    """Return executions a second."""
+    """Return the executions per second."""
     env = simpy.Environment()
     machine = Machine(env, cores, others, model.crowding, model.share)
     writer = simpy.Resource(env) if one_writer else None
@@ -358,12 +359,12 @@ def simulated(
     return sum(one.done for one in hosts) / seconds
 
 
-# All of it.
+# The whole benchmark.
 
 
 @contextlib.contextmanager
 def database(kind: str) -> Iterator[tuple[str, int | None, Callable[[], int]]]:
-    """Make a database with the tool: its URL, the server's process, and what tells its size in bytes."""
+    """Make a database with the tool; yield its URL, the server's process, and a function for its size in bytes."""
     from healkit import Healkit
 
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as opened:
@@ -400,9 +401,9 @@ def postmaster_of(url: str) -> int:
 
 
 def crowded(cores: int, seconds: float) -> float:
-    """Return how much more an execution takes where twice as many hosts run as there are cores.
+    """Return the slowdown of an execution when twice as many hosts run as there are cores.
 
-    Each has a database of its own, so that they share nothing but the machine.
+    Each has its own database, so that they only share the machine.
     """
     with contextlib.ExitStack() as opened:
         urls = [opened.enter_context(database("sqlite"))[0] for _ in range(2 * cores)]
@@ -411,7 +412,7 @@ def crowded(cores: int, seconds: float) -> float:
 
 
 def small_costs(url: str) -> dict[str, float]:
-    """Return milliseconds of a view of a thousand rows, and of a heartbeat where there are any."""
+    """Return the milliseconds of a view of a thousand rows, and of a heartbeat if there are any."""
     import pandas as pd
 
     from healkit import Healkit
@@ -457,7 +458,7 @@ def main() -> None:
         host(given.host, given.seconds, given.paced)
         return
     share = 1.0
-    if given.realtime:  # and all that it starts: niceness would count within a session only
+    if given.realtime:  # also for all its children, because niceness only counts within a session
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
         runtime, period = (
             int(Path(f"/proc/sys/kernel/sched_rt_{name}_us").read_text()) for name in ("runtime", "period")

@@ -1,12 +1,12 @@
-"""Cost of a card under a failing cell.
+"""Cost of a card below a failed cell.
 
-Measured are explaining, reading the variables, drawing, and the extension's start.
+It measures explaining, reading the variables, drawing, and the extension's start.
 
-`card_ms` is the whole of what the hook does after a failing cell: for a tool, with the questions to its kept worker and
-to the log; for a cell, with the reading of its traceback. `load_ext_ms` is measured in real kernels that have just
-started and have run one empty cell, so it is what healkit adds to them; `load_ext_cpu_ms` is its processor time. Each
-is a median and, as `_best`, the quickest: on a machine that others use too, that one is nearer to what it costs.
-Prints one JSON object.
+`card_ms` is everything that the hook does after a failed cell. For a tool, this includes the questions to its kept
+worker and to the log; for a cell, the reading of its traceback. `load_ext_ms` is measured in real kernels that have
+just started and have run one empty cell, so it is the time that healkit adds. `load_ext_cpu_ms` is its processor time.
+Each value is a median. The one with `_best` is the fastest, which is closer to the real cost on a machine that others
+use too. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def load_ext() -> dict[str, float]:
 
 
 def load_once() -> list[float]:
-    """Wall and processor time of `%load_ext healkit`, in milliseconds, in a kernel of its own."""
+    """Return wall and processor time of `%load_ext healkit` in a new kernel, in milliseconds."""
     manager, client = start_new_kernel(startup_timeout=60)
     try:
         said: list[str] = []

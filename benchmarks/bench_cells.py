@@ -1,12 +1,18 @@
-"""Advised cells: how often they are right, and what they cost.
+"""Advice on cells: how often it is right, and its cost.
 
 A notebook of 20 to 60 cells is generated from a seed: imports, values, functions, branches, lists that later cells
-change, redefinitions. It is then used as people use notebooks: mostly downwards, with jumps, restarts, cells that fail,
-cells that are edited, names that are deleted. Each NameError on the way is a question, and the advice is followed in a
-kernel that was brought to the same state. `cured`: the failed cell then runs. `needed`: without any one of the advised
-cells it would not, or give another value (a value that is the same by chance counts against it). `as_from_the_top`: it
-gives what it gives in a notebook run from the top; what the kernel had from before can speak against that.
-`misspelt` are names that nothing defines: no cell may be advised. Prints one JSON object.
+change, redefinitions. It is then used as people use notebooks: mostly downwards, with jumps, restarts, failed cells,
+edited cells and deleted names. Each NameError is a question, and the advice is followed in a kernel with the same
+state.
+
+`cured`: The failed cell then runs.
+`needed`: Without any one of the advised cells, it would not run, or give another value. A value that is equal by chance
+    counts against the advice.
+`as_from_the_top`: It gives the same as in a notebook that was run from the top. Earlier state of the kernel may prevent
+    that.
+`misspelt`: Names that nothing defines: no cell may be advised.
+
+Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -42,7 +48,7 @@ FAILING = "raise ValueError('a file that is not there')\n"
 
 
 def notebook(chance: random.Random, cells: int) -> list[str]:
-    """Cells that run from the top; each reads names of cells above it."""
+    """Return cells that run from the top; each reads names of cells above it."""
     numbers, lists, functions, made = ["seed"], ["items"], [], ["seed = 7", "items = [1, 2]"]
     for n in range(2, cells):
         a, b = chance.choice(numbers), chance.choice(numbers)
@@ -75,7 +81,7 @@ def notebook(chance: random.Random, cells: int) -> list[str]:
 
 
 class Kernel:
-    """Runs cells and takes note; a second one is brought to the same state by running the same again."""
+    """Runs cells and records them; a second kernel gets the same state by running the same cells again."""
 
     def __init__(self) -> None:
         self.space: dict[str, Any] = {"__name__": "__main__"}
@@ -101,7 +107,7 @@ class Kernel:
         return run
 
     def again(self, until: int) -> Kernel:
-        """Another kernel in the state that this one had after so many runs."""
+        """Return another kernel with the state that this one had after the first `until` runs."""
         other = Kernel()
         for run in self.runs[:until]:
             other.run(int(run.cell_id[1:]), run.source)
@@ -109,7 +115,7 @@ class Kernel:
 
 
 def value_of(kernel: Kernel, source: str) -> Any:
-    """Return the values of the names that a cell assigns or changes, as far as they are data."""
+    """Return the values of the names that a cell assigns or changes, if they are data."""
     names = sorted({*dataflow_of(source).bound, *dataflow_of(source).mutated})
     return [kernel.space.get(name) for name in names if isinstance(kernel.space.get(name), int | list)]
 
@@ -123,7 +129,7 @@ def asked(kernel: Kernel, cells: list[str]) -> CellAdvice | None:
 def followed(
     kernel: Kernel, advice: CellAdvice, number: int, source: str, left_out: int = -1
 ) -> tuple[bool, Any]:
-    """Follow the advice in another kernel; return whether the failed cell then runs, and with which value."""
+    """Follow the advice in another kernel; return whether the failed cell then runs, and its value."""
     other = kernel.again(len(kernel.runs) - 1)
     for i, step in enumerate(advice.steps):
         if i != left_out:
@@ -183,7 +189,7 @@ def judge(kernel: Kernel, cells: list[str], place: int, tally: Counter[str]) -> 
 
 
 def cost() -> dict[str, float]:
-    """Milliseconds for a notebook of 200 cells, with texts that are new and with texts that were read before."""
+    """Return milliseconds for a notebook of 200 cells, with new texts and with texts that were read before."""
     chance = random.Random(1)
     cells = [f"{text}\n# cell {i}\n" + "".join(f"column_{k} = [{k}, {i}]\n" for k in range(8)) for i, text in
              enumerate(notebook(chance, 200))]  # fmt: skip

@@ -1,8 +1,8 @@
-"""Cost of a cold run, against a bare Jupyter kernel's.
+"""Cost of a cold run, compared to a plain Jupyter kernel.
 
-Both start a kernel, run one trivial thing to its reply and end the kernel, in turns. Bare: `jupyter_client`'s own
-manager and client. healkit: `Healkit.execute`, everything included (vault, hash, schema, log, isolation, bridge).
-Prints one JSON object; times in ms. Target: a ratio of at most 1.2.
+Both start a kernel, run one trivial piece of work to its reply and end the kernel, in turns. The plain kernel uses
+`jupyter_client`'s own manager and client. healkit uses `Healkit.execute`, everything included (vault, hash, schema,
+log, isolation, bridge). Prints one JSON object; times in ms. Target: a ratio of at most 1.2.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    config = Config(fork_server=False, spares=0)  # nothing kept warm: bench_workers.py measures that
+    config = Config(fork_server=False, spares=0)  # nothing is kept warm; bench_workers.py measures that
     with tempfile.TemporaryDirectory() as folder, Healkit(Path(folder) / "x.db", config=config) as healkit:
         healkit.vault.add("trivial", "def trivial():\n    return 55\n")
-        healkit.execute("trivial")  # the tier is found once in a process, with its first execution
+        healkit.execute("trivial")  # the first execution of a process determines the tier
         ours, theirs = [], []
         for _ in range(ROUNDS):
             theirs.append(timed(lambda: bare(folder)))

@@ -1,10 +1,10 @@
-"""Intake of a collector, in traces a second.
+"""Intake of a collector, in traces per second.
 
-The floor is bare sqlite3 inserts of the same bytes.
+The baseline is plain sqlite3 inserts of the same bytes.
 
-Prints one JSON object. `intake` is one thread without HTTP: reading, cleaning and storing batches of 100 traces, of a
-small size and of about 5 KB; `http` is `healkit collect` with four clients at once; `bare` is `executemany` of the same
-JSON texts into one table, a commit for each batch. Traces a second; the ratios are what to read.
+Prints one JSON object. `intake` is one thread without HTTP: reading, cleaning and storing batches of 100 traces, small
+ones and ones of about 5 KB. `http` is `healkit collect` with four concurrent clients. `bare` is `executemany` of the
+same JSON texts into one table, with a commit for each batch. Values are traces per second; compare the ratios.
 """
 
 from __future__ import annotations

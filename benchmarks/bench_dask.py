@@ -1,9 +1,9 @@
 """Trials and a healing on a Dask cluster, and on this machine.
 
-The cluster has two single-thread worker processes. The same is done on this machine alone.
+The cluster has two single-thread worker processes. The same work is done on this machine alone.
 
-Both take turns, so that a busy machine slows both; their ratio is the point. Trials here run one at a time, as they do
-in each worker. A worker is killed once during 200 trials: each must be on record once, with its result or as lost.
+Both take turns, so that a busy machine slows both; their ratio is the result. Trials here run one at a time, as they do
+in each worker. A worker is killed once during 200 trials: each must be recorded once, with its result or as lost.
 Prints one JSON object.
 """
 
@@ -29,7 +29,7 @@ from distributed import Client, LocalCluster
 from healkit import Config, Healkit
 
 CODE = "def double(n):\n    return 2 * n\n"
-#: A trial that computes for some 50 ms, as most tools do more than double a number.
+#: A trial that computes for about 50 ms, because most tools do more than double a number.
 LONGER = "def longer(n):\n    total = 0\n    for i in range(500_000):\n        total += i % 7\n    return n\n"
 SLOW = "import time\ndef slow(n):\n    time.sleep(0.02)\n    return n\n"
 BROKEN = """def furthest(numbers):
@@ -64,7 +64,7 @@ def healing_s(healkit: Healkit, name: str, executor: Executor | None) -> float:
 
 
 def compared(rounds: int, measure: Callable[[Executor | None], float], executor: Executor) -> dict[str, Any]:
-    """Return the medians here and there, and the median of the rounds' ratios."""
+    """Return the medians on both, and the median of the rounds' ratios."""
     pairs = [(measure(None), measure(executor)) for _ in range(rounds)]
     here, there = zip(*pairs, strict=True)
     ratio = statistics.median(away / own for own, away in pairs)
@@ -76,7 +76,7 @@ def compared(rounds: int, measure: Callable[[Executor | None], float], executor:
 
 
 def killed(healkit: Healkit, client: Client) -> dict[str, int]:
-    """Kill a worker a second after 200 trials began; count what is on record."""
+    """Kill a worker one second after the start of 200 trials; count the recorded ones."""
     pids = list(client.run(os.getpid).values())
     timer = threading.Timer(1.0, os.kill, (pids[0], signal.SIGKILL))
     timer.start()
@@ -104,7 +104,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, cluster, Client(cluster) as client:
         executor = client.get_executor()
         with Healkit(Path(folder) / "x.db", config=config) as healkit:
-            trials_s(healkit, CODE, 20, None)  # trial servers started
+            trials_s(healkit, CODE, 20, None)  # starts the trial servers
             trials_s(healkit, CODE, 20, executor)
             names = (f"furthest_{number}" for number in range(100))
             report = {

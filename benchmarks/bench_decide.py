@@ -1,14 +1,14 @@
 """Cost of a decision beyond its tools.
 
-Also the metadata of a long view, against DuckDB's SUMMARIZE.
+It also compares the metadata of a long view with DuckDB's SUMMARIZE.
 
-Prints one JSON object. A step: a tool makes a view of 100,000 rows and 6 columns of another. What it takes beyond the
-execution (`execute_request`) and keeping the data (`views.put`) is its own: choice, comparison with the intended state,
-metadata, audit, the next turn. Columns are counted while the data is written; what that takes alone is there too.
-Bound: 10 ms.
+Prints one JSON object. A step: a tool makes a view of 100,000 rows and 6 columns from another. The step's own cost is
+its time beyond the execution (`execute_request`) and storing the data (`views.put`). It includes choice, comparison
+with the intended state, metadata, audit, the next turn. Columns are counted while the data is written; the time of that
+alone is reported too. Target: at most 10 ms.
 
-Metadata: all that a decision finds out about a view of 20 columns before its first turn, against `SUMMARIZE` on the
-same table in memory and on the view's Parquet file. Bound: 1.5 times the former.
+Metadata: everything that a decision determines about a view of 20 columns before its first turn. It is compared to
+    `SUMMARIZE` on the same table in memory and on the view's Parquet file. Target: at most 1.5 times the former.
 
 `python benchmarks/bench_decide.py [--full]`; --full: 10,000,000 rows instead of 1,000,000.
 """
@@ -61,7 +61,7 @@ def small_frame(rng: np.random.Generator) -> pd.DataFrame:
 
 
 def long_frame(rng: np.random.Generator, rows: int) -> pd.DataFrame:
-    """6 columns of integers, 6 of floats, 4 of text, 2 of times, 2 of truth values; few and many distinct values."""
+    """Return 6 columns of ints, 6 of floats, 4 of text, 2 of times, 2 of truth values; few and many distinct values."""
     words = np.array([f"word {number}" for number in range(1000)])
     columns: dict[str, Any] = {}
     for letter, most in zip("abcdef", (10, 1000, 100_000, rows, 10 * rows, 50), strict=True):
@@ -82,7 +82,7 @@ def long_frame(rng: np.random.Generator, rows: int) -> pd.DataFrame:
 
 
 class Stepping:
-    """Chooser that makes a view each turn, and times what the loop does between two choices."""
+    """Chooser that makes a view each turn, and measures the loop between two choices."""
 
     name = "stepping"
 
@@ -104,7 +104,7 @@ class Stepping:
 
 @contextlib.contextmanager
 def timed(owner: type, name: str) -> Iterator[list[float]]:
-    """Time each call of a method, in ms."""
+    """Measure each call of a method, in ms."""
     method, times_ms = getattr(owner, name), []
 
     def call(*args: Any, **kwargs: Any) -> Any:

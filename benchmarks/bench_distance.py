@@ -1,7 +1,7 @@
-"""Distance: the files and calls that one action walks through.
+"""Distance: files and calls that an action passes through.
 
-healkit's own, on the host, on every thread of this process; what runs in a worker is not counted. Each action is done
-once to warm it, and counted the second time. `python benchmarks/bench_distance.py --files execute` names the files
+Only healkit's own code on the host counts, on every thread of this process; code in a worker does not. Each action runs
+once to warm up, and is counted the second time. `python benchmarks/bench_distance.py --files execute` lists the files
 of an action with their calls, `--functions` its functions. Prints one JSON object.
 """
 
@@ -24,7 +24,7 @@ PACKAGE = str(Path(healkit.__file__).parent)
 
 
 class Walk:
-    """Count of the calls; made before the threads that it follows."""
+    """Count of the calls; create it before the threads that it follows."""
 
     def __init__(self) -> None:
         self.counting = False
@@ -33,7 +33,7 @@ class Walk:
         sys.setprofile(self._seen)
 
     def of(self, action: Callable[[], object]) -> Counter[CodeType]:
-        """Do it once to warm it, once more to count."""
+        """Run it once to warm up, once more to count."""
         action()
         self.calls = Counter()
         self.counting = True
@@ -51,7 +51,7 @@ def file_of(code: CodeType) -> str:
 
 
 def walked(walk: Walk, hk: Healkit) -> dict[str, Counter[CodeType]]:
-    """Do and count each action."""
+    """Run and count each action."""
     hk.vault.add("double", "def double(x):\n    return 2 * x\n")
     for name in ("fails", "fails_too"):
         hk.vault.add(name, f"def {name}(x):\n    return x['a']\n")

@@ -1,11 +1,11 @@
-"""Frames on their way to a worker and back, beside pyarrow.
+"""Frames to a worker and back, compared to pyarrow.
 
 pyarrow handles the same frame in one process.
 
-Prints one JSON object: the time from the call to the first line of the tool, and from its last line to the caller, over
-pyarrow's own writing and reading of an IPC stream; the memory that a worker takes for itself to read two columns of a
-large frame, and that the host takes meanwhile; what keeping a frame as a view costs its caller; and what plain JSON
-arguments cost.
+Prints one JSON object. It measures the time from the call to the first line of the tool, and from its last line to the
+caller. Both are compared to pyarrow's own writing and reading of an IPC stream. It measures the memory that a worker
+needs to read two columns of a large frame, and the host's memory at that time. It also measures the caller's cost of
+storing a frame as a view, and of plain JSON arguments.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def private(df=None):
 """
 
 
-#: Time for the next worker to be ready: each Healkit has its own.
+#: Time until the next worker is ready, in seconds: each Healkit has its own.
 SPARE_S = 2.0
 
 
@@ -73,10 +73,10 @@ def by_pyarrow(given: pd.DataFrame) -> float:
 
 
 def there_and_back(hk: Healkit, given: pd.DataFrame, runs: int, pause_s: float) -> dict[str, float]:
-    """Measure the way of a frame as an argument and as a result, each beside pyarrow's.
+    """Measure a frame as an argument and as a result, each compared to pyarrow's.
 
-    pause_s: time before each, pyarrow's too; without one, a call waits for its worker, or runs beside the next one's
-    start.
+    pause_s: Pause before each measurement, also pyarrow's. Without one, a call waits for its worker, or runs while the
+        next one starts.
     """
     there, back, peer, empty = [], [], [], []
     rows, columns = given.shape
@@ -100,7 +100,7 @@ def there_and_back(hk: Healkit, given: pd.DataFrame, runs: int, pause_s: float) 
 
 
 class HostMemory:
-    """Memory that the host and its sealed regions take, watched while a block runs."""
+    """Memory of the host and its sealed regions, observed while a block runs."""
 
     def __init__(self) -> None:
         self.peak_bytes = self.last_bytes = taken_bytes()
@@ -123,7 +123,7 @@ class HostMemory:
 
 
 def taken_bytes() -> int:
-    """Return this process's own memory and the machine's shared memory, where sealed regions are counted."""
+    """Return this process's own memory and the machine's shared memory, which includes sealed regions."""
     own = re.search(r"RssAnon:\s+(\d+)", Path("/proc/self/status").read_text())
     shared = re.search(r"Shmem:\s+(\d+)", Path("/proc/meminfo").read_text())
     assert own is not None
@@ -132,10 +132,10 @@ def taken_bytes() -> int:
 
 
 def two_columns(hk: Healkit, gigabytes: float) -> dict[str, float]:
-    """Measure what a worker takes for itself to read two of many columns, and the host's memory meanwhile."""
+    """Measure the memory that a worker needs to read two of many columns, and the host's memory at that time."""
     columns = 20
     gc.collect()
-    pa.default_memory_pool().release_unused()  # what earlier measurements left
+    pa.default_memory_pool().release_unused()  # left over from earlier measurements
     before = taken_bytes()
     given = frame(int(gigabytes * 2**30 / 8 / columns), columns)
     size = int(given.memory_usage().sum())
@@ -152,7 +152,7 @@ def two_columns(hk: Healkit, gigabytes: float) -> dict[str, float]:
 
 
 def views(hk: Healkit, without: Healkit, given: pd.DataFrame, runs: int) -> dict[str, float]:
-    """Measure what keeping a frame costs its caller, and the way from its file to a tool's first line.
+    """Measure the caller's cost of storing a frame, and the time from its file to a tool's first line.
 
     Each run has other data, so that it is written anew; the two kinds of run alternate.
     """
@@ -167,7 +167,7 @@ def views(hk: Healkit, without: Healkit, given: pd.DataFrame, runs: int) -> dict
             took[one] = time.perf_counter() - began
         later.append((took[hk] - took[without]) * 1000)
         (view,) = hk.views.used(execution.trace_id)["arguments"]
-        time.sleep(SPARE_S)  # as below: memory that was just used is faster to take again
+        time.sleep(SPARE_S)  # as below: memory that was just used is faster to allocate again
         began = time.monotonic()
         pq.read_table(view.file).to_pandas()
         peer.append(time.monotonic() - began)
@@ -194,7 +194,7 @@ def plain(hk: Healkit, runs: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, and print the figures."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=10)

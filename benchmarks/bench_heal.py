@@ -4,14 +4,20 @@
     python benchmarks/bench_heal.py --set quixbugs --quixbugs ~/QuixBugs --seeds 1 2 3
     python benchmarks/bench_heal.py --set mutants --seeds 1 --limit 60
 
-Sets: `own`, `dev`, `fresh`, `held_out`, `sealed` and `blind` (files in benchmarks/heal/sets; the last three are for one
-measurement each), `calls` (tools that call functions and vault tools, or read files), `gallery` (its lessons in
-Python), `quixbugs` (your own checkout; half of the tests visible, or `--visible all`), `mutants` (right tools corrupted
-at random), `planted` (the same of four sets, with one, two or three failing examples). Each program is registered in a
-fresh vault, its failing call is run, and it is healed without a person to ask. A patch is *plausible* if it meets every
-example that the healer saw, *correct* if it meets those that it did not see too; both by the scorer's own runs. Prints
-one JSON object; what happens meanwhile goes to stderr. Ctrl-C ends the set that is under way, with what there is.
-`docs/healing_numbers.md` says more.
+Sets:
+
+- `own`, `dev`, `fresh`, `held_out`, `sealed` and `blind`: files in benchmarks/heal/sets; the last three are for a
+  single measurement each
+- `calls`: tools that call functions and vault tools, or read files
+- `gallery`: its lessons in Python
+- `quixbugs`: your own checkout; half of the tests are visible, or all with `--visible all`
+- `mutants`: correct tools, corrupted at random
+- `planted`: the same for four sets, with one, two or three failing examples
+
+Each program is registered in a new vault, its failing call is run, and it is healed without asking a person. A patch is
+*plausible* if it meets every example that the healer saw. It is *correct* if it also meets the examples that the healer
+did not see. The scorer's own runs decide both. Prints one JSON object; progress goes to stderr. Ctrl-C ends the running
+set with the results so far. `docs/healing_numbers.md` says more.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ from heal.summary import summary
 from heal.tables import overview
 
 SETS = (*programs.WRITTEN, "gallery", "quixbugs", "mutants", "planted")
-#: A set for one seed: the programs, and for each name what the healer does not see.
+#: A set for one seed: the programs, and for each name the examples that the healer does not see.
 Problems = tuple[int, list[Program], dict[str, list[Example]]]
 
 
@@ -46,7 +52,7 @@ def main() -> None:
     for number in (
         signal.SIGINT,
         signal.SIGTERM,
-    ):  # a shell starts what is in the background deaf to the first
+    ):  # a shell starts background processes with SIGINT ignored
         signal.signal(number, signal.default_int_handler)
     result: dict[str, Any] = {
         "commit": _commit(),
@@ -80,7 +86,7 @@ def _commit() -> str:
 
 
 def _keep(options: argparse.Namespace, result: dict[str, Any]) -> None:
-    """Put the summaries into a file, each in the place of the set's earlier one."""
+    """Write the summaries to a file; each replaces the earlier one of its set."""
     kept = json.loads(options.keep.read_text()) if options.keep.exists() else {}
     for name, whole in result["sets"].items():
         summed = {key: value for key, value in whole.items() if key != "programs_in_detail"}

@@ -1,13 +1,13 @@
-"""Failing cells of notebooks: fixes, explanations, costs.
+"""Failed cells of notebooks: fixes, explanations, costs.
 
     python benchmarks/bench_heal_cells.py --part cells --seen-report seen.md
     python benchmarks/bench_heal_cells.py --part public speed memory
 
 `cells`: the sixty cells of benchmarks/cells/notebooks, each raised in a kernel, with the notebook beside it. The first
-proposal is followed in another kernel without healkit, and is right if its cell then runs and its check holds; where no
-fix exists, only *no proposal* is right. `public`: the cards of benchmarks/cells/public.toml by the rules there.
-`speed`: `%heal` beside a frame of 200,000 rows. `memory`: the kernel's peak while it heals beside a frame of 1 GB. Of
-the unseen half only counts are printed. Prints one JSON object; what happens meanwhile goes to stderr.
+proposal is followed in another kernel without healkit. It is right if its cell then runs and its check holds. If no fix
+exists, only *no proposal* is right. `public`: the cards of benchmarks/cells/public.toml by the rules there. `speed`:
+`%heal` with a frame of 200,000 rows in the kernel. `memory`: the kernel's peak while it heals with a frame of 1 GB. Of
+the unseen half, only counts are printed. Prints one JSON object; progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 from cells.books import HERE, LOAD, Book, Case, Kernel, Walk, books, cures, kernel_of
 
 PARTS = ("cells", "public", "speed", "memory")
-#: The sentences and the code of the card below the failing cell, as JSON.
+#: The sentences and the code of the card below the failed cell, as JSON.
 EXPLAIN = """
 def _asked():
     import json, re
@@ -59,7 +59,7 @@ sales["region"] = rng.choice(["north", "south", "east"], rows)
 sales["ordered"] = pd.Timestamp("2025-01-01") + pd.to_timedelta(np.arange(rows) % 365, "D")
 sales["quantity"] = rng.integers(1, 9, rows)
 """
-#: Mistakes on that frame; where there is no fix, the search is asked too, and timed apart.
+#: Mistakes on that frame; if there is no fix, the search is run too, and measured separately.
 MISTAKES = (
     'sales.groupby("regoin")["quantity"].sum()',
     'top = sales.sort_values("quantity").append(sales.head(3))',
@@ -79,7 +79,7 @@ def told(*words: object) -> None:
 
 
 def judged(book: Book, case: Case, walk: Walk, edits: dict[str, str], rerun: Sequence[str]) -> str:
-    """Say what is wrong with a proposal; empty where it is right."""
+    """Return what is wrong with a proposal; empty if it is right."""
     if case.none:
         return "there is no fix, and one is proposed"
     same = {name: " ".join(text.split()) for name, text in edits.items()}
@@ -93,7 +93,7 @@ def edits_of(walk: Walk, fix: dict[str, Any] | None) -> dict[str, str]:
 
 
 def one(book: Book, case: Case, walk: Walk, advisors: list[str] | None) -> dict[str, Any]:
-    """Ask for a fix of the cell that has just failed, and judge all that is shown."""
+    """Ask for a fix of the cell that has just failed, and judge everything that is shown."""
     report = walk.kernel.ask(advisors)
     row: dict[str, Any] = {
         "case": case.name,
@@ -219,7 +219,7 @@ def public(chosen: Sequence[str], report: Path | None) -> dict[str, Any]:
         word = verdict(case, card)
         found[word] += 1
         by_kind[case["kind"]][word] += 1
-        told(case["kind"], word)  # no name: whoever writes rows may watch it run
+        told(case["kind"], word)  # not the name: the author of the rules may watch it run
         lines += [
             f"## {word}: {case['kind']}: {case['name']}",
             "",
@@ -239,11 +239,11 @@ def public(chosen: Sequence[str], report: Path | None) -> dict[str, Any]:
     }
 
 
-# What it costs
+# Costs
 
 
 def speed() -> dict[str, Any]:
-    """`%heal` beside 200,000 rows × 8 columns, each mistake several times, by who proposed the fix."""
+    """Measure `%heal` with 200,000 rows × 8 columns, each mistake several times, by advisor of the fix."""
     times: dict[str, list[float]] = defaultdict(list)
     each: dict[str, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, Kernel(Path(folder)) as kernel:
@@ -276,7 +276,7 @@ def speed() -> dict[str, Any]:
 
 
 def memory() -> dict[str, Any]:
-    """Resident memory of the kernel beside a frame of 1 GB: before `%heal`, and its peak during it."""
+    """Return the kernel's resident memory with a frame of 1 GB: before `%heal`, and its peak during it."""
     with tempfile.TemporaryDirectory() as folder, Kernel(Path(folder)) as kernel:
         pid = int(kernel.run("import os\nprint(os.getpid())").printed)
         kernel.run(LOAD)
@@ -285,7 +285,7 @@ def memory() -> dict[str, Any]:
         assert kernel.run('sales["order_idd"].mean()').error
         kernel.run("import gc; gc.collect();")
         assert kernel.run('sales["order_idd"].mean()').error
-        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak starts anew from what is resident now
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # resets the peak to the current resident size
         before = status(pid)
         healed = kernel.run("%heal")
         after = status(pid)
@@ -300,7 +300,7 @@ def memory() -> dict[str, Any]:
 
 
 def status(pid: int) -> dict[str, int]:
-    """Sizes of a process in kB, by their names in /proc."""
+    """Return sizes of a process in kB, by their names in /proc."""
     text = Path(f"/proc/{pid}/status").read_text()
     return {name: int(size) for name, size in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)}
 

@@ -1,11 +1,10 @@
 """Cost of hostile frames for the host.
 
-Measured are the memory for each, and how long they make other tools wait.
+It measures the memory for each, and how long they delay other tools.
 
-Memory: a tool writes one frame of each shape, or six at once, to its own end of the bridge; the host's peak is read
-from the system (`VmHWM`), and its growth divided by the frame's bytes. Waiting: a tool makes small calls of a host
-function while another one sends its largest frames from sixteen threads; the slowest reply counts. Prints one JSON
-object.
+Memory: a tool writes one frame of each shape, or six at once, to its end of the bridge. The host's peak comes from the
+system (`VmHWM`), and its growth is divided by the frame's bytes. Delay: a tool makes small calls of a host function
+while another one sends its largest frames from sixteen threads; the slowest reply counts. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any
 from healkit import Healkit
 
 LARGE = 31_000_000
-#: What a tool needs to write frames by itself.
+#: Code with which a tool writes frames by itself.
 PRELUDE = """
 import gc, json, struct, threading, time
 
@@ -36,7 +35,7 @@ def call(number, args):
 def complete(value):
     return b'{"type":"execution_complete","value":%s}' % value
 """
-#: Shapes of a value, as Python that a worker evaluates; `n` is how many bytes to make.
+#: Shapes of a value, as Python for a worker; `n` is the number of bytes to make.
 SHAPES = {
     "empty lists": "b'[' + b'[],' * (n // 3) + b'[]]'",
     "deep nesting": "b'[' * (n // 2) + b']' * (n // 2)",
@@ -63,7 +62,7 @@ def polite(seconds):
         time.sleep(0.002)
     return sorted(times)
 """
-#: One tool that sends 9 MB a call from sixteen threads, as long as it may.
+#: A tool that sends calls of 9 MB from sixteen threads, as long as it may.
 GREEDY = """
 import threading, time
 def greedy(shape, seconds):
@@ -87,7 +86,7 @@ def greedy(shape, seconds):
 
 
 def take(x: Any) -> int:
-    """Return how much there is."""
+    """Return the size of the argument."""
     return len(x)
 
 
@@ -98,8 +97,8 @@ def memory_kb(field: str) -> int:
 
 
 def growth(hk: Healkit, tool: str, sent: int) -> dict[str, Any]:
-    """Run a tool once and return how far memory rose above its level before, over the bytes that were sent."""
-    ctypes.CDLL(None).malloc_trim(0)  # or what an earlier frame has freed would be used again, uncounted
+    """Run a tool once and return the growth of memory above its level before, divided by the sent bytes."""
+    ctypes.CDLL(None).malloc_trim(0)  # else freed memory would be reused, uncounted
     Path("/proc/self/clear_refs").write_text("5")
     before = memory_kb("VmRSS")
     execution = hk.execute(tool, timeout=60)
@@ -127,7 +126,7 @@ def memory(hk: Healkit) -> dict[str, Any]:
 
 
 def waiting(hk: Healkit) -> dict[str, Any]:
-    """Return the slowest and the median reply, in milliseconds, alone and beside each kind of large frame."""
+    """Return the slowest and the median reply, in milliseconds, alone and during each kind of large frame."""
     hk.vault.add("polite", WELL_BEHAVED)
     hk.vault.add("greedy", GREEDY, grants={"memory_mb": 4096, "cpu_s": 60})
     found: dict[str, Any] = {}

@@ -2,13 +2,17 @@
 
     python benchmarks/bench_labextension.py [start] [scroll] [fix]
 
-`start`: a page is loaded in turn with the extension and with it disabled, in one Chromium with a warm cache.
-`start_ms` is the time from the navigation to the page's restored state (`app.restored`), and `cost_ms` the median of
-the differences between neighbours. `scroll`: a notebook of 200 cells, 50 of them with an error and its card, is
-scrolled from top to bottom in turn with the extension and without; `frame_ms` are the times between frames, `drawn_ms`
-the time from opening it to its last cell, `typed_ms` the longest frame while a key is held down in a failing cell.
-`fix`: the gallery's lessons that fail, and failing pandas cells, from the press on Fix to the proposal. Prints one JSON
-object.
+`start`: a page is loaded in turn with the extension and with it disabled, in one Chromium with a warm cache. `start_ms`
+is the time from the navigation to the page's restored state (`app.restored`). `cost_ms` is the median of the
+differences between neighbours.
+
+`scroll`: a notebook of 200 cells is scrolled from top to bottom, in turn with the extension and without. 50 cells have
+an error and its card. `frame_ms` are the times between frames, `drawn_ms` is the time from opening it to its last cell.
+`typed_ms` is the longest frame while a key is held down in a failed cell.
+
+`fix`: the gallery's failing lessons, and failing pandas cells, from the press on Fix to the proposal.
+
+Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -63,7 +67,7 @@ RUN = """async (at) => {
   content.activeCellIndex = at;
   await jupyterapp.commands.execute("notebook:run-cell");
 }"""
-#: Press Fix in a cell, and wait until it shows a proposal, a question, or that there is none.
+#: Presses Fix in a cell, and waits until it shows a proposal, a question, or that there is none.
 PRESS = """(at) => new Promise((done, failed) => {
   const { node } = jupyterapp.shell.currentWidget.content.widgets[at];
   const found = '[aria-label="consent"], [aria-label="proposal"], [aria-label="question"]';
@@ -77,7 +81,7 @@ PRESS = """(at) => new Promise((done, failed) => {
   node.querySelector(".hk-lab-fix").click();
   look();
 })"""
-#: Scroll through the notebook; the times between frames.
+#: Scrolls through the notebook; returns the times between frames.
 SCROLL = """() => new Promise((done) => {
   const outer = document.querySelector(".jp-Notebook .jp-WindowedPanel-outer, .jp-WindowedPanel-outer");
   const frames = [];
@@ -92,7 +96,7 @@ SCROLL = """() => new Promise((done) => {
   };
   requestAnimationFrame(step);
 })"""
-#: Change a failing cell 60 times, once a frame; the longest frame.
+#: Changes a failed cell 60 times, once per frame; returns the longest frame.
 TYPE = """(near) => new Promise((done) => {
   const { widgets } = jupyterapp.shell.currentWidget.content;
   const cell = widgets.slice(near).find(({ model }) => model.outputs?.length === 2);
@@ -116,7 +120,7 @@ def main() -> None:
     parts = {"start": pages, "scroll": scrolled, "fix": fixed}
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        os.environ["XDG_DATA_HOME"] = str(home / "share")  # what is made here is trusted there
+        os.environ["XDG_DATA_HOME"] = str(home / "share")  # databases made here are trusted there
         with served(home) as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch_persistent_context(
                 home / "chromium", executable_path=shutil.which("chromium"), args=["--no-sandbox"]
@@ -129,7 +133,7 @@ def main() -> None:
 
 @contextmanager
 def served(home: Path) -> Iterator[str]:
-    """Run JupyterLab, in folders of its own, and give its address."""
+    """Run JupyterLab in its own folders, and yield its address."""
     for name in ("data/labextensions", "config/labconfig", "work"):
         (home / name).mkdir(parents=True)
     (home / "data/labextensions/healkit").symlink_to(EXTENSION)
@@ -186,7 +190,7 @@ def pages(browser: BrowserContext, url: str, home: Path) -> dict[str, Any]:
 
 
 def load(page: Page, url: str, home: Path, *, enabled: bool, path: str = "") -> float:
-    """Load JupyterLab's page, and return how long it took, in milliseconds."""
+    """Load JupyterLab's page, and return the time, in milliseconds."""
     config = {**QUIET, "disabledExtensions": {} if enabled else {"healkit": True}}
     (home / "config/labconfig/page_config.json").write_text(json.dumps(config))
     page.goto(f"{url}/lab{path}?reset", wait_until="commit")
@@ -228,7 +232,7 @@ def scrolled(browser: BrowserContext, url: str, home: Path) -> dict[str, Any]:
 
 
 def long_notebook(home: Path) -> nbformat.NotebookNode:
-    """Make a notebook in which each fourth cell has failed, with its traceback and its card."""
+    """Make a notebook in which every fourth cell has failed, with its traceback and its card."""
     made = []
     with Healkit(home / "long.db") as healkit:
         for lesson in FAILING:

@@ -1,12 +1,12 @@
-"""Cost of a log row, against bare sqlite3 commits.
+"""Cost of a log row, compared to plain sqlite3 commits.
 
 Both write the same bytes.
 
-Prints one JSON object: RUNNING + finish through the log's writer as the recorder calls it, so that the row takes its
-place in the order of times, the same two commits by bare sqlite3 on a table without indexes, their ratio (target: at
-most 3), the same for an execution that failed, whose traceback is indexed and counted too, and one bridged call's
-record. Times in µs of the processor's, which others use too; they are measured in turns in one run, so that a busy
-machine slows all of them.
+Prints one JSON object. It measures RUNNING + finish through the log's writer, called as by the recorder, so that the
+row gets its place in time. It compares them with the same two commits by plain sqlite3 on a table without indexes
+(target: a ratio of at most 3). It also measures a failed execution, whose traceback is indexed and counted too, and the
+record of one bridged call. Times are processor time in µs. They are measured in turns in one run, so that a busy
+machine slows all of them equally.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def summary(times: list[float]) -> dict[str, float]:
 
 
 def texts(values: dict[str, object]) -> list[object]:
-    """Convert the values to those that bare sqlite3 stores, before the clock starts."""
+    """Convert the values to plain sqlite3's types, before the clock starts."""
     return [
         v if isinstance(v, str | int | float | None) else msgspec.json.encode(v).decode()
         for v in values.values()

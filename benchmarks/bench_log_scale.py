@@ -1,16 +1,17 @@
 """Log at 10,000 and 1,000,000 rows, and under a crowd.
 
-With --large also at 10,000,000 rows; with --postgresql on a server of its own, which is PostgreSQL's usual set-up with
-1 GB of shared buffers.
+With --large also at 10,000,000 rows. With --postgresql on its own server, in PostgreSQL's usual set-up with 1 GB of
+shared buffers.
 
-Prints one JSON object. Each question of docs/log.md and docs/log_costs.md, and those of the side panel, are asked at
-all sizes in turns; the targets are a ratio of at most 2 warm and 4 cold, or that it is refused with the reason. Warm is the least of up to 41
-times: the processor's ms, since others use it too, or on a server all ms. Cold is the least of 3 times: all ms of the
-question with a new `Healkit`, after the file has left the system's cache (of a server: after it was restarted too).
---questions: nothing but them. --folder PATH: databases are made there, and used again.
+Prints one JSON object. Each query of docs/log.md and docs/log_costs.md, and those of the side panel, run at all sizes in
+turns. The targets are a ratio of at most 2 warm and 4 cold, or a refusal with the reason. Warm is the minimum of up to 41 times: processor
+time in ms, or on a server wall time. Cold is the minimum of 3 times: wall time of the query with a new `Healkit`. The
+file has left the system's cache, and a server was restarted.
 
-Then what it costs to prune, to export and import, and what eight processes that write fifty executions a second each
-have to wait (target: no error, less than 1 s); on SQLite.
+`--questions` runs only them. `--folder PATH` makes the databases there, and reuses them.
+
+Then it measures the cost to prune, to export and to import. It also measures the waits of eight processes that write
+fifty executions per second each (target: no error, less than 1 s). These parts use SQLite.
 """
 
 from __future__ import annotations
@@ -46,25 +47,35 @@ from healkit.faces.pages.side_panel import SidePanelPages
 SMALL, BIG, LARGE = 10_000, 1_000_000, 10_000_000
 ROUNDS, RATIO_MAX = 41, 2.0
 COLD_ROUNDS, COLD_RATIO_MAX = 3, 4.0
-#: A question of a side panel with its arguments, as `SidePanelPages` takes them.
+#: Requests of a side panel with their arguments, as `SidePanelPages` takes them.
 PANEL = [
     ("news", {}), ("status", {}), ("waiting", {}), ("names", {}), ("tools", {}), ("history", {"tool": "share"}),
     ("page", {"filters": {}}), ("page", {"filters": {"status": "FAILURE", "tried": False}}),
     ("groups", {"filters": {}}),
 ]  # fmt: skip
-#: Longest time for one question at one size, in seconds.
+#: Time limit for one query at one size, in seconds.
 _ASKED_S = 3.0
 MIDDLE = BASE + SPAN * 0.5
 
+<<<<<<< HEAD
 PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("log.md", "log_costs.md")]
 #: Methods of `hk.log` that change something or read all of it, which is not asked at every size.
+=======
+PAGE = Path(__file__).parents[1] / "docs" / "log.md"
+#: Methods of `hk.log` that change something or read everything, which do not run at every size.
+>>>>>>> w45-d1
 _NO_QUESTIONS = {"hk.log.prune", "hk.log.export", "hk.log.import_file"}
 
 
 def questions() -> list[str]:
+<<<<<<< HEAD
     """Every call of the pages that reads the log, as an expression, in their order."""
     pages = "\n".join(page.read_text() for page in PAGES)
     blocks = re.findall(r"^```python\n(.*?)^```$", pages, re.MULTILINE | re.DOTALL)
+=======
+    """Return every call of docs/log.md that reads the log, as an expression, in the order of the page."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+>>>>>>> w45-d1
     calls = [node for block in blocks for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Call)]
     named = [(ast.unparse(call.func), ast.unparse(call)) for call in calls]
     asked = [
@@ -77,16 +88,16 @@ def questions() -> list[str]:
 
 
 def names_for(healkit: Healkit) -> dict[str, Any]:
-    """Return the values that the page's questions name: `page` is one from the middle of the log."""
+    """Return the values of the names in the page's queries; `page` is one from the middle of the log."""
     page = healkit.log.query(until=MIDDLE, limit=50)
     group = SimpleNamespace(fingerprint="v1:0000000000000003")
     return {"hk": healkit, "page": page, "group": group, "panel": SidePanelPages(healkit)}
 
 
 def asked(urls: dict[str, str], drop: Callable[[str], None]) -> dict[str, Any]:
-    """Return the least time of each question at each size; asked in turns, so that a busy machine slows both.
+    """Return the minimum time of each query at each size; run in turns, so that a busy machine slows both.
 
-    drop: takes a database out of all caches.
+    drop: Removes a database from all caches.
     """
     clock = time.perf_counter if "postgresql" in next(iter(urls.values())) else time.thread_time
     logs = {size: Healkit(url) for size, url in urls.items()}
@@ -124,7 +135,7 @@ def asked(urls: dict[str, str], drop: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _ask(question: str, names: dict[str, Any], clock: Callable[[], float]) -> tuple[float, str]:
-    """Return the seconds that it took, and why it was refused."""
+    """Return the time in seconds, and the reason of a refusal."""
     refused = ""
     begun = clock()
     try:
@@ -143,7 +154,7 @@ def _compared(least: dict[str, float], most: float, refused: dict[str, str]) -> 
 
 
 def drop_file(url: str) -> None:
-    """Take a SQLite database out of the system's cache."""
+    """Remove a SQLite database from the system's cache."""
     for beside in ("", "-wal"):
         with contextlib.suppress(FileNotFoundError), open(f"{url}{beside}", "rb") as file:
             os.fsync(file.fileno())
@@ -151,7 +162,7 @@ def drop_file(url: str) -> None:
 
 
 def drop_server(cluster: Cluster, folder: Path) -> Callable[[str], None]:
-    """Return what restarts the server and takes its files out of the system's cache."""
+    """Return a function that restarts the server and removes its files from the system's cache."""
 
     def drop(_url: str) -> None:
         cluster.stop()
@@ -169,7 +180,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def upkeep(folder: Path, log: Log, small: Log) -> dict[str, Any]:
-    """Moving a twentieth of the rows out, all of the small log's rows out, and back into another database."""
+    """Archive a twentieth of the rows, archive all rows of the small log, and import them into another database."""
     age = utc_now() - (BASE + SPAN * 0.05)
     pruned_s, report = timed(lambda: log.prune(older_than=age, archive=folder / "archive"))
     exported_s, rows = timed(lambda: small.export(folder / "small.jsonl"))
@@ -188,7 +199,7 @@ def upkeep(folder: Path, log: Log, small: Log) -> dict[str, Any]:
 
 
 def crowded(folder: Path) -> dict[str, Any]:
-    """Eight processes, fifty executions a second each, for four seconds."""
+    """Run eight processes with fifty executions per second each, for four seconds."""
     Database(folder / "crowd.db").close()
     found = crowd(folder / "crowd.db", 8, 200, 50.0)
     waits = sorted(wait for process in found for wait in process["waits_s"])
@@ -227,7 +238,7 @@ def main() -> None:
             drop = drop_server(cluster, folder)
             for size in sizes:
                 with psycopg.connect(cluster.url.replace("+psycopg", ""), autocommit=True) as server:
-                    server.execute(f"CREATE DATABASE log{size}")  # type: ignore[arg-type]  # a name of ours
+                    server.execute(f"CREATE DATABASE log{size}")  # type: ignore[arg-type]  # our name
             urls = {str(size): cluster.url.replace("/postgres?", f"/log{size}?") for size in sizes}
         for size, url in urls.items():
             if given.postgresql or not Path(url).exists():

@@ -1,9 +1,9 @@
 """Cost of `hk.map`: over a loop, on Dask, and in memory.
 
-Prints one JSON object. Ratios of one run: 2,000 inputs of a trivial tool on local workers over a loop of `execute`
-(target: at least 1.8 times as fast), the same on a Dask cluster with two single-thread workers over local workers
-(at least 0.85). With --memory N, what a host's memory is while it maps so many inputs from a file, at a tenth of them
-and at the end (target: at most 300 MiB, flat).
+Prints one JSON object with ratios of one run. 2,000 inputs of a trivial tool on local workers are compared to a loop of
+`execute` (target: at least 1.8 times as fast). The same on a Dask cluster with two single-thread workers is compared to
+local workers (at least 0.85). With --memory N, it reports the host's memory while it maps N inputs from a file. It does
+so after a tenth of them and at the end (target: at most 300 MiB, constant).
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ import psutil
 from healkit import Healkit
 
 TOOL = "def slugify(text: str):\n    return '-'.join(text.lower().split())\n"
-#: Executions of the loop, of which each takes ten times as long.
+#: Number of executions in the loop, each of which takes ten times as long.
 LOOP = 200
 
 
 def inputs(count: int) -> list[dict[str, str]]:
-    """Return so many different inputs."""
+    """Return that many different inputs."""
     return [{"text": f"A title Number {number}"} for number in range(count)]
 
 
 def seconds(work: Any) -> float:
-    """Return how long a call takes."""
+    """Return the duration of a call."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
 
 
 def speed(healkit: Healkit, count: int) -> dict[str, Any]:
-    """Return the rates, inputs a second."""
+    """Return the rates, in inputs per second."""
     import dask
     from distributed import Client, LocalCluster
 
-    healkit.map("slugify", inputs(200), progress=False)  # everything is warm
+    healkit.map("slugify", inputs(200), progress=False)  # warms everything up
     healkit.execute("slugify", arguments={"text": "a"})
     report: dict[str, Any] = {"loop": [], "map": [], "dask": []}
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
@@ -60,7 +60,7 @@ def speed(healkit: Healkit, count: int) -> dict[str, Any]:
 
 
 def memory(healkit: Healkit, file: Path, count: int) -> dict[str, Any]:
-    """Return the host's resident memory in MiB at a tenth and at the end, and the most."""
+    """Return the host's resident memory in MiB after a tenth and at the end, and the maximum."""
     with file.open("w") as lines:
         for given in inputs(count):
             lines.write(json.dumps(given) + "\n")

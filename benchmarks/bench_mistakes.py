@@ -5,13 +5,14 @@
     python benchmarks/bench_mistakes.py --play FOLDER
     python benchmarks/bench_mistakes.py --claims
 
-Each failing cell is a working notebook of `cells/working` in which a program of `cells/mistakes.py` has planted one
-mistake. It is run in a kernel with healkit as its user would run it; then its card is read, and `hk.heal_cell` asked.
-What is proposed first is followed in a process without healkit, and is right where it gives what the working notebook
-gives. Of the measured half only counts are shown, and kept: rows are not to be written against it. Prints one JSON
-object, and on stderr a table of the kinds. `--play` takes the `# %%` files of a folder instead, and prints what is
-shown below each failing cell, to be judged by eye; `--claims` prints the cards of `cells/claims.py` that speak of
-another object.
+Each failing cell belongs to a working notebook of `cells/working`, in which a program of `cells/mistakes.py` has
+planted one mistake. It is run in a kernel with healkit, as its user would run it. Then its card is read, and
+`hk.heal_cell` is called. The first proposal is followed in a process without healkit. It is right if it gives the same
+as the working notebook.
+
+Of the measured half, only counts are shown and stored, so that no rule can be written for it. Prints one JSON object,
+and on stderr a table of the kinds. `--play` uses the `# %%` files of a folder instead, and prints the output below each
+failing cell, to be judged by eye. `--claims` prints the cards of `cells/claims.py` that mention another object.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ from cells.mistakes import kinds as all_kinds
 from cells.runs import Runner, Step, write_files
 
 HALVES = ("written", "measured", "crossed")
-#: Cells that a kernel heals before another takes its place.
+#: Number of cells that a kernel heals before another replaces it.
 CELLS_PER_KERNEL = 60
-#: In these kinds the notebook itself stands in another order, so it does not run from the top.
+#: Kinds in which the notebook itself has another order, so that it does not run from the top.
 ORDER = ("cell_not_run", "cell_too_low", "cell_run_twice")
-#: A cell that does not fail in a kernel, or whose kernel ended.
+#: Result for a cell that does not fail in a kernel, or whose kernel ended.
 SKIPPED = {"fix": "skipped", "card": "skipped", "seconds": 0.0}
 CONFIG = "c = get_config()\nc.HistoryManager.enabled = False\n"
-#: A kernel as it was after `%load_ext healkit`, with its workers.
+#: Restores a kernel to its state after `%load_ext healkit`, with its workers.
 RESET = """
 def _again():
     import os, sys
@@ -106,7 +107,7 @@ class Healer:
 
 
 class Judge:
-    """Judge of fixes and cards of one plant."""
+    """Judge of the fixes and cards for one planted mistake."""
 
     def __init__(self, runner: Runner, plant: Plant, failed_at: int, step: Step) -> None:
         self.runner, self.plant, self.failed_at, self.step = runner, plant, failed_at, step
@@ -126,9 +127,9 @@ class Judge:
         first: Sequence[int] = (),
         top: bool = True,
     ) -> str:
-        """Follow a fix; return what is wrong with it, empty where it is right.
+        """Follow a fix; return what is wrong with it, empty if it is right.
 
-        first, then: cells to run before and after the edited ones, by their places.
+        first, then: Cells to run before and after the edited ones, by index.
         """
         plant = self.plant
         cells = [edits.get(place, text) for place, text in enumerate(plant.cells)]
@@ -154,9 +155,9 @@ class Judge:
     def _in_part(
         self, past: Sequence[str], steps: Sequence[Step], after: Sequence[int], cells: Sequence[str]
     ) -> bool:
-        """Tell if the failing cell is put right, and only a later one has the same mistake.
+        """Tell if the failed cell is fixed, and only a later one has the same mistake.
 
-        Then every value that the working notebook has by then is there, under whatever name.
+        Then every value that the working notebook has at that point exists, under any name.
         """
         if self.plant.kind in ORDER or len(self.plant.cells) != len(self.plant.of.cells):
             return False
@@ -186,7 +187,7 @@ class Judge:
     def fix(
         self, report: Mapping[str, Any], fix: Mapping[str, Any] | None, prompts: Mapping[str, int]
     ) -> str:
-        """Say what is wrong with a proposal of a report; `silent` where there is none."""
+        """Return what is wrong with a proposal of a report; `silent` if there is none."""
         if fix is None and report["outcome"] != "rerun":
             return "silent"
         if fix is None:
@@ -228,7 +229,7 @@ class Judge:
         return ("weak", "") if said else ("silent", "")
 
     def _code(self, code: str, place: int, line: int) -> str:
-        """Put a card's code in the place of the lines of a cell that are most like it; say what is wrong with it."""
+        """Replace the most similar lines of a cell by a card's code; return what is wrong with it."""
         lines, new = self.plant.cells[place].split("\n"), code.split("\n")
         starts = range(max(1, len(lines) - len(new) + 1))
         joined = ["\n".join(lines[i : i + len(new)]) for i in starts]
@@ -247,11 +248,11 @@ class Judge:
         return wrong
 
 
-# Plants that fail
+# Planted mistakes that fail
 
 
 def plants(which: str, seed: int, kinds: Sequence[str]) -> Iterator[Plant]:
-    """Yield plants of a half, drawn by a seed: one of each kind, then another of each, until there are no more."""
+    """Yield planted mistakes of a half, drawn by a seed: one of each kind, then another of each, until none is left."""
     books = working()
     left: dict[str, list[Any]] = {}
     for kind in sorted(kinds or all_kinds()):
@@ -271,7 +272,7 @@ def plants(which: str, seed: int, kinds: Sequence[str]) -> Iterator[Plant]:
 
 
 def _turns(kind: str, books: Sequence[Any], chance: random.Random) -> Iterator[list[Plant]]:
-    """Yield the plants of a kind, from one notebook after the other; each time as many as may be tried for one."""
+    """Yield the planted mistakes of a kind, from one notebook after the other, as many as may be tried for one."""
     every = []
     for of in books:
         found = [dataclasses.replace(one, kind=kind) for one in all_kinds()[kind].plants(of, chance)]
@@ -289,7 +290,7 @@ def _turns(kind: str, books: Sequence[Any], chance: random.Random) -> Iterator[l
 def failing(
     runner: Runner, which: str, seed: int, kinds: Sequence[str], count: int
 ) -> list[tuple[Plant, Step]]:
-    """Return so many plants that fail, with how they do."""
+    """Return that many planted mistakes that fail, with their failures."""
     found, seen, dry = [], set[str](), Counter[str]()
     for plant in plants(which, seed, kinds):
         if dry[plant.kind] > 30 or plant.name in seen:
@@ -300,7 +301,7 @@ def failing(
             dry[plant.kind] += 1
             continue
         if len(plant.cells) > len(plant.of.cells) and plant.turns[len(steps) - 1] == plant.place:
-            continue  # the cell that was put between the others must run
+            continue  # the cell that was inserted between the others must run
         dry[plant.kind] = 0
         found.append((plant, steps[-1]))
         if len(found) >= count:
@@ -309,7 +310,7 @@ def failing(
 
 
 def played(healer: Healer, plant: Plant) -> tuple[Run, int, dict[str, int]]:
-    """Use a notebook until a cell fails; return that run, its turn, and the places of the cells by their prompts."""
+    """Use a notebook until a cell fails; return that run, its turn, and the indices of the cells by prompt."""
     healer.begin(plant.cells, plant.files)
     prompts = {f"cell {place + 1}": place for place in range(len(plant.cells))}
     turn = 0
@@ -330,7 +331,7 @@ def row_of(healer: Healer, runner: Runner, plant: Plant, step: Step) -> dict[str
         return {**row, **SKIPPED}
     judge = Judge(runner, plant, failed_at, step)
     report = healer.kernel.ask()
-    # Of a question, what it names first is the first proposal; it has no tick.
+    # For a question, the first named fix is the first proposal; it has no tick.
     first = report["fix"] or next(iter(report["others"]), None)
     wrong = judge.fix(report, first, prompts)
     ticked = report["shown"].startswith("✓") or report["outcome"] == "rerun"
@@ -402,7 +403,7 @@ def measure(which: str, seed: int, count: int, kinds: Sequence[str], jobs: int) 
     return sorted(rows, key=lambda row: row["name"])
 
 
-# What is shown
+# Output
 
 FIXES = ("right ✓", "part ✓", "wrong ✓", "right, no ✓", "part, no ✓", "wrong, no ✓", "silent")
 CARDS = ("right", "weak", "silent", "false")
@@ -425,7 +426,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the counts of each kind, as a table of Markdown."""
+    """Return the counts of each kind, as a Markdown table."""
     by_kind = defaultdict(list)
     for row in rows:
         if row["fix"] != "skipped":
@@ -444,7 +445,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def changes(rows: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[str]:
-    """List the cells that both have, and whose fix or card is judged otherwise now."""
+    """List the cells in both whose fix or card is now judged differently."""
     then = {row["name"]: row for row in before}
     found = []
     for row in rows:
@@ -464,7 +465,7 @@ def without_texts(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def play(folder: Path) -> None:
-    """Print what is shown for each failing cell of the `# %%` files of a folder."""
+    """Print the output for each failing cell of the `# %%` files of a folder."""
     healer = Healer()
     try:
         with Runner() as runner:
@@ -491,7 +492,7 @@ def play(folder: Path) -> None:
 def _result(
     runner: Runner, cells: Sequence[str], failing: int, fix: Mapping[str, Any], places: Mapping[str, int]
 ) -> str:
-    """Say what a fix gives, and what it changes in what was there before."""
+    """Return the result of a fix, and its changes to earlier values."""
     at = places[fix["cell"]]
     past = list(cells[: failing + 1])
     first = [cells[places[one["cell"]]] for one in fix["first"]]
@@ -510,7 +511,7 @@ def _result(
 
 
 def print_claims() -> None:
-    """Print the cards that speak of another kind of object than the one that failed, each sentence once."""
+    """Print the cards that mention another kind of object than the failed one, each sentence once."""
     every = claims(told)
     wrong: dict[tuple[str, ...], list[Claim]] = defaultdict(list)
     for claim in every:

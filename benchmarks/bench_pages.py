@@ -1,8 +1,9 @@
 """Stand-alone page and side panel over a long log.
 
-Prints one JSON object: how long a real Jupyter server takes to answer each list's first page over HTTP, in ms, over
-1,000,000 executions (or the number given), 2,000 tools, 2,000 runs and 10,000 audit entries. The first answer of a
-server loads healkit and opens the database; it is given apart. The target is 200 ms for a first page.
+Prints one JSON object. It measures how long a real Jupyter server takes to answer each list's first page over HTTP, in
+ms. The log has 1,000,000 executions (or the given number), 2,000 tools, 2,000 runs and 10,000 audit entries. The first
+answer of a server imports healkit and opens the database; it is reported separately. The target is 200 ms for a first
+page.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from healkit.parts.runs.audit_records import AuditStep
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
-from jupyter_server_process import Jupyter  # noqa: E402 - a server like the tests'
+from jupyter_server_process import Jupyter  # noqa: E402 - a server as in the tests
 
 ROWS, TOOLS, RUNS, ENTRIES = 1_000_000, 2_000, 2_000, 10_000
 ROUNDS, TARGET_MS = 15, 200.0
@@ -57,7 +58,7 @@ def fill(folder: Path, rows: int) -> None:
 
 
 def timed(server: Jupyter, op: str, arguments: dict[str, object]) -> tuple[float, int]:
-    """Return the ms that an answer took, and its size in bytes."""
+    """Return the time of an answer in ms, and its size in bytes."""
     begun = time.perf_counter()
     answer = server.client.post("/healkit/api/panels", json={"op": op, "args": arguments})
     took = (time.perf_counter() - begun) * 1e3

@@ -2,9 +2,9 @@
 
 The log is long, and the notebook is saved.
 
-Prints one JSON object. The first page of the LogBrowser is measured as the page gets it, cleaned and as JSON, at
-1,000,000 rows (target: at most 100 ms; medians); a card with its panel may add 30 kB to a saved notebook whose widget
-state is saved too (as nbclient does).
+Prints one JSON object. The first page of the LogBrowser is measured at 1,000,000 rows, cleaned and as JSON (target: at
+most 100 ms; medians). A card with its panel may add 30 kB to a saved notebook whose widget state is saved too (as
+nbclient does).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from healkit import Healkit
 ROWS, ROUNDS = 1_000_000, 31
 CELLS = ("%load_ext healkit", "%%tool fails\ndef fails(n: int):\n    return n / 0", "%run_tool fails n=1")
 
-#: What the page asks → with which arguments.
+#: Request of the page → its arguments.
 QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "first_page": ("page", {"filters": {}}),
     "page_of_failures": ("page", {"filters": {"status": "FAILURE"}}),
@@ -63,7 +63,7 @@ def pages(path: Path) -> dict[str, float]:
 
 
 def saved(cards: int) -> int:
-    """Return the size of a notebook with so many cards, in bytes."""
+    """Return the size of a notebook with that many cards, in bytes."""
     cells = [nbformat.v4.new_code_cell(cell) for cell in (*CELLS[:2], *[CELLS[2]] * cards)]
     book = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(book, kernel_name="python3", timeout=120, allow_errors=True).execute()

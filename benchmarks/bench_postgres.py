@@ -1,7 +1,7 @@
-"""Cost of an execution on PostgreSQL, over SQLite.
+"""Cost of an execution on PostgreSQL, compared to SQLite.
 
-In turns, on the same warm workers. The server has its default settings: each commit is on disk before it is answered.
-Prints JSON: medians of rounds, in milliseconds for an execution. `bound` is the requirement's.
+Both run in turns, on the same warm workers. The server has its default settings: each commit is on disk before it is
+confirmed. Prints JSON: medians of rounds, in milliseconds per execution. `bound` is the limit of the requirement.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def measured(hk: Healkit) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure, print."""
+    """Measure and print."""
     times: dict[str, list[tuple[float, float]]] = {"sqlite": [], "postgresql": []}
     with tempfile.TemporaryDirectory() as folder, cluster() as server:
         server.stop()
         server.options = server.options.replace("fsync=off", "fsync=on")
         server.start()
         url = server.url
-        # The log on a server is cleaned by default; here both are.
+        # By default, the log on a server is cleaned; here both are.
         config = Config(sanitize_log=True)
         with (
             Healkit(f"{folder}/healkit.db", config=config) as file,

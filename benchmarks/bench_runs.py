@@ -1,9 +1,11 @@
 """Cost of recording a run, added to an execution.
 
-Prints one JSON object. `on_execution`: SQL tools on the whole execution path (no worker, whose start would drown
-what is measured), recorded against not recorded, in turns; a step of a long run, and a run of its own. `writer`: one
-event, and one step's evidence, without the execution path. `disk`: the same on a file system that has to be waited for
-(fsync), which is the end of each run. Times in µs.
+Prints one JSON object; times in µs.
+
+`on_execution`: SQL tools on the whole execution path, recorded and not recorded, in turns; a step of a long run, and a
+    separate run. They use no worker, whose start would hide the difference.
+`writer`: One event, and one step's evidence, without the execution path.
+`disk`: The same on a file system that has to be waited for (fsync), which is the end of each run.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def summary(times: list[float]) -> dict[str, float]:
 
 
 def on_execution(healkit: Healkit, tool: str) -> dict[str, Any]:
-    """Each round once unrecorded, once as a step, once as a run of its own."""
+    """Run each round once unrecorded, once as a step, once as a separate run."""
 
     def execute(record: Any) -> None:
         healkit.execute(tool, arguments=ARGUMENTS, record=record)
@@ -48,7 +50,7 @@ def on_execution(healkit: Healkit, tool: str) -> dict[str, Any]:
     plain, step, alone = [], [], []
     run = healkit.run(policy=PolicyDefaults(hard_cap_steps=10 * ROUNDS, same_state_revisits=10 * ROUNDS))
     for record in (False, run, True):
-        execute(record)  # warm: tables of rules are read once
+        execute(record)  # warm up: tables of rules are read once
     for _ in range(ROUNDS):
         plain.append(timed(lambda: execute(False)))
         step.append(timed(lambda: execute(run)))
@@ -62,7 +64,7 @@ def on_execution(healkit: Healkit, tool: str) -> dict[str, Any]:
 
 
 def fsync_us(folder: Path) -> dict[str, float]:
-    """Measure how long this file system takes to bring one small file to the disk."""
+    """Measure how long this file system takes to write one small file to disk."""
     with (folder / "probe").open("wb", buffering=0) as file:
         return summary([timed(lambda: (file.write(b"x" * 300), os.fsync(file.fileno()))) for _ in range(100)])
 

@@ -1,13 +1,16 @@
-"""Cost of sanitising, against one plain regular expression.
+"""Cost of sanitising, compared to one regular expression.
 
-Prints one JSON object: 10 KB of each kind of payload through `Sanitizer.clean`, the ratio to the floor (one
-case-insensitive scan by `re` for a single word, which any sanitiser needs at the least), and the target of 3 ms. Times
-in µs; payload and floor are measured in turns in one run, so that a busy machine slows both. Then the ms
-of each of `hard_texts`, 10 KB of what no real text is. Then, of the secrets of
-`secret_samples`, how many of each kind are gone, and how many of its harmless lines were changed. Last the same for
-`blind_set`, which was written without sight of the sanitiser; there harmless files are counted too, and
-apart those that hold more than their authors' addresses, and those where a secret was found. At the end the seconds for
-a megabyte of code, of many secrets, and of the worst texts that a seeded search of `hostile_texts` finds.
+Prints one JSON object with these parts:
+
+- 10 KB of each kind of payload through `Sanitizer.clean` in µs, and its ratio to the lower bound. That is one
+  case-insensitive scan by `re` for a single word, the minimum of any sanitiser. The target is 3 ms. Payload and lower
+  bound are measured in turns in one run, so that a busy machine slows both;
+- the ms of each of `hard_texts`, 10 KB of extreme texts;
+- for the secrets of `secret_samples`, the numbers of hidden ones of each kind, and of its harmless lines that changed;
+- the same for `blind_set`, whose author did not know the sanitiser. There, harmless files are counted too, and
+  separately those that contain more than their authors' addresses, and those in which a secret was found;
+- the seconds for a megabyte of code, of many secrets, and of the worst texts that a seeded search of `hostile_texts`
+  finds.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ FLOOR = re.compile(r"(?i)\b(?:password|secret|token)\b\s*[:=]\s*\S+")
 
 
 def payloads() -> dict[str, Any]:
-    """10 KB each of what tools are given and return; the last is far worse than any real one."""
+    """Return 10 KB each of typical arguments and results of tools; the last is far worse than any real one."""
     source = random.Random(7)
     code = Path(json.__file__).with_name("decoder.py").read_text()
     failure = (
@@ -60,7 +63,7 @@ def payloads() -> dict[str, Any]:
 
 
 def hard_texts() -> dict[str, str]:
-    """10 KB each of texts that look like nothing, like numbers, or like secrets without an end."""
+    """Return 10 KB each of texts without structure, of numbers, or of endless apparent secrets."""
     source = random.Random(6)
     binary = source.randbytes(SIZE_BYTES)
     patterns = {
@@ -107,7 +110,7 @@ def measured(sanitizer: Sanitizer, value: Any) -> dict[str, float]:
 
 
 def blind(sanitizer: Sanitizer) -> dict[str, Any]:
-    """Count the blind secrets that are gone, and what was changed in harmless text."""
+    """Count the hidden secrets of the blind set, and the changes in harmless text."""
     gone: dict[str, list[bool]] = {}
     for case in blind_cases():
         cleaned = sanitizer.text(case.text).value
@@ -135,7 +138,7 @@ def changes(sanitizer: Sanitizer, texts: list[str]) -> dict[str, int]:
 
 
 def megabytes(sanitizer: Sanitizer, seed: int, rounds: int) -> dict[str, Any]:
-    """Return the seconds a megabyte of usual text, of many small secrets, and of the worst texts found."""
+    """Return the seconds per megabyte of ordinary text, of many small secrets, and of the worst texts found."""
     code = Path(json.__file__).with_name("decoder.py").read_text()
     texts = {"code": repeated(code, FULL_BYTES), "many secrets": many_secrets(FULL_BYTES, seed)}
     usual = {name: round(seconds_per_mb(sanitizer.text, text, 3), 3) for name, text in texts.items()}
@@ -150,7 +153,7 @@ def main() -> None:
     given = parser.parse_args()
     begun = time.perf_counter()
     sanitizer = Sanitizer()
-    sanitizer.text("password=hunter22 +49 30 901820")  # reads the tables that are read once
+    sanitizer.text("password=hunter22 +49 30 901820")  # loads the tables
     start_ms = (time.perf_counter() - begun) * 1e3
     gone = {}
     for kind in KINDS:

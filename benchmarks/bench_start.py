@@ -1,11 +1,11 @@
 """Cost of a start: the class, one run, one look at the log.
 
-Each is measured in a process of its own; so is the time to a first row.
+Each is measured in a separate process, and so is the time to a first row.
 
-Processor time (user and system, with that of all processes it waited for), because it says the same on a busy machine;
-the first row is wall time from the call of `execute` to the commit of its RUNNING row, in a process that has opened the
-database. The floors are measured in turns with them: an empty interpreter, SQLAlchemy and jupyter_client alone. A first
-round, not counted, leaves compiled modules behind. Prints one JSON object.
+Values are processor time (user and system, including all processes that it waited for), because it is the same on a
+busy machine. The first row is wall time, from the call of `execute` to the commit of its RUNNING row. Its process has
+opened the database. The lower bounds are measured in turns with them: an empty interpreter, SQLAlchemy and
+jupyter_client alone. An uncounted first round creates the compiled modules. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from healkit import Healkit
 ROUNDS = 11
 TARGETS = {"healkit_class_s": 0.35, "healkit_run_s": 0.6, "healkit_log_s": 0.4, "first_row_ms": 100}
 
-#: Another thread looks for the row while the call goes on, and says when it was first there.
+#: Another thread looks for the row during the call, and reports when it first exists.
 FIRST_ROW = """
 import sqlite3, sys, threading, time
 from healkit import Healkit
@@ -45,7 +45,7 @@ print((found[0] - begun) * 1000)
 
 
 def environment() -> dict[str, str]:
-    """This process's own, but with compiled modules kept, as wherever a package is installed."""
+    """Return this process's environment, but with compiled modules enabled, as for an installed package."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 

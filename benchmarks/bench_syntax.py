@@ -1,11 +1,14 @@
-"""Code that no longer parses: the share that is restored.
+"""Code that does not parse: how much of it is restored.
 
-Functions of the standard library are broken at random, each in one place: a token is dropped, a token is doubled, two
-neighbours change places, or a line is indented otherwise. What still compiles is thrown away. *readable*: some
-proposal compiles, which every proposal does, so it says only that there is one. *restored*: a proposal means exactly
-what the function meant before (the same syntax tree); *first* is the share where the first proposal does, *any* where
-one of those that the advisor gives does. Where a name, a number or a text was dropped, nothing can know which it was;
-that share is reported too, for it bounds what is possible.
+Functions of the standard library are broken at random, each in one place. A token is dropped, a token is doubled, two
+neighbours change places, or a line gets another indentation. Broken functions that still compile are dropped.
+
+`readable`: Some proposal compiles. Every proposal does, so it only says that there is one.
+`restored`: A proposal has exactly the syntax tree of the original function. `first` is the share for the first
+    proposal, `any` the share for any of the advisor's proposals.
+
+If a name, a number or a text was dropped, no method can know it. That share is reported too, because it limits the
+possible result.
 """
 
 from __future__ import annotations
@@ -81,7 +84,7 @@ def functions() -> list[str]:
 
 
 def broken(code: str, kind: str, rng: random.Random) -> tuple[str, str] | None:
-    """Put one mistake of that kind into the code; return it with what was hit, or None where it still compiles."""
+    """Put one mistake of that kind into the code; return it with the changed token, or None if it still compiles."""
     if kind == "indent":
         lines = code.splitlines(keepends=True)
         number = rng.choice([n for n, line in enumerate(lines) if line.strip() and n])
@@ -121,7 +124,7 @@ def broken(code: str, kind: str, rng: random.Random) -> tuple[str, str] | None:
 
 
 def samples(count: int, seed: int) -> Iterator[tuple[str, str, str, str]]:
-    """Original, broken, kind and what was hit; each kind as often as the others."""
+    """Yield original, broken code, kind and changed token; each kind equally often."""
     rng = random.Random(seed)
     pool = functions()
     for number in range(count):
@@ -160,7 +163,7 @@ def main() -> None:
 
 
 def summary(tally: dict[str, dict[str, int]], seconds: list[float]) -> dict[str, object]:
-    """Shares by kind, and times."""
+    """Return shares by kind, and times."""
     shares: dict[str, object] = {
         group: {
             "count": row["count"],
@@ -177,7 +180,7 @@ def summary(tally: dict[str, dict[str, int]], seconds: list[float]) -> dict[str,
 
 
 def show(original: str, text: str, kind: str, what: str, proposals: list[str]) -> None:
-    """Print a function that was not restored: the line as it was, as it was broken, and as it was fixed."""
+    """Print a function that was not restored: the line in its original, broken and fixed form."""
     import difflib
     import sys
 

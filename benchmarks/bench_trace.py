@@ -1,11 +1,11 @@
 """Cost of a trace for an execution, with tracing on and off.
 
-Measured on the whole execution path.
+It is measured on the whole execution path.
 
-Prints one JSON object: an execution with tracing and without, in turns in one process so that a busy machine slows
-both; the median difference of a turn has to stay below one millisecond. Then what the parts of it cost: putting a trace
-together and cleaning it, for an execution with one call, and storing it with the ending against storing the ending
-alone.
+Prints one JSON object. An execution is measured with tracing and without, in turns in one process, so that a busy
+machine slows both. The median difference of a turn must be below one millisecond. Then the parts are measured: making
+and cleaning a trace of an execution with one call, and storing it with the ending. The latter is compared to storing
+the ending alone.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.traces.trace_collector import Tracer
 
 ROUNDS, WARM_UP, PART_ROUNDS = 100, 10, 1500
-#: What the next spare worker takes to be ready; without it, a worker's start is what is measured.
+#: Time until the next spare worker is ready, in seconds; without it, a worker's start would be measured.
 REFILL_S = 0.15
-#: A tool's arguments and result as they usually are, and a tool that does nothing but be called.
+#: Typical arguments and result of a tool, and a tool that only returns.
 ARGUMENTS = {"city": "Lisbon", "days": 3, "units": "metric", "notes": "leave the key with the porter"}
 TOOL = "def answer(city, days, units, notes):\n    return {'city': city, 'forecast': [17.5, 18.25, 16.0], 'ok': True}\n"
 SQL = "SELECT :city AS city, :days AS days, :units AS units, :notes AS notes"
@@ -43,7 +43,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def compared(folder: Path) -> dict[str, dict[str, float]]:
-    """Measure executions in ms, on and off, for a worker and for a SQL tool; the latter does the least besides."""
+    """Measure executions in ms, on and off, for a worker and for a SQL tool, which does the least besides."""
     config = {"start_timeout_s": 30.0}
     found: dict[str, dict[str, float]] = {}
     with (
@@ -69,7 +69,7 @@ def compared(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def parts(folder: Path) -> dict[str, float]:
-    """Microseconds of making a trace, and of storing an ending with it and without."""
+    """Return the microseconds of making a trace, and of storing an ending with it and without."""
     config = Config()
     tracer = Tracer(config, lambda: Sanitizer.from_config(config))
     database = Database(folder / "parts.db")

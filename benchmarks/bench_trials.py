@@ -1,12 +1,12 @@
 """Trials by the thousand, and the cost of their restriction.
 
-Measured are what the restriction of a search costs, and how many plain trials there are a second.
+It measures the cost of restricting a search, and the number of plain trials per second.
 
-A search is measured at the strongest tier of this machine and at `process`, in turns, so that a busy machine slows
-both; their ratio is the point. Trials are told apart into the first use, which has to start the trial servers, and what
-is sustained from then on: of a pure code, whose trials share children, and of one whose trials do not. The processor
-time is that of this process and all that it has started, which says the same on a busy machine. Prints one JSON object;
-the bounds are the project's own targets.
+A search is measured at this machine's strongest tier and at `process`, in turns, so that a busy machine slows both.
+Their ratio is the result. Trials are reported separately for the first use, which starts the trial servers, and for the
+sustained rate after that. There are two kinds: of pure code, whose trials share children, and of other code. The
+processor time is that of this process and all its children, which is the same on a busy machine. Prints one JSON
+object; the bounds are the project's own targets.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from healkit.parts.heal.workbench import Bench
 from healkit.parts.trials.trials import Trials
 
 CODE = "def trivial(n: int):\n    return n + 1\n"
-#: The same, and not known to be pure.
+#: The same code, but not known to be pure.
 ALONE = f"import os\n{CODE}"
 CANDIDATES, CHECKS = 500, 5
 
 
 def search(healkit: Healkit) -> float:
-    """Candidate-checks a second: a tiny function, each variant against each check."""
+    """Return checks of candidates per second: a tiny function, each variant against each check."""
     at = CODE.index("1")
     candidates = [[Edit(at, at + 1, str(number))] for number in range(CANDIDATES)]
     checks = [Check(origin="declared", arguments={"n": n}, known=True, expected=n + 7) for n in range(CHECKS)]
     bench = Bench(Trials(healkit.recorder, healkit.config), EntryRef("trivial", "default", 0, ""), 120.0)
-    dict(bench.score(CODE, candidates[:50], checks, every=True))  # trial servers started, limits known
+    dict(bench.score(CODE, candidates[:50], checks, every=True))  # starts the trial servers
     began = time.perf_counter()
     scores = dict(bench.score(CODE, candidates, checks, every=True))
     took_s = time.perf_counter() - began
@@ -49,7 +49,7 @@ def search(healkit: Healkit) -> float:
 
 
 def trials(healkit: Healkit, count: int, code: str = CODE) -> tuple[float, float]:
-    """Return trials a second, each with a row, and the processor time of one in ms."""
+    """Return trials per second, each with a row, and the processor time of one in ms."""
     used_s, began = cpu_time_s(os.getpid()), time.perf_counter()
     results = healkit.trials([(code, {"n": n}) for n in range(count)])
     took_s = time.perf_counter() - began
@@ -58,7 +58,7 @@ def trials(healkit: Healkit, count: int, code: str = CODE) -> tuple[float, float
 
 
 def medians(found: list[tuple[float, float]], bound: str) -> dict[str, object]:
-    """Return the medians of what `trials` has measured."""
+    """Return the medians of the results of `trials`."""
     per_s, processor_ms = (statistics.median(values) for values in zip(*found, strict=True))
     return {"sustained_per_s": round(per_s), "processor_ms": round(processor_ms, 2), "bound": bound}
 

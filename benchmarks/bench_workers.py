@@ -1,9 +1,9 @@
-"""Workers against a bare Jupyter kernel.
+"""Workers compared to a plain Jupyter kernel.
 
-Measured are fresh and warm workers, hundreds of them, and workers at their limits.
+It measures fresh and warm workers, hundreds of them, and workers at their limits.
 
-Everything is measured in one run, ours and the bare kernel's in turns where they are compared, so that a busy machine
-slows both. Prints one JSON object; read the ratios. The bounds are the project's own targets.
+Everything is measured in one run, in turns if two things are compared, so that a busy machine slows both. Prints one
+JSON object; compare the ratios. The bounds are the project's own targets.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def summary(times: list[float]) -> dict[str, float]:
 
 
 class BareKernel:
-    """jupyter_client's own kernel, as anybody would start it."""
+    """jupyter_client's own kernel, started in the usual way."""
 
     def __init__(self) -> None:
         self.manager = KernelManager(kernel_name="python3", transport="ipc")
@@ -72,7 +72,7 @@ def cold_kernel() -> None:
 
 
 async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float]:
-    """Fork to the end of a first run, and what a waiting worker adds in private memory (MiB)."""
+    """Measure from the fork to the end of a first run, and the private memory of a waiting worker (MiB)."""
     from healkit.core.contracts.rpc import Init
     from healkit.core.contracts.tools import EntryRef
     from healkit.core.wire.framing import raw
@@ -118,7 +118,7 @@ async def fresh_workers(config: Config, rounds: int) -> tuple[list[float], float
 
 
 def worker_pid(worker: KernelWorker) -> int:
-    """Return the worker's process id as the host sees it, read from its pidfd."""
+    """Return the worker's process id on the host, read from its pidfd."""
     assert worker.process is not None
     fdinfo = Path(f"/proc/self/fdinfo/{worker.process.pidfd}").read_text()
     return next(int(line.split()[1]) for line in fdinfo.splitlines() if line.startswith("Pid:"))
@@ -130,7 +130,7 @@ def warm(healkit: Healkit, bare: BareKernel, rounds: int) -> dict[str, object]:
         theirs.append(timed(bare.execute))
         time.sleep(PAUSE_S)
         ours.append(timed(lambda: healkit.execute("trivial", arguments={"n": 1})))
-        time.sleep(PAUSE_S)  # the spare is replaced meanwhile
+        time.sleep(PAUSE_S)  # the spare is replaced in this time
     ratio = statistics.median(ours) / statistics.median(theirs)
     return {"healkit": summary(ours), "bare_warm_kernel": summary(theirs), "ratio": round(ratio, 2),
             "bound": "ratio <= 1.0, p95 <= 15 ms"}  # fmt: skip
@@ -145,7 +145,7 @@ def sustained(healkit: Healkit, seconds: float) -> float:
 
 
 def processor_ms(healkit: Healkit, count: int) -> dict[str, float]:
-    """Measure the processor time of one fresh execution: this process's, and that of all it has started."""
+    """Measure the processor time of one fresh execution: of this process, and of all its children."""
 
     def used() -> tuple[float, float]:
         own, started = psutil.Process(), 0.0
@@ -166,7 +166,7 @@ def processor_ms(healkit: Healkit, count: int) -> dict[str, float]:
 
 
 def trials(healkit: Healkit, count: int) -> dict[str, object]:
-    """Measure what is sustained, and apart from it the first use, which starts a trial server for each processor."""
+    """Measure the sustained rate, and separately the first use, which starts a trial server for each processor."""
 
     def run(number: int) -> float:
         begun = time.perf_counter()
@@ -179,18 +179,18 @@ def trials(healkit: Healkit, count: int) -> dict[str, object]:
 
 
 def overshoot(healkit: Healkit) -> float:
-    """Measure how long past deadline and grace a hang in C code lives, in ms."""
+    """Measure how long a hang in C code survives after deadline and grace, in ms."""
     healkit.vault.add("hang", "def hang():\n    return sum(range(10**11))\n")
     past = []
     for _ in range(3):
-        time.sleep(1)  # a spare is there, so that the start does not count
+        time.sleep(1)  # until there is a spare, so that its start does not count
         took_ms = timed(lambda: healkit.execute("hang", timeout=1.0))
         past.append(took_ms - 1000 - GRACE_S * 1000)
     return statistics.median(past)
 
 
 def growth(healkit: Healkit, count: int) -> dict[str, float]:
-    """Measure what so many executions leave behind in the host."""
+    """Measure what many executions leave behind in the host."""
 
     def now() -> tuple[int, int, int, float]:
         asyncio.run_coroutine_threadsafe(
@@ -234,7 +234,7 @@ def main() -> None:
     ):
         healkit.vault.add("trivial", TOOL)
         healkit.execute("trivial", arguments={"n": 1})
-        time.sleep(2)  # the fork server hatches
+        time.sleep(2)  # until the fork server is ready
         report["warm_execute"] = warm(healkit, bare, 40)
         report["processor_ms"] = processor_ms(healkit, 150) | {"bound": "both <= 38"}  # type: ignore[operator]  # a dict
         report["sustained_per_s"] = {"value": round(sustained(healkit, 5), 1), "bound": ">= 45"}

@@ -1,11 +1,11 @@
 """Secrets of an author who had not seen the sanitiser.
 
-Beside them, harmless files.
+The module also has harmless files.
 
 `data/blind_secrets.json` was written from vendors' documentation by an author who had not read the sanitiser, its tests
-or its documentation. All values are random. A `¦` after the second character of each secret keeps scanners quiet;
-`blind_cases` removes it. `harmless_files` takes a seeded sample from what is installed, so that no foreign file is
-kept here.
+or its documentation. All values are random. A `¦` after the second character of each secret prevents alarms of
+scanners; `blind_cases` removes it. `harmless_files` takes a seeded sample of installed files, so that no foreign file
+is stored here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BAR = "¦"
 _LINES_PER_FILE = 40
 _SITE, _STDLIB = sysconfig.get_path("purelib"), sysconfig.get_path("stdlib")
 
-#: How many files of each folder and pattern.
+#: Number of files for each folder and pattern.
 _SOURCES = (
     (_SITE, "**/*.py", 60), (_STDLIB, "*/*.py", 40), (_SITE, "**/*.json", 30), (_SITE, "*.dist-info/METADATA", 20), (_SITE, "*.dist-info/RECORD", 10),
     (_SITE, "**/*.ipynb", 10), (_SITE, "**/*.md", 20), (_SITE, "**/*.lock", 5), (_SITE, "**/LICENSE*", 10), (_SITE, "**/*.css", 10), (_SITE, "**/*.js", 15),
@@ -33,7 +33,7 @@ _SOURCES = (
 
 
 class BlindCase(NamedTuple):
-    """Text of the set: the kind of its secrets, and the secrets that must be gone."""
+    """Text of the set: the kind of its secrets, and the secrets that must be hidden."""
 
     kind: str
     text: str
@@ -41,13 +41,13 @@ class BlindCase(NamedTuple):
 
 
 def blind_cases() -> list[BlindCase]:
-    """Read all cases, without the bar that is kept in each secret."""
+    """Read all cases, without the bar in each secret."""
     rows = json.loads(_CASES.read_text(encoding="utf-8").replace(_BAR, ""))
     return [BlindCase(row["kind"], row["text"], row["secret"]) for row in rows]
 
 
 def harmless_files() -> Iterator[str]:
-    """Yield up to 40 lines of each sampled file that is installed here; healkit's own are left out."""
+    """Yield up to 40 lines of each sampled file that is installed here; not healkit's own."""
     source = random.Random(20261122)
     for folder, pattern, count in _SOURCES:
         found = sorted(

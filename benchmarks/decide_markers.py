@@ -1,17 +1,17 @@
 """Markers planted in data: none reaches a chooser.
 
-A case is a generated frame with markers in every place that a frame has: cells of several types, labels of columns and
-of the index, their names, categories, attributes, field names of nested types. Each frame is data of a real decision,
-under real tools that put cells elsewhere: into labels, messages, names of exceptions, paths, results, files, displays.
-Then everything that the chooser was sent is searched, as text, as a struct, and as the run keeps it: for the markers
-whole and in pieces of six characters, in any case, backwards, and in other encodings. Prints one JSON object; ends with
-status 1 where one was found.
+A case is a generated frame with markers in every possible place. These are cells of several types, labels of columns
+and of the index, their names, categories, attributes, field names of nested types. Each frame is data of a real
+decision, with real tools that move cells to other places. These are labels, messages, names of exceptions, paths,
+results, files, displays. Then everything that the chooser received is searched, as text, as a struct, and in the run's
+stored form. The search covers whole markers and pieces of six characters, in upper and lower case, backwards, and in
+other encodings. Prints one JSON object; ends with status 1 if one was found.
 
-Then a chooser that attacks: it names patients and salaries in guesses, and makes names of columns, counts, shared
-columns and errors of cells. It does so on two frames that differ in their cells alone, and must be told the same.
+Then a chooser attacks: it names patients and salaries in guesses, and makes names of columns, counts, shared columns
+and errors from cells. It does so on two frames that only differ in their cells, and must receive the same for both.
 
-A plain word as a column's name in the caller's own frame is no marker, unless a column of text holds it too: such
-names are what a chooser is told (docs/decisions.md).
+A plain word as a column's name in the caller's own frame is not a marker, unless a text column contains it too. A
+chooser may see such names (docs/decisions.md).
 
 `python benchmarks/decide_markers.py [--cases 10000] [--frames 100] [--seed N]`; the printed seed repeats a run.
 """
@@ -43,7 +43,7 @@ from healkit.parts.runs.contract import PolicyDefaults
 from healkit.parts.runs.reader import read_run
 
 PIECE = 6
-LETTERS = "bcdfghjkmpqvwxz"  # no vowels: no word of ours holds six of them
+LETTERS = "bcdfghjkmpqvwxz"  # no vowels, so that our words never have six of them
 HEAD = "import pandas as pd\n\n\n"
 TOOLS = {
     "pivot": "def pivot(df: pd.DataFrame):\n"
@@ -70,7 +70,7 @@ GATHERED = ("convert", "missing", "custom", "opens", "listed", "prints", "exits"
 
 
 def marker(random_: random.Random) -> str:
-    """Make a word that occurs nowhere else; sometimes with digits, accents or spaces in it."""
+    """Make a word that occurs nowhere else; sometimes with digits, accents or spaces."""
     word = "".join(random_.choice(LETTERS) for _ in range(random_.randint(10, 14)))
     match random_.randrange(4):
         case 0:
@@ -83,14 +83,14 @@ def marker(random_: random.Random) -> str:
 
 
 def data_like(random_: random.Random, word: str) -> Any:
-    """Make a label that holds the word and does not have the form of a name."""
+    """Make a label that contains the word and does not look like a name."""
     return random_.choice(
         [f"{word[:4]}7{word[4:]}", f"{word}@{word}", f"{word}\n", (word, word), f"{word}2024", word * 7]
     )
 
 
 def frame_with(random_: random.Random, planted: list[str]) -> pd.DataFrame:
-    """Make a frame with markers in many places; `planted` gets all of them."""
+    """Make a frame with markers in many places; `planted` receives all of them."""
 
     def plant() -> str:
         planted.append(marker(random_))
@@ -126,7 +126,7 @@ def frame_with(random_: random.Random, planted: list[str]) -> pd.DataFrame:
 
 
 def needles(word: str) -> set[str]:
-    """Return the forms of a marker that are searched for, in lower case."""
+    """Return the searched forms of a marker, in lower case."""
     raw = word.encode()
     found = {word[at : at + PIECE] for at in range(len(word) - PIECE + 1)}
     found |= {piece[::-1] for piece in found}
@@ -143,7 +143,7 @@ def needles(word: str) -> set[str]:
 
 
 class Tries:
-    """Chooser that makes every choice in turn, whatever comes of it."""
+    """Chooser that makes every choice in turn, whatever the result."""
 
     name = "tries"
 
@@ -155,7 +155,7 @@ class Tries:
 
 
 def choices_on(random_: random.Random, names: list[str]) -> list[dict[str, Any]]:
-    """Choose a few steps that put cells where they do not belong."""
+    """Choose a few steps that move cells to places where they do not belong."""
     chosen: list[dict[str, Any]] = []
     for number, tool in enumerate(("pivot", "rename", "label")):
         given = random_.choice(names)
@@ -199,7 +199,7 @@ def staff(names: list[str], salaries: list[int]) -> dict[str, Any]:
 
 
 def attacks(guesses: list[str]) -> list[dict[str, Any]]:
-    """Choose steps that would spell cells, or say which of the guessed names exist."""
+    """Choose steps that would spell cells, or reveal which of the guessed names exist."""
 
     def op(tool: str, **params: Any) -> dict[str, Any]:
         chosen.append(
@@ -245,7 +245,7 @@ ATTACK_TOOLS = {
 def told_under_attack(
     healkit: Healkit, names: list[str], salaries: list[int], guesses: list[str]
 ) -> tuple[list[str], Decision]:
-    """Decide with the attacking chooser; return what it was told, without durations."""
+    """Decide with the attacking chooser; return what it received, without durations."""
     install(healkit)
     for name, code in ATTACK_TOOLS.items():
         healkit.vault.add(name, HEAD + code)
@@ -270,7 +270,7 @@ def opened(path: Path) -> Healkit:
 
 
 def leaks(healkit: Healkit, random_: random.Random, frames: int) -> tuple[list[str], int, int]:
-    """Decide on that many frames; return what of their markers was sent, and counts of markers and of turns."""
+    """Decide on that many frames; return the markers that were sent, and counts of markers and of turns."""
     planted: list[str] = []
     data = {f"data{number}": frame_with(random_, planted) for number in range(frames)}
     chooser = Tries(choices_on(random_, list(data)))
@@ -285,19 +285,19 @@ def leaks(healkit: Healkit, random_: random.Random, frames: int) -> tuple[list[s
         if ref.kind == "turn"
     ]
     parts = [*map(told, decision.sent), *kept, repr(decision.sent[-1])]
-    # Most of a turn was told before: each piece between two quotes is searched once.
+    # Most of a turn was sent before: each piece between two quotes is searched once.
     text = "\n".join({piece for part in parts for piece in part.split('"')}).lower()
     found = [word for word in set(planted) if any(form in text for form in needles(word))]
     return found, len(planted), len(decision.sent)
 
 
 def differences(healkit: Healkit, random_: random.Random) -> list[str]:
-    """Attack two frames that differ in their cells alone; return the lines that the chooser was told of one only."""
+    """Attack two frames that only differ in their cells; return the lines that the chooser received for only one."""
     both: list[list[str]] = []
     one, other = ([marker(random_) for _ in range(8)] for _ in range(2))
     guesses = random_.sample([*one, *other], 16)
     for names in (one, other):
-        salaries = random_.sample(range(76_000, 84_000), 8)  # of one digit, they are the same
+        salaries = random_.sample(range(76_000, 84_000), 8)  # with one number of digits, they are the same
         told_, decision = told_under_attack(healkit, sorted(names), salaries, guesses)
         assert decision.ok, decision
         both.append(told_)
@@ -325,7 +325,7 @@ def main() -> int:
     done = 0
     while done < options.cases:
         with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "healkit.db") as healkit:
-            for _ in range(5):  # a database of its own for each, so that none grows large
+            for _ in range(5):  # each with its own database, so that none grows large
                 frames = min(options.frames, options.cases - done)
                 if not frames:
                     break

@@ -1,8 +1,8 @@
-"""Flame graph of the host, from what py-spy has seen.
+"""Flame graph of the host, from py-spy's samples.
 
-`py-spy record --gil -F -f raw -o host.raw --pid PID`, beside a process that executes, then
-`python benchmarks/flame.py host.raw docs/images/host_flame.svg`. Only samples that hold the interpreter's lock
-are counted. Frames of Python's own event loop and threads are left out: they are below everything.
+Run `py-spy record --gil -F -f raw -o host.raw --pid PID` beside an executing process, then `python benchmarks/flame.py
+host.raw docs/images/host_flame.svg`. Only samples that hold the interpreter's lock are counted. Frames of Python's own
+event loop and threads are left out, because they are below everything.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from html import escape
 from pathlib import Path
 
 ROW_PX, WIDTH_PX, CHAR_PX = 17, 1000, 6.8
-#: Rows that are drawn; what is above them is in the row below.
+#: Number of rows that are drawn; higher ones are counted in the row below.
 ROWS_MAX = 14
-#: Frames that say nothing: what calls everything else.
+#: Frames without information: callers of everything else.
 _BELOW = re.compile(
     r"^(Thread\.|BackgroundLoop\._serve|BaseEventLoop\.|Handle\._run|<module>|_worker |_WorkItem)"
 )
 _PLACE = re.compile(r" \((.*?):\d+\)$")
-#: Ours, those of Jupyter and ZeroMQ, and Python's.
+#: Colours of healkit, of Jupyter and ZeroMQ, and of Python.
 _COLOURS = {"healkit": "#f5b642", "zmq": "#8fbcd4", "jupyter_client": "#8fbcd4", "traitlets": "#8fbcd4"}
 
 
 class Node:
-    """Function, with the samples in it and in what it has called."""
+    """Function, with its samples and the functions that it has called."""
 
     def __init__(self, name: str, package: str) -> None:
         self.name, self.package, self.samples = name, package, 0
@@ -33,7 +33,7 @@ class Node:
 
 
 def read(file: Path) -> Node:
-    """Read py-spy's raw stacks: frames from the outermost, and how often they were seen."""
+    """Read py-spy's raw stacks: frames from the outermost, and their number of samples."""
     root = Node("all", "")
     for line in file.read_text().splitlines():
         stack, _, count = line.rpartition(" ")

@@ -1,12 +1,12 @@
-"""Random messages of a worker, given to the host.
+"""Random messages of a worker, sent to the host.
 
-None may make the host raise, and its memory must stay flat.
+No message may make the host raise, and its memory must stay constant.
 
-Frames come from the protocol's own grammar, from a byte mutator over a corpus, and from both: bits flipped, pieces cut
-out, doubled and swapped, numbers and texts of hostile kinds put in. Each goes the way that a real one goes: through
-the frame buffer in random pieces, the decoder, and then the router with a host function, or the conclusion of an
-outcome. The same bytes are also read as a trial server's report, as a fork server's, as a retained worker's answer,
-and as a kernel's message. Prints one JSON object; ends with status 1 where anything was raised that should not be.
+Frames come from the protocol's own grammar, from a byte mutator over a corpus, and from both. The mutator flips bits,
+cuts out, doubles and swaps pieces, and inserts hostile numbers and texts. Each takes the path of a real frame: through
+the frame buffer in random pieces and the decoder. Then it reaches the router with a host function, or the conclusion of
+an outcome. The same bytes are also read as a trial server's report, as a fork server's, as a retained worker's answer,
+and as a kernel's message. Prints one JSON object; ends with status 1 after a wrong exception.
 
 `python benchmarks/fuzz_frames.py [--frames 1000000] [--seed N] [--processes 2]`; the printed seed repeats a run.
 """
@@ -45,9 +45,9 @@ from healkit.parts.trials import trialserver
 from healkit.parts.trials.messages import Results, TrialDone
 from healkit.parts.trials.trials import observation_of, outcome_of
 
-#: Calls that one router answers before the next takes its place, as one execution's budget would end.
+#: Number of calls that one router answers before the next replaces it, like an execution's budget.
 CALLS_A_ROUTER = 500
-#: Frames between two readings of memory.
+#: Number of frames between two readings of memory.
 BATCH = 10_000
 INIT = Init(
     EntryRef("fuzz", "default", 1, ""),
@@ -62,7 +62,7 @@ INIT = Init(
     50_000,
 )
 
-#: Values that a careless decoder falls over, as JSON or nearly.
+#: Values on which a careless decoder fails, as JSON or nearly JSON.
 HOSTILE = [
     b"NaN", b"Infinity", b"-0", b"1e400", b"1e999999", b"-1e-999999", b"9" * 25, b"9" * 5000, b"0" * 50, b"1.", b".5",
     b'"\\ud800"', b'"\\udc00\\ud800"', b'"\\u0000"', b'"\xff\xfe"', b'"\xed\xa0\x80"', b'"\xf4\x90\x80\x80"', b'"',
@@ -86,7 +86,7 @@ def value(rng: random.Random, depth: int = 0) -> Any:
 
 
 def failure(rng: random.Random) -> dict[str, Any]:
-    """Return a failure as a worker claims it."""
+    """Return a failure as a worker reports it."""
     frame = {
         "filename": "fuzz@1",
         "lineno": rng.randrange(-5, 9),
@@ -107,7 +107,7 @@ def failure(rng: random.Random) -> dict[str, Any]:
 
 
 def bridge_message(rng: random.Random) -> dict[str, Any]:
-    """Return a message of a worker's on the bridge, by the grammar."""
+    """Return a message of a worker on the bridge, by the grammar."""
     kind = rng.randrange(8)
     if kind == 0:
         return {"type": "ready", "pid": rng.randrange(2**33), "layers": {"seccomp": "on"}}
@@ -163,7 +163,7 @@ def message(rng: random.Random) -> dict[str, Any]:
 
 
 def mutated(rng: random.Random, body: bytes, corpus: list[bytes]) -> bytes:
-    """Return the bytes with a few things done to them that a worker could do."""
+    """Return the bytes with a few changes that a worker could make."""
     data = bytearray(body)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         at, length = rng.randrange(len(data) + 1), rng.randrange(1, 30)
@@ -182,7 +182,7 @@ def mutated(rng: random.Random, body: bytes, corpus: list[bytes]) -> bytes:
             data[at:at] = other[start : start + length]
         elif kind == 5:
             data[at : at + length] = rng.randbytes(length)
-        elif kind == 6:  # a value in a place where one was
+        elif kind == 6:  # a value in place of another
             colon = data.find(b":", at)
             end = min(
                 (found for mark in b",}]" if (found := data.find(mark, colon + 1)) > 0), default=len(data)
@@ -194,7 +194,7 @@ def mutated(rng: random.Random, body: bytes, corpus: list[bytes]) -> bytes:
 
 
 class Host:
-    """Return the host's ways of reading, each with its real objects."""
+    """All readers of the host, each with its real objects."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -210,7 +210,7 @@ class Host:
         return CallRouter(context, {"host": functions}, Grants(), lambda _: None, CALLS_A_ROUTER // 2)
 
     async def take(self, body: bytes) -> None:
-        """Read one frame in every way; whatever is raised here is a fault."""
+        """Read one frame in every way; any exception here is a fault."""
         try:
             said = framing.decode_from_worker(self._framed(body))
         except claims.BadClaim:
@@ -262,7 +262,7 @@ class Host:
         return frame
 
     def _display(self, body: bytes) -> None:
-        """Read it as the content of a kernel's message, and as a message that is none."""
+        """Read it as the content of a kernel's message, and as an invalid message."""
         header = self.session.msg_header("display_data")
         pieces = [json.dumps(header, default=str).encode(), b'{"msg_id":"run"}', b"{}", body]
         self.session.digest_history.clear()
@@ -278,13 +278,13 @@ class Host:
 
 
 def rss_mb() -> float:
-    """Return this process's memory."""
+    """Return this process's memory, in MB."""
     with open("/proc/self/statm") as file:
         return round(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
 
 
 async def run(frames: int, seed: int) -> dict[str, Any]:
-    """Send so many frames; raises nothing, whatever happens."""
+    """Send that many frames; never raises."""
     rng = random.Random(seed)
     host, corpus, faults, memory = Host(rng), [msgspec.json.encode(message(rng)) for _ in range(500)], [], []
     start_mb = rss_mb()
@@ -296,7 +296,7 @@ async def run(frames: int, seed: int) -> dict[str, Any]:
         sent_bytes += len(body)
         try:
             await host.take(body)
-        except BaseException as error:  # this is what is looked for
+        except BaseException as error:  # this is what the fuzzer searches for
             faults.append(
                 {"frame": repr(body[:300]), "error": "".join(traceback.format_exception(error))[-1500:]}
             )
@@ -323,7 +323,7 @@ async def run(frames: int, seed: int) -> dict[str, Any]:
 
 
 def process(frames: int, seed: int) -> dict[str, Any]:
-    """Run in a process of its own."""
+    """Run in a separate process."""
     return asyncio.run(run(frames, seed))
 
 

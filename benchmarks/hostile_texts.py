@@ -1,9 +1,9 @@
 """Search for the slowest texts for the sanitiser, with a seed.
 
-Each text is a short pattern, repeated. It begins with every keyword and every example of the rules, with what starts
-the costly steps (names, separators, quotes, escapes, URLs, long runs), and with texts of many small secrets. Then a
-mutator joins, cuts and pads the worst of them, and keeps what is worse. A text is measured at 12 KB, the worst in the
-end at full size, because a text that is worse than linear shows only there.
+Each text is a short pattern, repeated. The search begins with all keywords and examples of the rules, and with texts of
+many small secrets. It also uses beginnings of the costly steps (names, separators, quotes, escapes, URLs, long runs).
+Then a mutator joins, cuts and pads the worst of them, and keeps worse ones. A text is measured at 12 KB. Finally, the
+worst are measured at full size, which shows whether their cost grows faster than linearly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PIECES = (
 
 
 def pieces() -> list[str]:
-    """Return the patterns to begin with: own ones, all keywords, all examples of the rules."""
+    """Return the initial patterns: own ones, all keywords, all examples of the rules."""
     source = random.Random(1)
     rules = rules_for("US")
     keywords = [keyword for rule in rules for keyword in rule.keywords]
@@ -64,7 +64,7 @@ def mutated(source: random.Random, text: str, all_pieces: list[str]) -> str:
 
 
 def seconds_per_mb(clean: Callable[[str], object], text: str, turns: int = 1) -> float:
-    """Return the processor time of one text, in seconds a megabyte of its characters: the least of some turns."""
+    """Return the processor time of one text, in seconds per megabyte of its characters: the minimum of some turns."""
     times: list[float] = []
     for _ in range(turns):
         begun = time.thread_time()
@@ -74,7 +74,7 @@ def seconds_per_mb(clean: Callable[[str], object], text: str, turns: int = 1) ->
 
 
 def search(seed: int, rounds: int, keep: int = 24) -> Iterator[tuple[float, str]]:
-    """Yield the worst patterns found, the worst first, each with its seconds a megabyte at full size."""
+    """Yield the worst patterns found, the worst first, each with its seconds per megabyte at full size."""
     source = random.Random(seed)
     sanitizer = Sanitizer()
     sanitizer.text("password=hunter22 +49 30 901820")
@@ -102,7 +102,7 @@ def repeated(text: str, size: int) -> str:
 
 
 def many_secrets(size: int, seed: int = 14) -> str:
-    """Return small secrets that all differ, so that nothing is gained by remembering one."""
+    """Return small secrets that all differ, so that remembering one does not help."""
     source = random.Random(seed)
     parts: list[str] = []
     left = size

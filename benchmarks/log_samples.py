@@ -32,7 +32,7 @@ _COLUMNS = (
     " duration_ms, fingerprint, last_output, ename, evalue, failure, host, isolation"
 )
 
-#: One process of a crowd: so many executions at so many a second, and what each of them waited for its two commits.
+#: One process of a crowd: `count` executions at a rate per second, and the waits of each for its two commits.
 _CROWD = """
 import json, sys, time
 from bench_log import finished, started
@@ -58,15 +58,15 @@ print(json.dumps({"errors": errors, "waits_s": waits}))
 
 
 def long_log(url: str | Path, rows: int) -> None:
-    """Make a database with so many executions, one in ten failed, and a trace of each.
+    """Make a database with that many executions, one in ten failed, and a trace of each.
 
-    Four in ten are of a tool that never fails, and one in five only tries code out. Ten failures, evenly spread, hold
-    the word `needle`, and each traceback every hundredth word on average, whatever the number of rows: answers are
+    Four in ten belong to a tool that never fails, and one in five is a trial. Ten failures, evenly spread, contain the
+    word `needle`. Each traceback contains every hundredth word on average, whatever the number of rows, so answers are
     equally long at every size. `share` is in the vault, with the four revisions that the rows name; some failures of
     the first did not come back.
 
-    Indexes and triggers are taken off meanwhile, and what the triggers would have kept is counted at the end: row by
-    row, ten million take an hour.
+    Indexes and triggers are removed during this, and the triggers' data is counted at the end: row by row, ten million
+    take an hour.
     """
     database = Database(url)
     vault = Vault(database)
@@ -116,7 +116,7 @@ def _fill_server(connection: psycopg.Connection[Any], rows: int) -> None:
 
 
 def _derived(*, on_sqlite: bool) -> list[str]:
-    """Return what fills the tables that triggers keep, from the expressions of the triggers themselves."""
+    """Return statements that fill the triggers' tables, from the expressions of the triggers themselves."""
     first = importlib.import_module("healkit.core.store.migrations.versions.r0001_first")
     log = "executionlog"
     day = first._day_of(log, on_sqlite=on_sqlite)
@@ -153,7 +153,7 @@ def _derived(*, on_sqlite: bool) -> list[str]:
 
 
 def crowd(path: Path, processes: int, count: int, rate_per_s: float) -> list[dict[str, Any]]:
-    """Run a crowd of processes; return what each had to wait, and how many errors it met."""
+    """Run a crowd of processes; return the waits of each, and its number of errors."""
     command = [sys.executable, "-c", _CROWD, str(path), str(count), str(rate_per_s)]
     with contextlib.ExitStack() as stack:
         running = [
@@ -183,9 +183,7 @@ def _rows(count: int) -> Iterator[tuple[Any, ...]]:
         origin, persona = "python", "default"
         if failed and n % (count // 10) == 0:
             tool = "seldom"
-        elif (
-            n % 5 == 3
-        ):  # a fifth only try code out: of a tool that hardly is used otherwise, and of one that is
+        elif n % 5 == 3:  # a fifth are trials: of a tool that is hardly used otherwise, and of one that is
             tool, origin = "share" if n % 40 == 3 else "healed", "trial" if n % 10 == 3 else "search"
             failed = n % 20 < 18
         elif n % (count // 20) == 7:

@@ -3,12 +3,11 @@
     python benchmarks/removed_interfaces.py --folder DIR
     python benchmarks/removed_interfaces.py --folder DIR --write healkit/parts/explain/facts/removed.toml
 
-Each old version is downloaded into a folder of its own with pip, the new one is what is installed here. Both are
-imported in a process of their own and asked for their public names, with those that classes inherit, and for the
-parameters of each function: inheritance and names made at run time are not in the text of a stub. A successor is named
-only where the old version's documentation names one that the new version has; `=` before it says that it takes the same
-parameters in the same order. Run it by hand when a library has a new version, and read the difference; no test and no
-gate runs it.
+pip downloads each old version into a separate folder; the new version is the installed one. Both are imported in
+separate processes, which list their public names, including inherited ones, and the parameters of each function. The
+text of a stub would not show inheritance and names that are made at run time. A successor is only named if the old
+version's documentation names one that the new version has. `=` before it says that it takes the same parameters in the
+same order. Run it by hand when a library has a new version, and read the difference; no test runs it.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-#: What matplotlib needs to be imported.
+#: Packages that matplotlib needs to be imported.
 _PLOTS = "contourpy cycler fonttools kiwisolver packaging pillow pyparsing python-dateutil six"
-#: Package → what pip installs of the old version; the modules whose names are compared, `.part` for one of its own.
+#: Package → what pip installs of the old version; the modules to compare, `.part` for one of its own.
 LIBRARIES: dict[str, tuple[str, str]] = {
     "pandas": ("pandas==1.5.3 numpy==1.26.4 pytz python-dateutil six", "pandas .api.types"),
     "numpy": ("numpy==1.26.4", "numpy .linalg .random .ma"),
@@ -51,16 +50,16 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     "sqlalchemy": ("sqlalchemy==1.4.54", "sqlalchemy .orm .engine"),
     "networkx": ("networkx==2.8.8", "networkx"),
 }
-#: Names whose documentation speaks of another one in the same breath, or of one with another meaning.
+#: Names whose documentation mentions another name beside it, or one with another meaning.
 NOT_MEANT = frozenset((
     "pandas.DataFrame.lookup", "polars.cumsum", "sqlalchemy.subquery", "sqlalchemy.orm.Query.select_entity_from",
     "networkx.make_small_graph", "networkx.extrema_bounding", "matplotlib.dates.epoch2num",
 ))  # fmt: skip
-#: Names of which a row of the failure catalogue says more.
+#: Names about which a row of the failure catalogue says more.
 HAVE_ROWS = frozenset(("matplotlib.cm.get_cmap",))
-#: Functions that pass on what they are given, with another default.
+#: Functions that pass on their arguments, with another default.
 OTHER_DEFAULT = frozenset(("seaborn.factorplot",))
-#: Run in a process of its own, with the modules as arguments; prints the surface as JSON.
+#: Runs in a separate process, with the modules as arguments; prints the surface as JSON.
 ASK = r'''
 import importlib, inspect, json, re, sys, warnings
 warnings.simplefilter("ignore")
@@ -120,7 +119,7 @@ json.dump(out, sys.stdout)
 
 
 def surface(modules: list[str], folder: Path | None) -> dict[str, list[Any]]:
-    """Return the public names of the modules, as the version in the folder has them, or the installed one."""
+    """Return the public names of the modules, of the version in the folder, or of the installed one."""
     ahead = "" if folder is None else f"import sys; sys.path.insert(0, {str(folder)!r})\n"
     with tempfile.TemporaryDirectory() as empty:
         command = [sys.executable, "-c", ahead + ASK, *modules]
@@ -133,7 +132,7 @@ def surface(modules: list[str], folder: Path | None) -> dict[str, list[Any]]:
 
 
 def downloaded(package: str, folder: Path) -> Path:
-    """Return the folder with the old version; pip downloads it where it is not there yet."""
+    """Return the folder with the old version; pip downloads it if it is missing."""
     target = folder / package
     if not target.exists():
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
@@ -148,7 +147,7 @@ _NAMED = re.compile(
 
 
 def successor(name: str, said: list[str], new: dict[str, list[Any]]) -> str:
-    """Return the full name of what the documentation says to use instead; empty where it names nothing that exists."""
+    """Return the full name of the replacement in the documentation; empty if it names nothing that exists."""
     home = name.rpartition(".")[0]
     package = name.partition(".")[0]
     short = {"pd": "pandas", "np": "numpy", "plt": "matplotlib.pyplot", "pl": "polars", "nx": "networkx"}
@@ -166,9 +165,9 @@ def successor(name: str, said: list[str], new: dict[str, list[Any]]) -> str:
 
 
 def removed(package: str, folder: Path) -> dict[str, str]:
-    """Return what is gone, with its successor; `=` before it where it takes the same parameters.
+    """Return the removed names, with their successors; `=` precedes one that takes the same parameters.
 
-    A member of a class is written once, under the class that defines it, as in `NDFrame.tshift`.
+    A member of a class is listed once, under the class that defines it, as in `NDFrame.tshift`.
     """
     modules = [package * (name[0] == ".") + name for name in LIBRARIES[package][1].split()]
     old, new = surface(modules, downloaded(package, folder)), surface(modules, None)
@@ -194,10 +193,10 @@ def removed(package: str, folder: Path) -> dict[str, str]:
                     and one not in ("self", "cls")
                 ):
                     found.setdefault(f"{short}({one})", "")
-        elif name not in HAVE_ROWS and (not member or home in new):  # else its class is gone as a whole
+        elif name not in HAVE_ROWS and (not member or home in new):  # else its whole class was removed
             instead = "" if name in NOT_MEANT else successor(name, said, new)
             if member and instead and new[instead][0][:1] == [instead.rpartition(".")[2]]:
-                instead = ""  # a class in the place of one of its members
+                instead = ""  # a class in place of one of its members
             same = (
                 instead
                 and parameters is not None
@@ -211,7 +210,7 @@ def removed(package: str, folder: Path) -> dict[str, str]:
 
 
 def _passes_on(parameters: list[Any]) -> bool:
-    """Return whether a function takes anything, which it then passes on to its successor."""
+    """Return whether a function takes any arguments, which it then passes on to its successor."""
     return [kind for _, kind in parameters] in (["VAR_POSITIONAL", "VAR_KEYWORD"], ["*args", "**kwargs"])
 
 

@@ -1,7 +1,7 @@
 """All benchmarks, one after the other; `make bench`.
 
-Each script prints one JSON object; they are written to `benchmarks/out/` and shown together. Read the ratios: absolute
-times are this machine's.
+Each script prints one JSON object. The objects are written to `benchmarks/out/` and shown together. Compare the ratios:
+absolute times belong to this machine.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A seeded generator makes the secrets; the lines are from the standard library.
 
-`samples` gives (text, secret) pairs: after cleaning, the secret must not stand in the text any more. A secret of
-several parts is lost when any of its parts is left.
+`samples` returns (text, secret) pairs: after cleaning, the text must not contain the secret. A secret of several parts
+counts as revealed if any of its parts is left.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ _WORDS = [
 
 
 class Source(random.Random):
-    """Random texts of the kinds that secrets are made of."""
+    """Random texts that look like secrets."""
 
     def token(self, size: int, alphabet: str = _ALNUM) -> str:
-        """Make a text of that size with at least one digit and one letter, where the alphabet has both."""
+        """Make a text of that size with at least one digit and one letter, if the alphabet has both."""
         while True:
             made = "".join(self.choices(alphabet, k=size))
             if any(c.isdigit() for c in made) or not any(c.isdigit() for c in alphabet):
@@ -75,7 +75,7 @@ class Source(random.Random):
         return base64.b64encode(self.randbytes(size_bytes)).decode()
 
     def url64(self, size_bytes: int) -> str:
-        """Make random bytes in the base64 of URLs, without padding."""
+        """Make random bytes in URL-safe base64, without padding."""
         return base64.urlsafe_b64encode(self.randbytes(size_bytes)).decode().rstrip("=")
 
     def phrase(self, most: int = 5) -> str:
@@ -282,7 +282,7 @@ def samples(kind: str, seed: int = 14) -> list[Sample]:
 
 
 def harmless_lines(every: int = 60) -> Iterator[str]:
-    """Yield every so-many-th line with words of the standard library's sources."""
+    """Yield every `every`-th line with words of the standard library's sources."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     number = 0
     for path in sorted(folder.rglob("*.py")):

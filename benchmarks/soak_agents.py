@@ -1,7 +1,7 @@
 """Small calls of an agent beside large results, over stdio.
 
-Bounds: a small call is answered within a second while sixteen results of 9 MB wait, and after forty calls that were
-cancelled; memory grows by at most four times what the tools return. Prints one JSON object; ends with 1 beyond a bound.
+Limits: a small call is answered within a second while sixteen results of 9 MB wait, and after forty cancelled calls.
+Memory grows by at most four times the size of the tools' results. Prints one JSON object; ends with 1 beyond a limit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TOOLS = {
 
 
 class Agent:
-    """Client of a server in a process of its own."""
+    """Client of a server in a separate process."""
 
     def __init__(self, db: Path) -> None:
         words = [sys.executable, "-m", "healkit", "mcp", "--db", str(db)]
@@ -59,7 +59,7 @@ class Agent:
         self._send({"method": "notifications/cancelled", "params": {"requestId": number, "reason": "soak"}})
 
     def small_s(self) -> float:
-        """Return how long a small call takes."""
+        """Return the duration of a small call, in seconds."""
         began = time.monotonic()
         answer = self.call("small", n=1)[1].get(timeout=300)
         assert answer["result"]["structuredContent"]["result"] == 2, answer
@@ -101,7 +101,7 @@ def measured(agent: Agent) -> dict[str, Any]:
     read_s = time.monotonic() - began
     for seed in range(CANCELLED):
         number, _ = agent.call("report", size=SIZE, seed=seed)
-        time.sleep(0.1 * (seed % 3))  # before, while and after its tool runs
+        time.sleep(0.1 * (seed % 3))  # before, during and after its tool's run
         agent.cancel(number)
     return {
         "large": MANY, "large_took_s": round(took_s, 2), "small_calls": len(beside),

@@ -1,10 +1,10 @@
-"""Real calls that healings make: bound 0.
+"""Real calls that healings make: the limit is 0.
 
     python benchmarks/soak_calls.py [budget_s]
 
-Each tool of the set `calls` that calls something is healed in each variation below: no call is allowed, so none may
-reach a function or a tool of the world. Prints one JSON object, with the healings that made one; says on stderr what is
-happening. Exit code 1 if there was any.
+Each tool of the set `calls` that calls something is healed in each variation below. No call is allowed, so no call may
+reach a real function or tool. Prints one JSON object, with the healings that made a call; progress goes to stderr. Exit
+code 1 if there was any.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BUDGET_S = 3.0
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """Tool that is healed; inner: the one that it calls, where that is the broken one."""
+    """Tool to heal; inner: the tool that it calls, if that is the broken one."""
 
     program: Program
     inner: Program | None = None
@@ -96,9 +96,9 @@ def main() -> int:
 
 
 def heal(case: Case, budget_s: float) -> tuple[str, int, int]:
-    """Heal one tool in a vault and a world of its own; return outcome, calls from the record, and real calls."""
+    """Heal one tool in a separate vault and world; return outcome, calls from the record, and real calls."""
     program, world = case.program, World()
-    # One that only calculates may be called, as those of the world.
+    # A tool that only calculates may be called, like those of the world.
     inner = [case.inner.name] if case.inner is not None and "mcp.host." in case.inner.code else []
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -130,7 +130,7 @@ def heal(case: Case, budget_s: float) -> tuple[str, int, int]:
 
 
 def _calls(healkit: Healkit, world: World, inner: list[str]) -> int:
-    """Count the calls so far; that a patch of the inner tool is kept and run once more is none."""
+    """Count the calls so far; the repeated run of a kept patch of the inner tool does not count."""
     rows = [row for name in inner for row in healkit.log.query(tool=name, tried=False, limit=1000).rows]
     return calls_made(healkit, world) + sum(row.origin != "heal" for row in rows)
 
@@ -145,7 +145,7 @@ def _caller_of(program: Program) -> Program:
 
 
 class _Raising(ast.NodeTransformer):
-    """Every result is handed to a function that is not there."""
+    """Passes every result to a function that does not exist."""
 
     def visit_Return(self, node: ast.Return) -> ast.Return:
         node.value = ast.Call(ast.Name("checked", ast.Load()), [node.value or ast.Constant(None)], [])
@@ -153,7 +153,7 @@ class _Raising(ast.NodeTransformer):
 
 
 class _Calling(ast.NodeTransformer):
-    """Before every result something is sent, paid and deleted, of which nothing is on record."""
+    """Before every result, sends, pays and deletes something that is not on record."""
 
     def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
         more = (

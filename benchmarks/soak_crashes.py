@@ -1,9 +1,9 @@
 """Trivial executions on busy processors.
 
-Is any of them taken for a crash?
+Is any of them mistaken for a crash?
 
-5,000 from four threads of a process that has two cores; then 2,000 while twice as many busy processes as cores compete
-for them. Prints one JSON object with the failures by code; ends with 1 where there is any. The seed chooses the
+5,000 run from four threads of a process that has two cores. Then 2,000 run while twice as many busy processes as cores
+compete for them. Prints one JSON object with the failures by code; ends with 1 if there is any. The seed chooses the
 arguments.
 """
 
@@ -32,7 +32,7 @@ CORES, THREADS = 2, 4
 
 @contextlib.contextmanager
 def busy(processes: int) -> Iterator[None]:
-    """Keep so many processes busy on the cores of this one."""
+    """Keep that many processes busy on the cores of this one."""
     with contextlib.ExitStack() as stack:
         for _ in range(processes):
             process = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
@@ -41,7 +41,7 @@ def busy(processes: int) -> Iterator[None]:
 
 
 def executed(count: int, rng: random.Random) -> dict[str, Any]:
-    """Execute a trivial tool so often, from all threads; failures by code."""
+    """Execute a trivial tool that often, from all threads; return failures by code."""
     found: Counter[str] = Counter()
     said: list[str] = []
     began = time.monotonic()

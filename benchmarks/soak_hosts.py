@@ -1,11 +1,11 @@
 """Many hosts that use one database.
 
-Does a caller hear of a locked database, and is any data not kept?
+Does a caller get an error about a locked database, and is any data lost?
 
-Each host opens the same database at the same moment and works on it from several threads: it executes tools that return
-frames, call other tools and fail, and it changes the vault, keeps data views and reads the log as it goes. Prints one
-JSON object: the calls, how long they took, the warnings and errors a caller saw, and what is missing at the end. Ends
-with 1 where there is any.
+Each host opens the same database at the same moment and works on it from several threads. It executes tools that return
+frames, call other tools and fail; it also changes the vault, stores data views and reads the log. Prints one JSON
+object: the calls, their durations, the warnings and errors for callers, and what is missing at the end. Ends with 1 if
+there is any.
 
     python benchmarks/soak_hosts.py [--hosts 4] [--threads 8] [--seconds 120] [--database postgresql]
 """
@@ -39,12 +39,12 @@ TOOLS = {
 }
 #: An execution that takes longer than this had a cold start, in milliseconds.
 WARM_MS = 1000
-#: How often a thread executes each tool, in turns; then it writes itself.
+#: Order in which a thread executes the tools; then it writes itself.
 TURNS = ("table", "double", "table", "twice", "table", "broken")
 
 
 def host(db: str, number: int, threads: int, seconds: float) -> None:
-    """Work on the database for so long, once all hosts are ready; print what a caller saw as JSON."""
+    """Work on the database for that time, once all hosts are ready; print the callers' results as JSON."""
     seen: list[str] = []
     times_ms: dict[str, list[float]] = collections.defaultdict(list)
     wanted: list[str] = []
@@ -100,7 +100,7 @@ def host(db: str, number: int, threads: int, seconds: float) -> None:
             one.start()
         for one in running:
             one.join()
-        # In one go, once what waits is kept.
+        # All at once, after the waiting data is stored.
         healkit.view_keeper.wait()
         lost = sum(not healkit.views.used(trace_id)["result"] for trace_id in wanted)
         seen.extend(filter(None, [healkit.recorder.problem, healkit.view_keeper.problem]))
@@ -108,7 +108,7 @@ def host(db: str, number: int, threads: int, seconds: float) -> None:
 
 
 def measured(db: str, hosts: int, threads: int, seconds: float) -> dict[str, Any]:
-    """Run the hosts on a new database at `db`; the calls, what a caller saw, and what is missing."""
+    """Run the hosts on a new database at `db`; return the calls, the callers' results, and what is missing."""
     with Healkit(db) as healkit:
         for name, code in TOOLS.items():
             healkit.vault.add(name, code)

@@ -2,16 +2,16 @@
 
 Is any execution lost, doubled or left running?
 
-Four hosts execute tools from two threads each (`--threads`), while the database is locked now and then, so that records
-wait in the spool. One host after the other is ended by SIGKILL, while it starts, works or brings in what waits, and
-replaced. Each host notes what it asks for, what its tools do and how they ended, in a file that a kill cannot take
-back; at the end the log is compared with these notes. Prints one JSON object, with the seed that makes the same moments
-again, and at which moments of an execution the kills came; ends with 1 where something is wrong, or where no kill came
-at one of these moments.
+Four hosts execute tools from two threads each (`--threads`). The database is locked now and then, so that records wait
+in the spool. One host after the other is ended by SIGKILL, while it starts, works or stores waiting records, and
+replaced. Each host notes its requests, its tools' actions and their ends in a file that a kill cannot change. At the
+end, the log is compared with these notes. Prints one JSON object, with the seed that repeats the same moments, and with
+the moments of an execution at which the kills came. Ends with 1 if something is wrong, or if no kill came at one of
+these moments.
 
-With `--audited`, the hosts heal tools and decide instead. At the end each event of each run folder that makes an entry
-of the audit must be one, once, and the audit must verify. Each decision that was killed is resumed: it must end in its
-view, and no finished step may be executed again.
+With `--audited`, the hosts heal tools and decide instead. At the end, each event of each run folder that makes an audit
+entry must be an entry, once, and the audit must verify. Each killed decision is resumed: it must end in its view, and
+no finished step may be executed again.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ HERE = Path(__file__).resolve().parent
 
 #: Threads of each host, unless --threads says otherwise.
 THREADS = 2
-#: What a kill waits for before its random moment, and how long that is at most: the host starts, asks for its first
-#: executions, has had a tool run, or brings in what waits in the spool.
+#: Phase that a kill waits for before its random moment, and its longest delay in seconds. The host starts,
+#: requests its first executions, has run a tool, or stores waiting records from the spool.
 PHASES = (("", 3.0), ("ready", 3.0), ("working", 3.0), ("working", 1.0), ("ingesting", 0.005))
 
-#: Where an execution was when its host was killed; the last is where the host was.
+#: State of an execution when its host was killed; the last one is the state of the host.
 MOMENTS = (
     "before RUNNING",
     "RUNNING, before the tool",
@@ -52,11 +52,11 @@ MOMENTS = (
     "ingesting",
 )
 
-#: How long a record waits for the database before it goes to the spool, how long the database is locked, and how long
-#: it is not, at most, in seconds.
+#: How long a record waits for the database before it goes to the spool, how long the database is locked, and
+#: how long it is unlocked at most, in seconds.
 LOG_WAIT_S, LOCKED_S, FREE_S = 0.1, 0.4, 2.0
 
-#: How long a kill waits for its host to bring in what waits, in seconds.
+#: How long a kill waits for its host to store waiting records, in seconds.
 INGESTING_WITHIN_S = 10.0
 
 TOOLS = {
@@ -65,7 +65,7 @@ TOOLS = {
     "slow": "import time\ndef slow(token):\n    mcp.host.mark(token=token)\n    time.sleep(0.2)\n    return token",
 }
 
-#: Time until a host that heals and decides is killed, at most, from when it is open, in seconds.
+#: Longest time until a host that heals and decides is killed, after it is open, in seconds.
 AUDITED_WITHIN_S = 8.0
 AUDITED_TOOLS = {
     "totals": "def totals(df, mark):\n    name = df.columns[-1]\n"
@@ -127,7 +127,7 @@ def audited_host(url: str, first: str) -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
     frame = pd.DataFrame({"region": ["North", "South"] * 200, "sales": range(400)})
     with Healkit(url, config=Config(start_timeout_s=120)) as healkit:
-        healkit.execute("totals", arguments={"df": frame, "mark": ""})  # a worker that has pandas loaded
+        healkit.execute("totals", arguments={"df": frame, "mark": ""})  # until a worker has pandas
         print("ready", flush=True)
         for number in itertools.count(int(first)):
             name = f"share_{os.getpid()}_{number}"
@@ -169,7 +169,7 @@ def killed_audited(url: str, rng: random.Random, env: dict[str, str]) -> None:
 
 
 def audited_findings(url: str) -> dict[str, Any]:
-    """Compare the run folders with the audit, then resume each decision that was killed."""
+    """Compare the run folders with the audit, then resume each killed decision."""
     from healkit import Healkit
     from healkit.errors import UsageInvalid
     from healkit.parts.runs.plugin import audit_steps
@@ -184,7 +184,7 @@ def audited_findings(url: str) -> dict[str, Any]:
         "verify": [],
     }
     counts = Counter[str]()
-    with Healkit(url) as healkit:  # its start takes what the last ones left
+    with Healkit(url) as healkit:  # its start handles what the last hosts left
         runs = [read_run(folder) for folder in run_folders(healkit.runs_dir)]
         for run in runs:
             assert run.manifest is not None
@@ -232,7 +232,7 @@ def audited_findings(url: str) -> dict[str, Any]:
 
 
 def repeated_steps(healkit: Any, run: Any, done: int) -> list[str]:
-    """Return the finished steps of a killed decision that the log has more than once."""
+    """Return the finished steps of a killed decision that are in the log more than once."""
     marks = [
         step["params"]["mark"]
         for event in run.events
@@ -247,7 +247,7 @@ def repeated_steps(healkit: Any, run: Any, done: int) -> list[str]:
 
 
 def soak_audited(url: str, folder: Path, kills: int, hosts: int, seed: int) -> dict[str, Any]:
-    """Kill hosts that heal and decide so often, then compare their run folders with the audit."""
+    """Kill hosts that heal and decide that often, then compare their run folders with the audit."""
     from healkit import Healkit
 
     env = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "XDG_DATA_HOME": str(folder / "data")}
@@ -278,19 +278,19 @@ def soak_audited(url: str, folder: Path, kills: int, hosts: int, seed: int) -> d
 
 
 def end_with_parent() -> None:
-    """End this host when the soak itself was ended: nothing else would."""
+    """End this host when the soak itself has ended, since nothing else would."""
     sys.stdin.read()
     os._exit(1)
 
 
 def ingests(pid: int, locks: set[int]) -> bool:
-    """Return True while that process holds one of these locks (by inode), as one that reads a spool does."""
+    """Return True while that process holds one of these locks (by inode), like a process that reads a spool."""
     held = (line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" not in line)
     return any(int(lock[4]) == pid and int(lock[5].split(":")[2]) in locks for lock in held)
 
 
 def wait_for_ingesting(process: subprocess.Popen[bytes], spool: Spool) -> None:
-    """Wait until the host brings in what waits in the spool, for a while."""
+    """Wait until the host stores waiting records from the spool, up to a time limit."""
     give_up = time.monotonic() + INGESTING_WITHIN_S
     while time.monotonic() < give_up and process.poll() is None:
         files = [folder / "drain.lock" for folder in spool.folders]
@@ -300,7 +300,7 @@ def wait_for_ingesting(process: subprocess.Popen[bytes], spool: Spool) -> None:
 
 
 def killed(url: str, notes: Path, thread_count: int, rng: random.Random, env: dict[str, str]) -> bool:
-    """Start a host and kill it at a random moment; return True where it was bringing in what waited then."""
+    """Start a host and kill it at a random moment; return True if it was storing waiting records then."""
     spool = Spool(url)
     command = [sys.executable, __file__, "--host", url, str(notes), str(thread_count)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -318,7 +318,7 @@ def killed(url: str, notes: Path, thread_count: int, rng: random.Random, env: di
         time.sleep(rng.uniform(0, within_s))
         if process.poll() is not None:
             raise SystemExit(f"A host ended by itself, with {process.returncode}.")
-        process.send_signal(signal.SIGSTOP)  # it keeps its locks until they were looked at
+        process.send_signal(signal.SIGSTOP)  # it keeps its locks until they are checked
         locks = {file.stat().st_ino for folder in spool.folders if (file := folder / "drain.lock").exists()}
         ingesting = ingests(process.pid, locks)
         process.kill()
@@ -326,7 +326,7 @@ def killed(url: str, notes: Path, thread_count: int, rng: random.Random, env: di
 
 
 def lock_now_and_then(url: str, rng: random.Random, over: threading.Event) -> None:
-    """Keep all others from writing for a moment, again and again, so that their records go to the spool."""
+    """Block all other writers for a moment, again and again, so that their records go to the spool."""
     from healkit.core.store.database import Database
 
     with contextlib.closing(Database(url, wait_s=60)) as database:
@@ -344,7 +344,7 @@ def lock_now_and_then(url: str, rng: random.Random, over: threading.Event) -> No
 def soak(
     url: str, folder: Path, kills: int, hosts: int, seed: int, thread_count: int, seconds: float
 ) -> dict[str, Any]:
-    """Kill hosts of the database so often, or for so long, then compare its log with their notes."""
+    """Kill hosts of the database that often, or for that long, then compare its log with their notes."""
     from healkit import Healkit
 
     env = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "XDG_DATA_HOME": str(folder / "data")}
@@ -385,14 +385,14 @@ def soak(
     locker.join()
     if troubles:
         raise troubles[0]
-    with Healkit(url) as healkit:  # its start is what ends the rows of the hosts that were killed last
+    with Healkit(url) as healkit:  # its start ends the rows of the last killed hosts
         return compared(healkit, folder, sum(ingesting))
 
 
 def moments_of(
     asked: set[str], ran: Counter[str], ended: dict[str, Any], rows: dict[str, Any]
 ) -> Counter[str]:
-    """Count where executions were that their host did not see the end of."""
+    """Count the states of executions whose end their host did not see."""
     found = Counter(dict.fromkeys(MOMENTS, 0))
     for token in asked - set(ended):
         (row,) = rows.get(token, [None])[:1]
@@ -406,7 +406,7 @@ def moments_of(
 
 
 def compared(healkit: Any, folder: Path, ingesting: int) -> dict[str, Any]:
-    """Compare the log with what the hosts recorded; ingesting: kills of a host that brought in what waited."""
+    """Compare the log with the hosts' notes; ingesting: number of kills of a host that was storing waiting records."""
     rows = healkit.database.fetch("SELECT id, trace_id, arguments, status, error_code FROM executionlog")
     calls = healkit.database.fetch("SELECT trace_id FROM executioncall")
     traced = {row["trace_id"] for row in healkit.database.fetch("SELECT trace_id FROM executiontrace")}
@@ -417,7 +417,7 @@ def compared(healkit: Any, folder: Path, ingesting: int) -> dict[str, Any]:
     asked, ran, ended = set(), Counter[str](), {}
     for notes in folder.glob("notes-*"):
         for line in notes.read_bytes().splitlines(keepends=True):
-            with contextlib.suppress(ValueError):  # the last line of a host may be torn
+            with contextlib.suppress(ValueError):  # the last line of a host may be incomplete
                 what, token, *rest = json.loads(line)
                 if what == "asked":
                     asked.add(token)

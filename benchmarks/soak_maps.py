@@ -1,13 +1,14 @@
 """Maps whose host, workers and scheduler are killed at random.
 
-Is any input lost, or run twice in effect?
+Is any input lost, or does any have its effect twice?
 
-Prints one JSON object; ends with 1 where something is wrong. Two maps of so many inputs: a tool that only calculates,
-on two workers of a Dask cluster, and a tool that appends its number to a file that it may write, in workers of this
-machine. Each is begun, killed at a random moment (SIGKILL to the host, to a worker, to the scheduler) and gone on with
-by its id, until it ends. Lost is an input without an end, or a calculated one that has no result at the end. Of the
-tool that writes, no number may stand in the file twice; an input that was killed in the middle is not run again, and is
-named as a failure.
+Prints one JSON object; ends with 1 if something is wrong. Two maps run over many inputs. One uses a tool that only
+calculates, on two workers of a Dask cluster. The other uses a tool that appends its number to a writable file, in
+workers of this machine. Each is started, killed at a random moment and continued by its id, until it ends. A kill is a
+SIGKILL to the host, to a worker or to the scheduler.
+
+An input is lost if it has no end, or if a calculating tool has no result at the end. For the tool that writes, no
+number may be in the file twice. An input that was killed in the middle is not run again, and is reported as a failure.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ TOOLS = {
     "append": "def append(n: int):\n    with open({path!r}, 'a') as file:\n"
     "        file.write(f'{{n}}\\n')\n    return n\n",
 }
-#: Longest time between two kills, in seconds: all of them come while the inputs of a map are under way.
+#: Longest time between two kills, in seconds: all of them come while a map processes inputs.
 WITHIN_S = {"square": 2.0, "append": 6.0}
 
 
 def host(url: str, tool: str, inputs: int, run_id: str, address: str) -> None:
-    """Map, or go on; tell the map's id at once."""
+    """Map, or continue a map; print the map's id at once."""
     from healkit.errors import WorkerError
 
     told = False
@@ -74,7 +75,7 @@ class Cluster:
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def restore(self) -> str:
-        """Start what is not there; return the scheduler's address."""
+        """Start what is missing; return the scheduler's address."""
         if self.scheduler is None or self.scheduler.poll() is not None:
             for worker in self.workers:
                 worker.kill()
@@ -111,7 +112,7 @@ class Cluster:
 def soak(
     url: str, tool: str, inputs: int, kills: int, chance: random.Random, cluster: Cluster | None
 ) -> Counter[str]:
-    """Map until it ends; return what was killed."""
+    """Map until it ends; return the kills."""
     run_id, killed = "", Counter[str]()
     while True:
         address = cluster.restore() if cluster is not None else ""

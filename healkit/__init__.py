@@ -1,6 +1,6 @@
-"""Public names of healkit, loaded when they are first used.
+"""Public names of healkit, loaded on first use.
 
-So `healkit.core.workers.inside` can be imported in a worker without the database, pandas or the widgets.
+So a worker can import `healkit.core.workers.inside` without the database, pandas or the widgets.
 """
 
 from __future__ import annotations

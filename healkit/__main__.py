@@ -1,4 +1,4 @@
-"""`python -m healkit`: the command line without its script."""
+"""Command line as a module: `python -m healkit`."""
 
 from healkit.faces.cli import main
 

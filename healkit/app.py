@@ -1,6 +1,6 @@
-"""`Healkit`: the face of the services on one database.
+"""`Healkit`: the services on one database, in one object.
 
-What the core does is a method here; what a part adds is an attribute that its plug-in names (`hooks.Specs.attributes`).
+Functions of the core are methods here. A part adds an attribute, which its plug-in names (`hooks.Specs.attributes`).
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ def method_of(part: str, method: Callable[Concatenate[Any, P], R]) -> Callable[C
 
 
 class Healkit:
-    """Everything healkit does, on one database.
+    """All functions of healkit, on one database.
 
-    db: a SQLAlchemy URL, or the path of a SQLite file. None takes `HEALKIT_DB`, else the nearest `healkit.db` upward
-        from the working directory, else the one in the user's data folder.
-    config: limits and isolation; by default from the environment.
-    create: whether a database that does not exist yet is made.
+    db: A SQLAlchemy URL, or the path of a SQLite file. None takes `HEALKIT_DB`, else the nearest `healkit.db` in the
+        working directory or above it, else the one in the user's data folder.
+    config: Limits and isolation; by default from the environment.
+    create: Whether to create a database that does not exist.
 
-    Its parts: `vault`, `log` and `history` (what is kept), `runner`, `executor` and `recorder` (running tools), `host`
-    (what tools can call), `config`, `database`; of healkit's own plug-ins `requests`, `views`, `audit`, `traces`,
-    `runs`, `mcp`, `healing`, `decisions`, `learning` and `panels`.
+    Attributes: `vault`, `log` and `history` (stored data), `runner`, `executor` and `recorder` (running tools), `host`
+    (functions that tools can call), `config`, `database`. The plug-ins of healkit add `requests`, `views`, `audit`,
+    `traces`, `runs`, `mcp`, `healing`, `decisions`, `learning` and `panels`.
 
-    Raises a `DatabaseError` when the database cannot be opened, and `ConfigError` for settings that cannot work.
+    Raises a `DatabaseError` if the database cannot be opened, and `ConfigError` for invalid settings.
     """
 
     def __init__(
@@ -89,13 +89,13 @@ class Healkit:
             resolve_url(db), wait_s=config.log_wait_s, synchronous=config.synchronous, create=create
         )
         if config.sanitize_log is None and database.path is None:
-            # Others can read a database on a server.
+            # Other people can read a database on a server.
             config = dataclasses.replace(config, sanitize_log=True)
         self.config, self.database = config, database
         self.services = Services(database, config)
         self.recorder, self.executor = self.services.recorder, self.services.executor
         self.runner, self.history, self.host = self.services.runner, self.services.history, self.services.host
-        #: Whether `close` was called; nothing can be executed any more.
+        #: Whether `close` was called; then nothing can be executed.
         self.closed = False
         open_healkits.add(self)
 
@@ -106,11 +106,11 @@ class Healkit:
 
     @property
     def log(self) -> Log:
-        """Every execution on record."""
+        """Log of all executions."""
         return self.services.log
 
     if TYPE_CHECKING:
-        # What healkit's own parts add, by their plug-ins, with its types.
+        # Attributes that healkit's own parts add, with their types.
         traces: Traces
         runs: Runs
         runs_dir: Path
@@ -161,7 +161,7 @@ class Healkit:
             """Summarise a text, a frame or an array, without a model."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return what a part adds under that name."""
+        """Return the attribute of this name that a part adds."""
         if name.startswith("_") or name == "services":
             raise AttributeError(f"Healkit has no attribute {name!r}.")
         if self.services.made(name) is None and name not in attribute_makers():
@@ -172,9 +172,9 @@ class Healkit:
         return sorted({*super().__dir__(), *attribute_makers()})
 
     def trust(self) -> None:
-        """Trust this database, once: from now on the grants in it count, and its requests can be accepted.
+        """Trust this database permanently: the grants stored in it apply, and its requests can be accepted.
 
-        healkit trusts a database that it makes. Raises `DatabaseError` where your data folder cannot be written.
+        healkit trusts a database that it creates. Raises `DatabaseError` if your data folder is not writable.
         """
         self.database.trust()
 
@@ -185,7 +185,7 @@ class Healkit:
 
     @property
     def path(self) -> Path | None:
-        """File of the database, or None where it is on a server."""
+        """File of the database; None if it is on a server."""
         return self.database.path
 
     # Running tools, in core/runtime/runner.py
@@ -196,32 +196,32 @@ class Healkit:
     rerun = method_of("runner", Runner.rerun)
     try_code = method_of("runner", Runner.try_code)
 
-    # What is on record, in core/runtime/execution.py
+    # Reading the log, in core/runtime/execution.py
     last_error = method_of("history", History.last_error)
     last_error_report = method_of("history", History.last_error_report)
     execution = method_of("history", History.execution)
     executions = method_of("history", History.executions)
 
-    # What tools can call on the host, in core/runtime/providers.py
+    # Functions that tools can call on the host, in core/runtime/providers.py
     provide = method_of("host", HostFunctions.provide)
     withdraw = method_of("host", HostFunctions.withdraw)
 
     def undo(self, tool: str, persona: str = "default") -> VaultEntry:
-        """Take back a tool's active revision: a new one with the code that it was made from.
+        """Undo a tool's active revision: save a new revision with the code of its parent.
 
-        Once more brings the code back. Raises `RevisionNotFound` where there is nothing to undo, and as
-        `vault.revert` does.
+        A second call restores the undone code. Raises `RevisionNotFound` if there is nothing to undo, and the errors of
+        `vault.revert`.
         """
         return self.vault.undo(tool, persona)
 
     def close(self) -> None:
-        """End the MCP servers and close the database; safe to call twice."""
+        """Stop the MCP servers and close the database; safe to call twice."""
         if not self.closed:
             self.closed = True
             self.services.close()
 
     def __repr__(self) -> str:
-        """Name the database, its password masked; reads nothing."""
+        """Name the database, with its password masked; reads nothing from it."""
         return f"<Healkit on {self.database.where}{', closed' if self.closed else ''}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -241,13 +241,13 @@ class Healkit:
         self.close()
 
 
-#: Every Healkit that is open, to be closed when the interpreter ends.
+#: All open Healkits, to be closed at the interpreter's exit.
 open_healkits: weakref.WeakSet[Healkit] = weakref.WeakSet()
 
 
 @atexit.register
 def _close_all() -> None:
-    """Leave no folder and no open database behind; called by the interpreter as it ends."""
+    """Close all databases and remove their temporary folders; called at the interpreter's exit."""
     for healkit in list(open_healkits):
         healkit.close()
     background.shutdown()

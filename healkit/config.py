@@ -1,10 +1,10 @@
 """Settings: one frozen object, read from the environment once.
 
-Every field can be given as `Healkit(config=Config(…))` or as an environment variable `HEALKIT_<FIELD>`, e.g.
-`HEALKIT_TIMEOUT_S=60`. Units are in the names.
+Set a field with `Healkit(config=Config(…))` or with an environment variable `HEALKIT_<FIELD>`, e.g.
+`HEALKIT_TIMEOUT_S=60`. The names contain the units.
 
-A new setting is one field here, with its default and its help. Its variable, its check, its line in `help(Config)`
-and, with `shown`, its line in `healkit status` follow from the field.
+To add a setting, add one field here, with its default and its help. Its variable, its check and its line in
+`help(Config)` follow from the field. With `shown`, so does its line in `healkit status`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ _UNITS = {
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """Setting, as `Config` declares it.
+    """Setting that a field of `Config` declares.
 
-    help: what it does. zero: whether 0 is allowed, where it is a number. choices: all that a text may be; wrong: what
-    anything else is called. shown: its heading in `healkit status`, listed where it is not the default; empty: never.
+    help: Its purpose.
+    zero: Whether the number may be 0.
+    choices: All allowed texts.
+    wrong: Words for a text that is not among the choices.
+    shown: Its heading in `healkit status`, which lists it if it differs from the default; empty: never.
     """
 
     help: str
@@ -46,16 +49,16 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """Environment variable that sets it."""
+        """Environment variable of the setting."""
         return f"HEALKIT_{self.name.upper()}"
 
     @property
     def unit(self) -> str:
-        """Unit of its number; empty where it has none."""
+        """Unit of the number; empty if it has no unit."""
         return next((unit for ending, unit in _UNITS.items() if self.name.endswith(f"_{ending}")), "")
 
     def check(self, value: Any) -> None:
-        """Raise `ConfigError` for a value that cannot be."""
+        """Raise `ConfigError` for an invalid value."""
         if self.choices and value not in self.choices:
             raise ConfigError(
                 f"{self.name}={value!r} is {self.wrong}.", hint=f"Choose one of {', '.join(self.choices)}."
@@ -67,7 +70,7 @@ class Setting:
             )
 
     def parse(self, text: str) -> Any:
-        """Read the variable's text in the type of the default; raise `ConfigError` for what is none."""
+        """Convert the variable's text to the type of the default; raise `ConfigError` if that fails."""
         if isinstance(self.default, tuple):
             return tuple(part.strip() for part in text.split(",") if part.strip())
         if self.default is None and text.lower() == "none":
@@ -91,201 +94,209 @@ class Setting:
 
 
 def setting(default: Any, help: str, *, hidden: bool = False, **about: Any) -> Any:  # noqa: A002 - as in Setting
-    """Declare a setting; hidden: left out of `repr`, since it may hold a secret. about: more of `Setting`."""
+    """Declare a setting. hidden: Left out of `repr`, since it may hold a secret. about: More fields of `Setting`."""
     return dataclasses.field(default=default, repr=not hidden, metadata={"setting": Setting(help, **about)})
 
 
 def fixed(default: Any, help: str, *, zero: bool = False) -> Any:  # noqa: A002 - as in Setting
-    """Declare a bound that no user has a reason to change: it has no variable, and only code can set it."""
+    """Declare a limit that users need not change: it has no variable; only code can set it."""
     return dataclasses.field(default=default, metadata={"fixed": Setting(help, zero)})
 
 
-#: How a tool runs: in a kernel, or in a plain interpreter under the same restrictions.
+#: How a tool runs: in a Jupyter kernel, or in a plain interpreter with the same restrictions.
 Mode = Literal["worker", "subprocess"]
 Isolation = Literal["auto", "namespaces", "landlock", "process"]
-#: How much of a failure is explained, from nothing to a suggested fix.
+#: How much of a failure is explained, from nothing up to a suggested fix.
 ExplainLevel = Literal["off", "what", "where", "why", "hint", "fix"]
-#: The provider whose protocol a language model is asked in.
+#: Protocol of the language model's API, by provider.
 ModelProvider = Literal["openai", "anthropic"]
 
 MIB = 1024 * 1024
-#: The most traces that a collector takes in one request.
+#: Maximum number of traces that a collector accepts in one request.
 SYNC_BATCH_MAX = 100
-#: How long a healing may take where the call does not say.
+#: Default time limit of a healing, in seconds.
 HEAL_BUDGET_S = 30.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Settings of healkit: how it runs, limits and records; the defaults suit a laptop and a small tool."""
+    """Settings of healkit; the defaults suit a laptop and small tools."""
 
     # Workers
     isolation: Isolation = setting(
         "auto",
-        "`auto` takes the strongest tier that this machine can really enforce and refuses to run tools where there is "
-        "none; `process` is the opt-out, by name: a plain process with limits but no boundary",
+        "`auto` uses the strongest tier that this machine can really enforce, and runs no tools if there is none; "
+        "`process` is the explicit opt-out: a plain process with limits but no boundary",
         choices=get_args(Isolation),
         wrong="not a tier",
     )
     fork_server: bool = fixed(True, "fork workers from the fork server; without it, each starts cold")
     mode: Mode = setting(
         "worker",
-        "how tools run where a call does not say: `worker` is a Jupyter kernel, `subprocess` a plain fresh interpreter",
+        "how tools run by default: `worker` is a Jupyter kernel, `subprocess` a plain fresh interpreter",
         choices=get_args(Mode),
         wrong="not a mode",
     )
     spares: int = setting(1, "unused workers that are kept warm", zero=True)
     preload: tuple[str, ...] = setting(
-        (), "modules that the fork server imports ahead, such as numpy and pandas"
+        (), "modules that the fork server imports in advance, such as numpy and pandas"
     )
-    timeout_s: float = setting(30.0, "wall time of an execution")
-    rpc_timeout_s: float = setting(10.0, "wall time of one bridged call")
-    start_timeout_s: float = fixed(60.0, "seconds that a worker may take to start")
+    timeout_s: float = setting(30.0, "limit on the wall time of an execution")
+    rpc_timeout_s: float = setting(10.0, "limit on the wall time of one bridged call")
+    start_timeout_s: float = fixed(60.0, "time limit for the start of a worker")
     memory_mb: int = setting(
         1024,
-        "address space that a tool may add to the bare worker; size of the frames and arrays in its result",
+        "limit on the address space that a tool adds to the bare worker, and on the frames and arrays in its result",
     )
-    cpu_s: int = setting(60, "processor time of an execution")
+    cpu_s: int = setting(60, "limit on the processor time of an execution")
     scratch_mb: int = setting(
-        256, "size of the scratch folder; enforced as a whole in the `namespaces` tier, per file below"
+        256,
+        "limit on the scratch folder; enforced as a whole in the `namespaces` tier, per file in lower tiers",
     )
     views_mb: int = setting(
-        2048, "frames and arrays kept beside the database; 0 keeps none", zero=True, shown="keeps of data"
+        2048,
+        "limit on the frames and arrays stored beside the database; 0 stores none",
+        zero=True,
+        shown="keeps of data",
     )
     views_url: str = setting(
         "",
-        "where the hosts of a shared database have its frames and arrays in common: a folder that all mount, or an "
-        "fsspec URL such as s3://bucket/team; empty for each machine's own",
+        "shared place of the frames and arrays of a shared database: a folder that all hosts mount, or an fsspec URL "
+        "such as s3://bucket/team; empty: each machine stores its own",
     )
-    result_max_bytes: int = setting(10 * MIB, "size of a tool's result, and what is kept of its output")
-    post_mortem_kept: int = setting(3, "failed executions whose workers are kept for questions", zero=True)
+    result_max_bytes: int = setting(
+        10 * MIB, "limit on the size of a tool's result, and on its stored output"
+    )
+    post_mortem_kept: int = setting(
+        3, "number of failed executions whose workers are kept for questions", zero=True
+    )
     # Traces
-    tracing: bool = setting(True, "write a trace for each execution; its row in the log is there either way")
+    tracing: bool = setting(True, "write a trace for each execution; the log has its row in any case")
     trace_project: str = setting(
         "local.default", "first two parts of a trace's `org.project.namespace.action.hash`"
     )
-    payload_max_bytes: int = setting(10_240, "what a trace keeps of one payload, in JSON")
+    payload_max_bytes: int = setting(10_240, "limit on one payload in a trace, as JSON")
     phone_region: str = setting(
-        "US", "whose phone numbers are meant where no country code is given, as an ISO 3166 code such as DE"
+        "US", "country of phone numbers without a country code, as an ISO 3166 code such as DE"
     )
     sanitizer_rules: str = setting("", "a TOML or JSON file of rules of your own (docs/sanitizing.md)")
     sanitizer_allow: tuple[str, ...] = setting(
-        (), "regular expressions; a text that one matches whole is not hidden"
+        (), "regular expressions; a text that fully matches one is not hidden"
     )
     trace_raw: bool = setting(
-        False, "keep payloads in traces as they were, with every secret; they are sent so too"
+        False, "store payloads in traces unchanged, with all secrets; they are also sent unchanged"
     )
-    trace_max_tasks: int = fixed(1000, "calls, and branch decisions, that one trace lists")
+    trace_max_tasks: int = fixed(1000, "limit on the calls, and on the branch decisions, in one trace")
     sanitize_log: bool | None = setting(
         None,
-        "clean the log's own rows too; a run can then not be repeated with the secrets it had; `none` cleans them "
-        "in a database on a server, which others share, and not in a file",
+        "clean the log's rows too; then a run cannot be repeated with its secrets; `none` cleans them only in a "
+        "database on a server, which others share",
     )
     sync_url: str = setting(
-        "", "the collector that traces are sent to; empty sends nothing", hidden=True, shown="collector"
+        "", "URL of the collector that gets the traces; empty sends nothing", hidden=True, shown="collector"
     )
-    sync_token: str = setting("", "what the collector knows this sender by")
+    sync_token: str = setting("", "token by which the collector identifies this sender")
     sync_batch: int = fixed(10, "traces in one request")
     sync_interval_s: float = fixed(5.0, "how long a request waits for more traces")
     sync_retries: int = fixed(3, "how often a refused trace is sent again before it is parked", zero=True)
     # Records
     record_runs: bool = setting(
-        False, "write a run folder for every execution, not only for those that ask for one"
+        False, "write a run folder for every execution, not only for those that request one"
     )
     runs_dir: str = setting(
-        "", "where run folders go; empty: `runs` beside the database, or in the user's data folder"
+        "", "place of the run folders; empty: `runs` beside the database, or in the user's data folder"
     )
     log_wait_s: float = fixed(
         1.0, "how long a row waits for a locked database before it goes to the spool file"
     )
     retention_days: float = setting(
         0.0,
-        "age beyond which executions are deleted, by themselves and by `log.prune`; 0 sets no bound",
+        "age from which executions are deleted, automatically and by `log.prune`; 0 sets no limit",
         zero=True,
         shown="deletes runs older than",
     )
     retention_rows: int = setting(
         0,
-        "how many of the newest executions are kept, likewise; 0 sets no bound",
+        "number of newest executions to keep; older ones are deleted in the same way; 0 sets no limit",
         zero=True,
         shown="keeps of all runs the newest",
     )
-    sql_row_limit: int = fixed(1000, "rows that a SQL tool returns")
+    sql_row_limit: int = fixed(1000, "limit on the rows that a SQL tool returns")
     synchronous: Literal["NORMAL", "FULL"] = setting(
         "NORMAL",
-        "SQLite's own: NORMAL loses nothing on kill -9, FULL nothing on a power cut either",
+        "SQLite's setting: NORMAL loses nothing on kill -9, FULL also loses nothing in a power cut",
         choices=("NORMAL", "FULL"),
     )
     # On screen
     explain: ExplainLevel = setting(
         "fix",
-        "how far a failure is explained: off, what, where, why, hint or fix; a class that is to find the mistake "
-        "itself gets hint",
+        "how far failures are explained: off, what, where, why, hint or fix; choose hint for a class that should "
+        "find mistakes itself",
         choices=get_args(ExplainLevel),
-        wrong="no level of explanation",
+        wrong="not a level of explanation",
     )
-    panels: bool = setting(
-        True, "show a live panel below a card in a notebook (docs/panels.md), not the card alone"
-    )
+    panels: bool = setting(True, "show a live panel below each card in a notebook (docs/panels.md)")
     # Healing
     heal_deny: tuple[str, ...] = setting(
         (),
-        "tools, as patterns such as report_* or CLIENT/PERSONA/report_*, whose patches are never applied, whatever "
-        "else allows it",
+        "tools whose patches are never applied, as patterns such as report_* or CLIENT/PERSONA/report_*; this has "
+        "priority over all else",
     )
     heal_allow: tuple[str, ...] = setting(
-        (), "tools whose cured patches are applied without asking (docs/consent.md); * is every tool"
+        (), "tools whose cured patches are applied without asking (docs/consent.md); * means every tool"
     )
     heal_advisors: tuple[str, ...] = setting(
-        ("memory", "peers", "rules", "search", "model"), "who is asked for a patch, in this order"
+        ("memory", "peers", "rules", "search", "model"), "advisors that are asked for a patch, in this order"
     )
     # The MCP server
-    mcp_rate_per_s: float = setting(50.0, "calls from one client in the long run; twice as many at once")
-    mcp_timeout_max_s: float = fixed(3600.0, "the longest time limit that a client may ask for")
+    mcp_rate_per_s: float = setting(
+        50.0, "limit on the calls of one client, on average; twice as many at once"
+    )
+    mcp_timeout_max_s: float = fixed(3600.0, "the longest time limit that a client may request")
     mcp_budget_s: float = setting(
         0.0,
-        "time that one client's calls may take together while the server runs; 0 sets no bound",
+        "limit on the total time of one client's calls while the server runs; 0 sets no limit",
         zero=True,
     )
     # The collector
-    collect_max_bytes: int = setting(5_000_000, "what one request may hold, unpacked")
-    collect_timeout_s: float = setting(30.0, "how long the body of a request may take to arrive")
+    collect_max_bytes: int = setting(5_000_000, "limit on the size of one request, after decompression")
+    collect_timeout_s: float = setting(30.0, "time limit for the arrival of a request's body")
     collect_rate_per_s: float = setting(
-        50.0, "requests from one client in the long run; twice as many at once"
+        50.0, "limit on the requests of one client, on average; twice as many at once"
     )
     # OpenTelemetry
     otel: bool = setting(
-        False, "export executions as OpenTelemetry spans too (healkit[otel]), to where its own variables say"
+        False, "also export executions as OpenTelemetry spans (healkit[otel]); its own variables say where to"
     )
-    otel_content: bool = setting(False, "put arguments and results, cleaned, into the spans")
+    otel_content: bool = setting(False, "include cleaned arguments and results in the spans")
     # Language models
     heal_model: str = setting(
         "",
-        "the language model that may be asked for patches (docs/models.md); empty asks none. Its key is no setting: it "
-        "is read from HEALKIT_MODEL_KEY, the provider's own variable, or the keyring",
+        "the language model to ask for patches (docs/models.md); empty asks none. Its key is not a setting: it is "
+        "read from HEALKIT_MODEL_KEY, the provider's own variable, or the keyring",
     )
     heal_model_provider: ModelProvider = setting(
         "openai",
-        "its protocol: openai for any chat completions endpoint, or anthropic",
+        "protocol of the model: openai for any chat completions endpoint, or anthropic",
         choices=get_args(ModelProvider),
-        wrong="no protocol that healkit speaks",
+        wrong="not a protocol that healkit supports",
     )
-    heal_model_url: str = setting("", "its address, where it is not the provider's own", hidden=True)
+    heal_model_url: str = setting("", "URL of the model, if it is not the provider's own", hidden=True)
     heal_model_timeout_s: float = setting(
-        120.0, "one request, from connecting to the last byte of its answer"
+        120.0, "time limit of one request, from connecting to the last byte of its answer"
     )
-    heal_model_max_tokens: int = setting(8192, "the longest answer, in tokens")
-    heal_model_attempts: int = fixed(4, "answers that one healing asks for")
+    heal_model_max_tokens: int = setting(8192, "limit on the length of an answer, in tokens")
+    heal_model_attempts: int = fixed(4, "limit on the answers that one healing requests")
     heal_model_input_max_bytes: int = setting(
-        100_000, "what one request may hold of code, failure and examples"
+        100_000, "limit on the code, failure and examples in one request"
     )
     heal_model_values: bool = setting(
         False,
-        "send values, cleaned, and not only types: of the failed run's variables, and of what patches gave",
+        "send cleaned values, not only types, of the failed run's variables and of the patches' results",
     )
 
     def __post_init__(self) -> None:
-        """Refuse what could not work; raise `ConfigError`."""
+        """Check the values; raise `ConfigError` for an invalid one."""
         for option in (*settings(), *_declared("fixed")):
             option.check(getattr(self, option.name))
         object.__setattr__(self, "sync_token", Secret(self.sync_token))
@@ -303,7 +314,7 @@ class Config:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Config:
-        """Return the defaults with every `HEALKIT_<FIELD>` applied; raise `ConfigError` for one that does not parse."""
+        """Return the defaults, changed by all variables `HEALKIT_<FIELD>`; raise `ConfigError` for an invalid value."""
         environ = os.environ if environ is None else environ
         for bound in _declared("fixed"):
             if bound.variable in environ:
@@ -315,7 +326,7 @@ class Config:
         return cls(**values)
 
     def shown(self) -> dict[str, str]:
-        """Return the settings that `healkit status` lists, by their headings, where they differ from the default."""
+        """Return the settings that `healkit status` lists, by heading: those that differ from the default."""
         values = [(setting, getattr(self, setting.name)) for setting in settings() if setting.shown]
         changed = [(setting, value) for setting, value in values if value != setting.default]
         entries = (
@@ -332,7 +343,7 @@ def settings() -> tuple[Setting, ...]:
 
 
 def _declared(kind: str) -> tuple[Setting, ...]:
-    """List the fields of `Config` of that kind, `setting` or `fixed`."""
+    """List the fields of `Config` of one kind, `setting` or `fixed`."""
     return tuple(
         dataclasses.replace(field.metadata[kind], name=field.name, default=field.default)
         for field in dataclasses.fields(Config)
@@ -349,7 +360,7 @@ Config.__doc__ = "\n".join((f"{Config.__doc__}\n", *map(_line, settings())))
 
 
 def _check_url(name: str, url: str, example: str, instead: str) -> None:
-    """Refuse a URL that nothing could be sent to, or that holds a secret, which belongs elsewhere."""
+    """Raise `ConfigError` for a URL that is not usable, or that contains a user or a password."""
     try:
         parts = urlsplit(url)
         wrong = bool(url) and (parts.scheme not in {"http", "https"} or not parts.hostname)

@@ -1,8 +1,8 @@
-"""Errors of healkit, and the closed catalogue of codes.
+"""Errors of healkit, and the complete catalogue of codes.
 
 HealkitError
 ├── ConfigError                    CONFIG_INVALID
-│   └── RulesInvalid               RULES_INVALID      (a sanitiser rule of the user's own that cannot be used)
+│   └── RulesInvalid               RULES_INVALID      (a sanitiser rule of the user that is not valid)
 ├── UsageInvalid                   USAGE_INVALID
 ├── DatabaseError                  DB_ERROR
 │   ├── DatabaseMissing            DB_MISSING
@@ -28,17 +28,17 @@ HealkitError
 │   ├── PatchRequestNotFound       PATCH_REQUEST_NOT_FOUND
 │   ├── PatchRequestDecided        PATCH_REQUEST_DECIDED
 │   └── VaultTampered              VAULT_TAMPERED
-├── ViewError                      VIEW_ERROR         (a data view that cannot be kept)
+├── ViewError                      VIEW_ERROR         (a data view that cannot be stored)
 │   ├── ViewNotFound               VIEW_NOT_FOUND
 │   ├── ViewGone                   VIEW_GONE          (evicted or removed)
-│   └── ViewChanged                VIEW_CHANGED       (its file does not hold what was kept)
+│   └── ViewChanged                VIEW_CHANGED       (its file no longer has the stored content)
 ├── ArgumentsInvalid               ARGUMENTS_INVALID
 ├── InternalError                  INTERNAL_ERROR     (an error in healkit itself)
 ├── IsolationUnavailable           ISOLATION_UNAVAILABLE
 ├── WorkerError                    WORKER_ERROR
 │   └── WorkerStartFailed          WORKER_START_FAILED
 │       ├── WorkerNotRestricted    WORKER_NOT_RESTRICTED
-│       └── WorkerUnusable         WORKER_UNUSABLE    (a package or a path that it is granted)
+│       └── WorkerUnusable         WORKER_UNUSABLE    (a granted package or path is missing)
 ├── LogFileError                   LOG_FILE_ERROR     (an export, import or archive of the log)
 │   └── ArchiveBusy                ARCHIVE_BUSY
 ├── AuditError                     AUDIT_ERROR
@@ -47,36 +47,36 @@ HealkitError
 ├── PlotUnavailable                PLOT_UNAVAILABLE   (matplotlib is not installed)
 ├── PostMortemError                POST_MORTEM_ERROR  (a question about a failed run that has no answer)
 │   └── PostMortemGone             POST_MORTEM_GONE
-├── RunFolderError                 RUN_FOLDER_ERROR   (a run's record that cannot be begun)
+├── RunFolderError                 RUN_FOLDER_ERROR   (a run folder that cannot be used)
 │   ├── RunExists                  RUN_EXISTS
 │   ├── RunLocked                  RUN_LOCKED
 │   ├── RunNotFound                RUN_NOT_FOUND
-│   └── EvidenceChanged            EVIDENCE_CHANGED   (a file that is not as the run recorded it)
-├── RunNotAllowed                  RUN_NOT_ALLOWED    (a tool that is not on the run's list)
-├── PolicyHalted                   POLICY_HALT        (a run that its policy has ended)
-├── HealError                      HEAL_ERROR         (a healing that cannot be begun)
-│   └── BudgetSpent                BUDGET_SPENT       (its time is up, or it was stopped)
-├── ModelError                     MODEL_ERROR        (a language model's server, or an answer that is none)
+│   └── EvidenceChanged            EVIDENCE_CHANGED   (a file that differs from the run's record)
+├── RunNotAllowed                  RUN_NOT_ALLOWED    (a tool outside the run's list of tools)
+├── PolicyHalted                   POLICY_HALT        (a run that its policy stopped)
+├── HealError                      HEAL_ERROR         (a healing that cannot start)
+│   └── BudgetSpent                BUDGET_SPENT       (out of time, or stopped)
+├── ModelError                     MODEL_ERROR        (a language model's server, or an unusable answer)
 │   ├── ModelKeyRefused            MODEL_KEY_REFUSED
 │   ├── ModelUnavailable           MODEL_UNAVAILABLE
 │   ├── ModelInputTooLarge         MODEL_INPUT_TOO_LARGE
 │   └── ModelRefused               MODEL_REFUSED
-├── CallRefused                    CALL_REFUSED       (a worker's call that the host will not make)
+├── CallRefused                    CALL_REFUSED       (a worker's call that the host refuses)
 ├── CallTimedOut                   CALL_TIMEOUT
-├── CallUnanswered                 CALL_UNANSWERED    (under way when its worker ended)
-├── CallNotOnRecord                CALL_NOT_ON_RECORD (of code that is only tried, or replayed)
+├── CallUnanswered                 CALL_UNANSWERED    (in progress when its worker ended)
+├── CallNotOnRecord                CALL_NOT_ON_RECORD (in a trial or a replay)
 ├── TraceInvalid                   TRACE_INVALID
 │   └── BatchTooLarge              BATCH_TOO_LARGE
 ├── RequestRefused                 REQUEST_REFUSED    (by the collector's server; one of REQUEST_CODES)
-├── McpError                       MCP_ERROR          (an MCP server's answer that is no value)
+├── McpError                       MCP_ERROR          (an error, or an invalid answer, of an MCP server)
 │   └── McpUnavailable             MCP_UNAVAILABLE
-│       └── McpMissing             MCP_MISSING        (its program is not there, or may not be run)
-├── AgentRefused                   AGENT_REFUSED      (what an agent asks of healkit's own MCP server)
+│       └── McpMissing             MCP_MISSING        (its program is missing or not executable)
+├── AgentRefused                   AGENT_REFUSED      (by healkit's own MCP server)
 │   ├── ApprovalNeeded             APPROVAL_NEEDED
 │   └── AgentLimit                 AGENT_LIMIT
-└── ToolExecutionError             the failure's own code, one of TOOL_CODES
+└── ToolExecutionError             the failure's code, one of TOOL_CODES
 
-Constructors only store. A message names the value, the place and the next step.
+Constructors only store their arguments. A message names the value, the place and the next step.
 """
 
 from __future__ import annotations
@@ -92,8 +92,11 @@ from healkit.plain_text import untick, visible
 class HealkitError(Exception):
     """Base of all errors that healkit raises on purpose.
 
-    `code` is stable and machine-readable; `hint` is the next step; `log_id` is the ExecutionLog row of the call, where
-    there was one. Backticks around code come off: a traceback and a terminal show them as they are.
+    code: Stable and machine-readable.
+    hint: The next step.
+    log_id: Row of the call in the ExecutionLog, if any.
+
+    Backticks around code are removed, because tracebacks and terminals show them literally.
     """
 
     code: str = "HEALKIT_ERROR"
@@ -108,29 +111,29 @@ class HealkitError(Exception):
         return visible(f"{self.message} {self.hint}".rstrip())
 
     def _render_traceback_(self) -> list[str]:
-        """Return one line for a notebook; IPython calls it instead of printing our stack (the log holds the rest)."""
+        """Return one line for a notebook; IPython calls this instead of printing the stack, which the log holds."""
         return [f"{type(self).__name__}: {self}"]
 
 
 class ConfigError(HealkitError):
-    """A setting that healkit cannot work with."""
+    """A setting with a value that healkit cannot use."""
 
     code = "CONFIG_INVALID"
 
 
 class RulesInvalid(ConfigError):
-    """A custom rule of the sanitiser, or a pattern of its allow-list, that cannot be used."""
+    """A custom rule of the sanitiser, or a pattern of its allow-list, is not valid."""
 
     code = "RULES_INVALID"
 
 
 class UsageInvalid(HealkitError):
-    """A line that cannot be read: an unknown flag or subcommand, a quote that never closes."""
+    """Invalid input: an unknown flag or subcommand, an unclosed quote, a wrong value."""
 
     code = "USAGE_INVALID"
 
     def _render_traceback_(self) -> list[str]:
-        """Return the sentence alone: the reader typed a line, and raised nothing."""
+        """Return the message alone, without the name of the exception: the user typed a line."""
         return [str(self)]
 
 
@@ -138,49 +141,49 @@ class UsageInvalid(HealkitError):
 
 
 class DatabaseError(HealkitError):
-    """A database that did not do what was asked; every backend exception arrives as one of these."""
+    """A database operation failed; all exceptions of the backend are mapped to this class."""
 
     code = "DB_ERROR"
 
 
 class DatabaseMissing(DatabaseError):
-    """There is no database at that place, and none may be made there."""
+    """The database does not exist and may not be created."""
 
     code = "DB_MISSING"
 
 
 class DatabaseLocked(DatabaseError):
-    """Another connection holds the write lock for longer than healkit waits."""
+    """Another connection held the write lock for too long."""
 
     code = "DB_LOCKED"
 
 
 class DatabaseReadOnly(DatabaseError):
-    """A database that healkit may only read, because of its file, its folder or the server."""
+    """The database is read-only, because of its file, its folder or the server."""
 
     code = "DB_READONLY"
 
 
 class DatabaseFull(DatabaseError):
-    """A disk (or the database's own size limit) that is full."""
+    """The disk is full, or the database has reached its size limit."""
 
     code = "DB_FULL"
 
 
 class DatabaseCorrupt(DatabaseError):
-    """A file that is not a database, or is damaged."""
+    """The file is not a database, or it is damaged."""
 
     code = "DB_CORRUPT"
 
 
 class DatabaseNewer(DatabaseError):
-    """A newer healkit wrote this database; this one leaves it untouched."""
+    """A newer version of healkit wrote this database; it is not changed."""
 
     code = "DB_NEWER"
 
 
 class DatabaseNotTrusted(DatabaseError):
-    """A database whose user has not said that they trust it, asked for what only a trusted one may do."""
+    """The database is not trusted, and the operation needs a trusted one."""
 
     code = "DB_NOT_TRUSTED"
 
@@ -192,21 +195,21 @@ class VaultError(HealkitError):
 
 
 class ToolNotFound(VaultError):
-    """No tool of that name is in the vault."""
+    """The vault has no tool of that name."""
 
     code = "TOOL_NOT_FOUND"
 
 
 class PersonaNotFound(VaultError):
-    """A tool that exists, but neither for that persona nor for `default`."""
+    """The tool exists, but neither for that persona nor for `default`."""
 
     code = "PERSONA_NOT_FOUND"
 
 
 class ToolRemoved(ToolNotFound):
-    """A tool that was removed from the vault; its revisions and its runs stay.
+    """The tool was removed from the vault; its revisions and executions are kept.
 
-    `logged`: whether its arguments may be on record, as its owner had said.
+    logged: Whether its owner allowed its arguments in the log.
     """
 
     code = "TOOL_REMOVED"
@@ -217,31 +220,31 @@ class ToolRemoved(ToolNotFound):
 
 
 class RevisionNotFound(VaultError):
-    """A revision number that the tool does not have."""
+    """The tool has no revision with that number."""
 
     code = "REVISION_NOT_FOUND"
 
 
 class ToolExists(VaultError):
-    """A tool has that name already, or once had it."""
+    """Another tool has, or had, that name."""
 
     code = "TOOL_EXISTS"
 
 
 class RevisionConflict(VaultError):
-    """Error for a patch whose parent was patched by another first; both sides are in the message, and both are kept."""
+    """Another patch changed the same revision first; the message shows both, and both are kept."""
 
     code = "REVISION_CONFLICT"
 
 
 class FixUndone(VaultError):
-    """Refusal to save an older revision's code again, which would take back a fix that was kept since."""
+    """Saving this older code again would undo a fix that was saved since."""
 
     code = "FIX_UNDONE"
 
 
 class CodeDoesNotParse(VaultError):
-    """Code that Python's parser refuses; `lineno` and `offset` count from 1."""
+    """Code with a syntax error; `lineno` and `offset` count from 1."""
 
     code = "CODE_SYNTAX"
 
@@ -252,13 +255,13 @@ class CodeDoesNotParse(VaultError):
 
 
 class ToolShapeError(VaultError):
-    """Code that parses but is none of the kinds of tool that healkit runs."""
+    """Code that parses but does not define a tool that healkit can run."""
 
     code = "TOOL_SHAPE"
 
 
 class SqlNotAllowed(VaultError):
-    """A SQL tool that is not exactly one statement that only reads."""
+    """A SQL tool that is not exactly one read-only statement."""
 
     code = "SQL_NOT_ALLOWED"
 
@@ -270,79 +273,79 @@ class SchemaInvalid(VaultError):
 
 
 class ExamplesInvalid(VaultError):
-    """An example that does not say what a call has to do; the message says which one and why."""
+    """An invalid example; the message says which one and why."""
 
     code = "EXAMPLES_INVALID"
 
 
 class PatchRequestNotFound(VaultError):
-    """There is no patch request of that number."""
+    """No patch request has that number."""
 
     code = "PATCH_REQUEST_NOT_FOUND"
 
 
 class PatchRequestDecided(VaultError):
-    """A patch request that has been decided otherwise already; a decision is not taken back."""
+    """The patch request was already decided; a decision is final."""
 
     code = "PATCH_REQUEST_DECIDED"
 
 
 class VaultTampered(VaultError):
-    """Stored code no longer has the hash it is stored under; nothing of it is run."""
+    """Stored code no longer matches its hash, so it is not run."""
 
     code = "VAULT_TAMPERED"
 
 
 class ViewError(HealkitError):
-    """Error for a data view that cannot be kept: its name is taken by other data, or there is no room for it."""
+    """A data view cannot be stored: its name is taken by other data, or there is no room."""
 
     code = "VIEW_ERROR"
 
 
 class ViewNotFound(ViewError):
-    """Error for a name that no data view has."""
+    """No data view has that name."""
 
     code = "VIEW_NOT_FOUND"
 
 
 class ViewGone(ViewError):
-    """Error for a data view whose data is not here any more: evicted, or removed."""
+    """The data of the view was evicted or removed."""
 
     code = "VIEW_GONE"
 
 
 class ViewChanged(ViewError):
-    """Error for a data view whose file does not hold what was kept: it was changed, replaced or damaged."""
+    """The file of a data view was changed, replaced or damaged."""
 
     code = "VIEW_CHANGED"
 
 
 class LogFileError(HealkitError):
-    """A file of executions that cannot be written, or read as one."""
+    """A file of executions cannot be written, or cannot be read."""
 
     code = "LOG_FILE_ERROR"
 
 
 class ArchiveBusy(LogFileError):
-    """Another process is archiving into that folder at this moment."""
+    """Another process is archiving into that folder."""
 
     code = "ARCHIVE_BUSY"
 
 
 class AuditError(HealkitError):
-    """A question to the audit that has no answer."""
+    """A question that the audit cannot answer."""
 
     code = "AUDIT_ERROR"
 
 
 class AuditEntryInvalid(AuditError):
-    """An entry that the audit does not take; the message says which field is wrong."""
+    """An invalid audit entry; the message says which field is wrong."""
 
     code = "AUDIT_ENTRY_INVALID"
 
 
 class AuditNotFound(AuditError):
-    """No entry is of that execution."""
+    """The audit has no entry for that execution."""
 
     code = "AUDIT_NOT_FOUND"
 
@@ -351,7 +354,7 @@ class AuditNotFound(AuditError):
 
 
 class ArgumentsInvalid(HealkitError):
-    """Arguments that miss the tool's input schema; no worker was touched."""
+    """Arguments that do not match the tool's input schema; no worker was started."""
 
     code = "ARGUMENTS_INVALID"
 
@@ -363,7 +366,7 @@ class InternalError(HealkitError):
 
     @classmethod
     def of(cls, error: BaseException) -> InternalError:
-        """Make it of the error that was raised: its type and place, without its message, which may hold contents."""
+        """Make it from the raised error: its type and place, without its message, which may hold contents."""
         traceback = error.__traceback__
         while traceback is not None and traceback.tb_next is not None:
             traceback = traceback.tb_next
@@ -376,116 +379,116 @@ class InternalError(HealkitError):
 
 
 class IsolationUnavailable(HealkitError):
-    """This machine cannot enforce the isolation that was asked for, so nothing is run."""
+    """This machine cannot enforce the requested isolation, so nothing is run."""
 
     code = "ISOLATION_UNAVAILABLE"
 
 
 class WorkerError(HealkitError):
-    """A worker could not do its part; the tool itself is not to blame."""
+    """The worker failed; the tool itself is not to blame."""
 
     code = "WORKER_ERROR"
 
 
 class WorkerStartFailed(WorkerError):
-    """No worker was ready within its start time."""
+    """No worker was ready within the start time."""
 
     code = "WORKER_START_FAILED"
 
 
 class WorkerNotRestricted(WorkerStartFailed):
-    """A worker that lacked a layer of its tier; it was ended before any code was sent to it."""
+    """A worker lacked a layer of its isolation tier; it was ended before it received any code."""
 
     code = "WORKER_NOT_RESTRICTED"
 
 
 class WorkerUnusable(WorkerStartFailed):
-    """A worker that cannot be started as asked: a granted package has gone, or a granted path leads away."""
+    """A worker cannot start: a granted package is missing, or a granted path leads elsewhere."""
 
     code = "WORKER_UNUSABLE"
 
 
 class PlotUnavailable(HealkitError):
-    """A plot that was asked for where the extra that draws is not installed."""
+    """A plot needs an extra that is not installed."""
 
     code = "PLOT_UNAVAILABLE"
 
 
 class PostMortemError(HealkitError):
-    """A question about a failed run that cannot be answered: no such frame, no console here."""
+    """A question about a failed run has no answer: no such frame, no console here."""
 
     code = "POST_MORTEM_ERROR"
 
 
 class PostMortemGone(PostMortemError):
-    """A failed run whose worker is not there to be asked: it was never kept, or has gone since."""
+    """The worker of the failed run was not kept, or has ended since."""
 
     code = "POST_MORTEM_GONE"
 
 
 class RunFolderError(HealkitError):
-    """A run folder that cannot be made or used as asked."""
+    """A run folder that cannot be created or used."""
 
     code = "RUN_FOLDER_ERROR"
 
 
 class RunExists(RunFolderError):
-    """A run of that id has been written already; a run is never written twice."""
+    """A run with that id exists; a run is never overwritten."""
 
     code = "RUN_EXISTS"
 
 
 class RunLocked(RunFolderError):
-    """Another writer is at that run at this moment."""
+    """Another process is writing to that run."""
 
     code = "RUN_LOCKED"
 
 
 class RunNotFound(RunFolderError):
-    """There is no run folder of that name."""
+    """No run folder has that name."""
 
     code = "RUN_NOT_FOUND"
 
 
 class EvidenceChanged(RunFolderError):
-    """Error for a file of a run's folder that does not have the content that the run recorded."""
+    """A file in the run folder differs from what the run recorded."""
 
     code = "EVIDENCE_CHANGED"
 
 
 class RunNotAllowed(HealkitError):
-    """A tool that is not on the run's list of tools; nothing was run."""
+    """The tool is not on the run's list of tools; nothing was run."""
 
     code = "RUN_NOT_ALLOWED"
 
 
 class PolicyHalted(HealkitError):
-    """A step of a run that its policy has ended; nothing was run."""
+    """The policy of the run stopped it at this step; nothing was run."""
 
     code = "POLICY_HALT"
 
 
 class HealError(HealkitError):
-    """A healing that cannot be begun or go on: nothing failed, or the tool may not be searched on."""
+    """A healing cannot start or continue: nothing failed, or the tool may not be searched on."""
 
     code = "HEAL_ERROR"
 
 
 class BudgetSpent(HealError):
-    """A healing whose time is up, or that was stopped; its results until then stand."""
+    """A healing ran out of time or was stopped; its results so far are kept."""
 
     code = "BUDGET_SPENT"
 
 
 class ToolExecutionError(HealkitError):
-    """A tool that ran and failed; `log_id` is its row in the ExecutionLog.
+    """A tool ran and failed; `log_id` is its row in the ExecutionLog.
 
-    `failure` is its traceback as data, a `core.contracts.failure.Failure`.
+    `failure` is the traceback as data, a `core.contracts.failure.Failure`.
     """
 
     def __init__(self, label: str, failure: Any, log_id: int | None, trace_id: str) -> None:
         super().__init__("", hint=failure.hint)
-        self.message = f"{label} failed: {failure.summary}"  # the tool's own words, as they are
+        self.message = f"{label} failed: {failure.summary}"  # the tool's message, unchanged
         self.args = (self.message,)
         self.code = failure.code  # how the execution ended
         self.label = label
@@ -514,47 +517,47 @@ class ToolExecutionError(HealkitError):
         return visible("\n".join(lines).rstrip()).split("\n")
 
 
-# What crosses a border: calls, traces, requests, MCP servers, language models.
+# Calls, traces, requests, MCP servers, language models.
 
 
 class CallRefused(HealkitError):
-    """A call through the bridge that is unknown, not allowed, or over its budget."""
+    """A bridged call that is unknown, not allowed, or over its budget."""
 
     code = "CALL_REFUSED"
 
 
 class CallTimedOut(HealkitError):
-    """A call through the bridge that had no answer within its time."""
+    """A bridged call that was not answered in time."""
 
     code = "CALL_TIMEOUT"
 
 
 class CallUnanswered(HealkitError):
-    """A call through the bridge that was under way when its worker ended; it may have been performed."""
+    """A bridged call was in progress when its worker ended; it may have been performed."""
 
     code = "CALL_UNANSWERED"
 
 
 class CallNotOnRecord(HealkitError):
-    """A call that no recorded execution made, by code that was only tried or replayed: it was not made."""
+    """A trial or a replay made a call that was not recorded, so the call was not performed."""
 
     code = "CALL_NOT_ON_RECORD"
 
 
 class TraceInvalid(HealkitError):
-    """A trace from elsewhere that is not in the wire form."""
+    """An imported trace that is not in the wire format."""
 
     code = "TRACE_INVALID"
 
 
 class BatchTooLarge(TraceInvalid):
-    """More traces in one request than are taken at once."""
+    """More traces in one request than the limit."""
 
     code = "BATCH_TOO_LARGE"
 
 
 class RequestRefused(HealkitError):
-    """A request that the collector's server turns away; `retry_after_s` is when another try may do better."""
+    """The collector refused a request; `retry_after_s` is when to try again."""
 
     code = "REQUEST_REFUSED"
 
@@ -572,67 +575,67 @@ class RequestRefused(HealkitError):
 
 
 class McpError(HealkitError):
-    """An MCP server answered with an error, or with what the protocol does not allow."""
+    """An MCP server answered with an error, or broke the protocol."""
 
     code = "MCP_ERROR"
 
 
 class McpUnavailable(McpError):
-    """An MCP server that cannot be started or reached, or that went away over a call."""
+    """An MCP server cannot be started or reached, or ended during a call."""
 
     code = "MCP_UNAVAILABLE"
 
 
 class McpMissing(McpUnavailable):
-    """An MCP server whose program is not there or may not be run, or the package that talks to it."""
+    """The program of an MCP server, or the package for MCP, is missing or not executable."""
 
     code = "MCP_MISSING"
 
 
 class AgentRefused(HealkitError):
-    """Request of an agent that healkit's MCP server does not grant, or not so."""
+    """healkit's MCP server refused a request of an agent."""
 
     code = "AGENT_REFUSED"
 
 
 class ApprovalNeeded(AgentRefused):
-    """A change that waits for a person's consent."""
+    """A change is waiting for a person's approval."""
 
     code = "APPROVAL_NEEDED"
 
 
 class AgentLimit(AgentRefused):
-    """A call beyond a client's rate, budget or number of calls at once."""
+    """A client exceeded its rate, its budget or its number of concurrent calls."""
 
     code = "AGENT_LIMIT"
 
 
 class ModelError(HealkitError):
-    """A language model's server answered with an error, or with what its protocol does not allow."""
+    """A language model's server answered with an error, or broke its protocol."""
 
     code = "MODEL_ERROR"
 
 
 class ModelKeyRefused(ModelError):
-    """A key that the language model's server does not accept, or not for that model."""
+    """A language model's server did not accept the key, or not for that model."""
 
     code = "MODEL_KEY_REFUSED"
 
 
 class ModelUnavailable(ModelError):
-    """A language model's server that cannot be reached, is busy, too slow, or broke off in the middle."""
+    """A language model's server is unreachable, busy or too slow, or the connection broke."""
 
     code = "MODEL_UNAVAILABLE"
 
 
 class ModelInputTooLarge(ModelError):
-    """Code that does not fit into a request to a language model; nothing was sent."""
+    """The code does not fit into a request to a language model; nothing was sent."""
 
     code = "MODEL_INPUT_TOO_LARGE"
 
 
 class ModelRefused(ModelError):
-    """A language model that declined, or gave no answer with whole new code."""
+    """The language model declined, or its answer had no complete new code."""
 
     code = "MODEL_REFUSED"
 
@@ -640,8 +643,8 @@ class ModelRefused(ModelError):
 # Codes that belong to no error class, with their meanings.
 
 
-#: Endings of an execution without a value: code → meaning. The log's triggers and an index name them too: another code
-#: needs a migration that makes them anew.
+#: How an execution can end without a value: code → meaning. The log's triggers and an index contain these
+#: codes, so a new code needs a migration that creates them again.
 TOOL_CODES: dict[str, str] = {
     "TOOL_EXCEPTION": "the tool raised an exception",
     "TOOL_TIMEOUT": "the tool was still running when its time was up",
@@ -663,11 +666,11 @@ TOOL_CODES: dict[str, str] = {
 
 
 def is_refused(code: str | None) -> bool:
-    """Tell if a failure's code is that of a call that was refused: it was wrong, or could not be started."""
+    """Tell if this is the code of a refused call: the call was wrong, or could not be started."""
     return code is not None and code not in TOOL_CODES
 
 
-#: Reasons why a patch that can be run is rejected: code → meaning.
+#: Why a runnable patch is rejected: code → meaning.
 PATCH_CODES: dict[str, str] = {
     "PATCH_NOT_CURED": "the patch does not pass every check",
     "PATCH_UNDECIDED": "a check of the patch needs a call that is not on record",
@@ -675,7 +678,7 @@ PATCH_CODES: dict[str, str] = {
     "PATCH_DENIED": "the policy forbids patches of this tool",
 }
 
-#: Reasons why a step of a decision has no result: code → meaning.
+#: Why a step of a decision has no result: code → meaning.
 DECISION_CODES: dict[str, str] = {
     "CHOICE_INVALID": "a choice that cannot be taken",
     "CHOICE_REPEATED": "the same choice was made too often",
@@ -705,37 +708,37 @@ REQUEST_CODES: dict[str, int] = {
 }
 
 
-# The closed catalogue: one list for everything that carries a code: the log's `error_code`, a failure's `code`,
-# the error objects of trace.jsonl. It is read from the classes above, so that a new error cannot be forgotten.
+# The complete catalogue: every code in the log's `error_code`, in a failure's `code` and in the error objects of
+# trace.jsonl. It is read from the classes above, so no error can be forgotten.
 #
-# `retryable` is a promise to a loop: the same action with nothing changed may end differently, and a first attempt has
-# done no harm that a second one would double. A tool's own failure is not retryable in that sense: repeating the same
-# failure wastes time, and what a killed host's tool had done by then is unknown. The exception is one that says that
-# something outside did not answer (`TRANSIENT`), if the tool's own line raised it: a worker has no network, so that one
-# from a library is the same again. Whether the tool may be run twice is for the caller to know.
+# `retryable` is a promise to a loop: the unchanged action may end differently, and repeating it does no further harm.
+# A tool's own failure is not retryable: the same failure would repeat, and a tool whose host was killed may have done
+# anything by then. The exception is an error of something outside the tool that did not answer (`TRANSIENT`), raised
+# by the tool's own line. From a library, it would repeat, because a worker has no network. Whether the tool itself may
+# run twice is for the caller to decide.
 
 
-#: Codes of faults that may go away by themselves: a lock, a lost worker, a server that did not answer.
+#: Codes of faults that may disappear on their own: a lock, a lost worker, a server that did not answer.
 RETRYABLE = frozenset(
     {
         "CALL_TIMEOUT", "DB_LOCKED", "MCP_UNAVAILABLE", "MODEL_UNAVAILABLE", "RUN_LOCKED", "WORKER_ERROR",
         "WORKER_LOST", "WORKER_START_FAILED",
     }
 )  # fmt: skip
-#: Exceptions by which something outside the tool says that it does not answer now.
+#: Exceptions that mean: something outside the tool does not answer at the moment.
 TRANSIENT = frozenset(
     {
         "BrokenPipeError", "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError",
         "ConnectionResetError", "TimeoutError",
     }
 )  # fmt: skip
-#: Codes of failures that are what their exception is.
+#: Codes of failures that are classified by their exception.
 _BY_EXCEPTION = frozenset({"CALL_FAILED", "TOOL_EXCEPTION"})
 
 
 @cache
 def catalogue() -> dict[str, str]:
-    """Return every code with its meaning, sorted; there are no other codes."""
+    """Return all codes with their meanings, sorted."""
     classes = [
         kind
         for kind in globals().values()
@@ -746,34 +749,34 @@ def catalogue() -> dict[str, str]:
 
 
 def is_retryable(code: str, ename: str = "") -> bool:
-    """Return True if the same action may be tried again with nothing changed; ename: the exception's type, if known."""
+    """Return True if the unchanged action may be tried again; ename: the exception's type, if known."""
     return code in RETRYABLE or (code in _BY_EXCEPTION and ename in TRANSIENT)
 
 
-# Parts of messages.
+# Parts of error messages.
 
 
 def named(value: object) -> str:
-    """Write what was given as a name: `'sales'`, `None`, `a DataFrame`."""
+    """Write a value as a name in a message: `'sales'`, `None`, `a DataFrame`."""
     return (
         repr(value) if value is None or isinstance(value, str | int | float) else f"a {type(value).__name__}"
     )
 
 
 def check_text(what: str, value: object) -> None:
-    """Raise `UsageInvalid` for a value that is no text. what: the argument's name."""
+    """Raise `UsageInvalid` if the value is not a text. what: The argument's name."""
     if not isinstance(value, str):
         raise UsageInvalid(f"{what} must be text, not {named(value)}.")
 
 
 def check_whole(what: str, value: object) -> None:
-    """Raise `UsageInvalid` for a value that is no whole number. what: the argument's name."""
+    """Raise `UsageInvalid` if the value is not a whole number. what: The argument's name."""
     if not isinstance(value, int):
         raise UsageInvalid(f"{what} must be a whole number, not {named(value)}.")
 
 
 def near_misses(name: object, known: Iterable[str], limit: int = 3) -> list[str]:
-    """Return up to `limit` of the known names that look like `name`, best first; none for what is no text."""
+    """Return up to `limit` of the known names that resemble `name`, best first; empty if `name` is not a text."""
     if not isinstance(name, str):
         return []
     by_folded = {candidate.casefold(): candidate for candidate in known}
@@ -782,6 +785,6 @@ def near_misses(name: object, known: Iterable[str], limit: int = 3) -> list[str]
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return ` Did you mean 'fibonacci'?`, or an empty text when nothing is near."""
+    """Return ` Did you mean 'fibonacci'?`, or an empty text if no known name is similar."""
     suggestions = near_misses(name, known)
     return f" Did you mean {' or '.join(map(repr, suggestions))}?" if suggestions else ""

@@ -1,14 +1,14 @@
-"""What a plug-in can hook into.
+"""Hooks: the places where a plug-in can add something.
 
-One function of `Specs` for each place.
+Each function of `Specs` is one hook.
 
-A plug-in is a module with functions of these names, marked with `@hookimpl`. healkit's own parts are plug-ins, each by
-its `healkit/parts/NAME/plugin.py`; another package names its module under the entry point `healkit`. A function takes
-the parameters that it needs, by name, and leaves out the others. docs/plugins.md builds one.
+A plug-in is a module with functions of these names, marked with `@hookimpl`. healkit's own parts are plug-ins too, each
+in `healkit/parts/NAME/plugin.py`. Another package names its module under the entry point `healkit`. A function declares
+the parameters that it needs, by name, and omits the others. docs/plugins.md builds one.
 
-A plug-in of another package that raises is passed over, with a warning in the log: it costs itself, never a record or a
-card. One that cannot be imported is left out, with a warning in the log; a part
-of healkit's own only where a part that it needs was taken away.
+If a plug-in of another package raises, healkit logs a warning and goes on without it: no record and no card is lost. If
+a plug-in cannot be imported, healkit logs a warning and leaves it out. A part of healkit's own is left out only if it
+needs a part that was removed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pluggy
 
 from healkit.package import FOLDER
 
-#: Entry point under which a package names its plug-in, and the mark of its functions.
+#: Entry point that names a package's plug-in, and name of the marker of its functions.
 GROUP = "healkit"
 hookimpl = pluggy.HookimplMarker(GROUP)
 _spec = pluggy.HookspecMarker(GROUP)
@@ -32,33 +32,33 @@ _log = logging.getLogger(__name__)
 
 
 class Specs(Protocol):
-    """Places to hook into. `services`: a `services.Services`. `failure`: a `core.contracts.failure.Failure`."""
+    """All hooks. services: A `services.Services`. failure: A `core.contracts.failure.Failure`."""
 
-    # What a Healkit has.
+    # A Healkit.
 
     @_spec
     def attributes(self) -> Mapping[str, Callable[[Any], Any]]:
-        """Return attributes of a `Healkit`: name → what makes it of the services, when it is first asked for."""
+        """Return attributes of a `Healkit`: name → function that makes it from the services, on first use."""
 
     @_spec
     def opened(self, services: Any) -> None:
-        """Begin what runs beside a `Healkit`; called once its database is ready."""
+        """Start background work of a `Healkit`; called once its database is ready."""
 
     @_spec
     def closing(self, services: Any) -> None:
-        """End what `opened` has begun, and what an attribute holds open; called before the database is closed."""
+        """Stop what `opened` started, and close the attributes; called before the database is closed."""
 
     @_spec
     def closed(self, services: Any) -> None:
-        """End what the last records were needed for; called when they are written, and the database is still open."""
+        """Stop what the last records needed; called after they are written, while the database is still open."""
 
     @_spec
     def problem(self, services: Any) -> str:
-        """Return a sentence for the user on what is wrong; empty where nothing is."""
+        """Return a sentence for the user about a problem; empty if there is none."""
 
     @_spec
     def status(self, services: Any) -> Mapping[str, Any]:
-        """Return fields of a `parts.doctor.records.Status` that the part knows."""
+        """Return the fields of a `parts.doctor.records.Status` that the part knows."""
 
     @_spec(firstresult=True)
     def shown(self, services: Any) -> Any:
@@ -66,76 +66,77 @@ class Specs(Protocol):
 
     @_spec
     def record_folders(self, services: Any) -> Sequence[Any]:
-        """Return folders of records, as paths: no tool may be granted one of them, or a folder around it."""
+        """Return folders of records, as paths. No tool may be granted one of them, or a folder that contains one."""
 
     @_spec
     def resting(self) -> None:
-        """End what belongs to the process; called before healkit's event loop ends, and it may start again."""
+        """Stop what the process shares; called before healkit's event loop ends. The loop may start again."""
 
     @_spec
     def tables(self) -> None:
-        """Import the plug-in's mapped tables; called before the first statement, which configures all of them."""
+        """Import the plug-in's mapped tables; called before the first statement, which configures all tables."""
 
     @_spec
     def migrations(self) -> Mapping[str, Any]:
         """Return folders with Alembic migrations of the plug-in's own tables: a lower-case name → the folder's path.
 
-        They run when a database is opened, after healkit's. The table `healkit_NAME_version` has the last one's number.
+        They run after healkit's migrations when a database is opened. The table `healkit_NAME_version` holds the number
+        of the last one.
         """
 
-    # What a face has.
+    # The faces.
 
     @_spec
     def commands(self) -> Mapping[str, Callable[[], Any]]:
-        """Return commands of the terminal: name → what makes its row when it is asked for.
+        """Return commands of the terminal: name → function that makes the row on first use.
 
-        A row is a `commands.table.Command` or `Group`. A name of two words is a command of the group of the first.
+        A row is a `commands.table.Command` or `Group`. A name of two words is a command in the group of the first word.
         """
 
     @_spec
     def mcp_tools(self) -> Mapping[str, Callable[[], Any]]:
-        """Return tools of the MCP server: name → what makes its row, a `commands.agents.AgentTool`."""
+        """Return tools of the MCP server: name → function that makes the row, a `commands.agents.AgentTool`."""
 
     @_spec
     def panels(self) -> Mapping[str, Callable[[], Any]]:
-        """Return live panels: name → what loads the panel's class, which is called with a `Healkit` and its subject."""
+        """Return live panels: name → function that loads the panel's class, which takes a `Healkit` and its subject."""
 
     @_spec
     def pages(self, healkit: Any, recorded: Any) -> Sequence[Any]:
-        """Return questions that pages may ask of this `Healkit`, as `faces.pages.operations.Operations`.
+        """Return the requests that pages can send to this `Healkit`, as `faces.pages.operations.Operations`.
 
-        recorded: a `faces.pages.page_data.PageData`, which makes recorded data fit for a page.
+        recorded: A `faces.pages.page_data.PageData`, which prepares recorded data for a page.
         """
 
     # An execution.
 
     @_spec(firstresult=True)
     def steps(self, services: Any) -> Any:
-        """Return what gives each execution its sink and its retries, a `core.runtime.events.Steps`."""
+        """Return a `core.runtime.events.Steps`, which gives each execution its sink and its retries."""
 
     @_spec(firstresult=True)
     def sanitizer(self, config: Any) -> Any:
-        """Return what hides secrets and personal data as a `Config` says, a `core.secrets.cleaner.Cleaner`."""
+        """Return a `core.secrets.cleaner.Cleaner`, which hides secrets and personal data as a `Config` says."""
 
     @_spec(firstresult=True)
     def contents(self, services: Any) -> Any:
-        """Return what keeps the frames and arrays of executions, a `core.runtime.contents.Contents`."""
+        """Return a `core.runtime.contents.Contents`, which keeps the frames and arrays of executions."""
 
     @_spec(firstresult=True)
     def cleaner(self, services: Any) -> Any:
-        """Return what cleans records and collects the steps of executions, a `core.runtime.collecting.LogCleaner`."""
+        """Return a `core.runtime.collecting.LogCleaner`, which cleans records and collects the steps of executions."""
 
     @_spec
     def recorded(self, services: Any, send: bool) -> None:
-        """Take note that one more end is on record; send: its trace is to be sent. Must not wait or raise."""
+        """Handle the record of a finished execution; send: whether its trace is to be sent. Must not wait or raise."""
 
     @_spec(firstresult=True)
     def log_files(self, database: Any) -> Any:
-        """Return what exports, imports and archives executions, a `core.store.log_reader.LogFiles`."""
+        """Return a `core.store.log_reader.LogFiles`, which exports, imports and archives executions."""
 
     @_spec
     def deleting(self, session: Any, trace_ids: Sequence[str]) -> None:
-        """Delete what the plug-in's tables hold of these executions; called in the transaction that deletes them."""
+        """Delete the plug-in's rows about these executions; called in the transaction that deletes the executions."""
 
     @_spec
     def pruned(self, database: Any) -> None:
@@ -143,44 +144,46 @@ class Specs(Protocol):
 
     @_spec(firstresult=True)
     def audit_steps(self, manifest: Any) -> Any:
-        """Return what tells the facts of each event of a run for the audit; None for one that others may audit."""
+        """Return a function that states the facts of each event of a run for the audit; None if others may do it."""
 
     @_spec(firstresult=True)
     def story(self, run: Any) -> Any:
-        """Tell a `parts.runs.contract.Run` step by step: what makes its card, and its data."""
+        """Return the story of a `parts.runs.contract.Run`, step by step: it makes the run's card and its data."""
 
     # A failure.
 
     @_spec
     def observers(self) -> Sequence[str]:
-        """Return modules that a worker asks for facts about a failure: each has `observe` and `suggestions`."""
+        """Return modules that a worker asks for facts about a failure; each defines `observe` and `suggestions`."""
 
     @_spec(firstresult=True)
     def retainer(self, retire: Callable[[Any], None]) -> Any:
-        """Return what keeps the workers of failed runs, a `core.workers.worker.Retainer`. retire: ends a worker."""
+        """Return a `core.workers.worker.Retainer`, which keeps the workers of failed runs. retire: Ends a worker."""
 
     @_spec(firstresult=True)
     def inspector(self) -> str:
-        """Return the module that answers questions in a failed run's worker, by its function `answer_questions`."""
+        """Return the module whose function `answer_questions` answers questions in a failed run's worker."""
 
     @_spec(firstresult=True)
     def post_mortem(self, trace_id: str, label: str) -> Any:
-        """Return what asks the worker of a failed run; None where none was kept."""
+        """Return an object that asks the worker of a failed run; None if no worker was kept."""
 
     @_spec(firstresult=True)
     def explain(self, failure: Any, where: str, code: str, defined: Any) -> Any:
-        """Explain a failure: a `core.contracts.explanation.Explanation`, or None for one that others may explain.
+        """Return a `core.contracts.explanation.Explanation` of a failure; None to leave it to other plug-ins.
 
-        where: the place in words. code: what ran, if it is at hand. defined: names that need no import there.
+        where: The place in words.
+        code: The code that ran, if available.
+        defined: Names that need no import there.
         """
 
     @_spec(firstresult=True)
     def writer(self, form: str) -> Any:
-        """Return the function that writes a failed execution in that form, `markdown` or `notebook`."""
+        """Return the function that writes a failed execution in one form, `markdown` or `notebook`."""
 
     @_spec
     def advisors(self) -> Mapping[str, Callable[[Any], Any]]:
-        """Return advisors of healing: name → what makes a `parts.heal.advisor.Advisor` of the `Config`."""
+        """Return advisors of healing: name → function that makes a `parts.heal.advisor.Advisor` from the `Config`."""
 
 
 @functools.cache
@@ -206,17 +209,17 @@ def plugins() -> pluggy.PluginManager:
 
 
 def every(hook: str, **given: Any) -> list[Any]:
-    """Call that function of every plug-in, the last registered first; return what is not None."""
+    """Call one hook of every plug-in, the last registered first; return the results that are not None."""
     return list(_results(hook, given))
 
 
 def first(hook: str, **given: Any) -> Any:
-    """Call that function of one plug-in after the other, until one returns something; None where none does."""
+    """Call one hook of each plug-in until one returns a result; return None if there is no result."""
     return next(_results(hook, given), None)
 
 
 def rows_of(module: str, *names: str, table: str = "COMMANDS") -> dict[str, Callable[[], Any]]:
-    """Return what makes those rows of a module's table; it is imported when the first is asked for."""
+    """Return functions that make these rows of a module's table; the first call imports the module."""
 
     def row(name: str) -> Any:
         return getattr(importlib.import_module(module), table)[name]
@@ -225,9 +228,9 @@ def rows_of(module: str, *names: str, table: str = "COMMANDS") -> dict[str, Call
 
 
 def made_row(what: str, name: str, maker: Callable[[], Any], *, own: bool) -> Any:
-    """Return a row of a face; None, with a warning in the log, for one of another package that cannot be loaded.
+    """Return a row of a face; log a warning and return None if a row of another package cannot be loaded.
 
-    own: it is healkit's own, which is left out only where a part that it needs was taken away.
+    own: The row is healkit's own. It is left out only if it needs a part that was removed.
     """
     try:
         return maker()

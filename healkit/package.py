@@ -1,4 +1,4 @@
-"""healkit's version, and the folder that it is installed in."""
+"""Version of healkit, and the folder of its package."""
 
 from __future__ import annotations
 

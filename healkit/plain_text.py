@@ -1,54 +1,54 @@
-"""Text as a terminal can show it.
+"""Text that a terminal can show.
 
-Below everything that writes sentences, so it uses the standard library only.
+Every module that writes sentences imports this one, so it uses the standard library only.
 """
 
 from __future__ import annotations
 
 import re
 
-#: Escape sequences that only colour text; what is shown is the text without them.
+#: Escape sequences that only change colours; the text is shown without them.
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
-#: Any escape sequence, or as much of one as there is: its rest may come with the next piece of text.
+#: An escape sequence, or the beginning of one: the rest may come with the next piece of text.
 _SEQUENCE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_](?:[^\x07\x1b\x9c]{0,10000}(?:\x07|\x1b\\|\x9c))?|[ -/]*[0-~]?)"
 )
 _REORDERS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"
-#: What moves the cursor, rings, or reorders the line around it: a forged message could hide behind it.
+#: Characters that move the cursor, ring the bell or reorder the line; they could hide a forged message.
 _UNSEEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_REORDERS}]")
-#: The same, but for backspace, carriage return and colours, with which progress bars are drawn on one line.
+#: The same without backspace, carriage return and colours, which progress bars need.
 _NOT_DRAWN = re.compile(f"[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f{_REORDERS}]")
 
 #: Code in a sentence, as in Markdown.
 TICKED = re.compile(r"`([^`\n]+)`")
-#: One word or sign that a sentence would swallow without quotes: a name, an operator.
+#: A name or an operator, which needs quotes to stand out in a sentence.
 _NAME = re.compile(r"(?!(?:None|True|False)$)[A-Za-z_][\w.]*|[^\w\s'\"]{1,3}")
 
 
 def visible(text: str) -> str:
-    """Return `text` without colour codes, other control and reordering characters spelt out as escapes."""
+    """Return `text` without colour codes; other control and reordering characters become visible escapes."""
     text = _COLOUR.sub("", text).replace("\r\n", "\n")
     return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def drawn(text: str) -> str:
-    """Return a tool's output with its colours, but without what moves off the line, reorders it or sets the terminal.
+    """Return a tool's output in colour, without characters that leave or reorder the line or change the terminal.
 
-    Output comes in pieces, so a sequence that is cut in two loses its beginning and is no sequence any more.
+    Output comes in pieces. An escape sequence that is split between two pieces loses its beginning and has no effect.
     """
     stripped = _SEQUENCE.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
     return _NOT_DRAWN.sub("", stripped)
 
 
 def seen_json(text: str) -> str:
-    """Return JSON text in which no control or reordering character stands unescaped."""
+    """Return JSON text with all control and reordering characters escaped."""
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def untick(text: str) -> str:
-    """Return a sentence without the backticks that mark code, for a face that cannot show code as such.
+    """Return a sentence without the backticks around code, for a face that cannot show code.
 
-    A name stands in quotes, as in Python's own messages; a number, a constant and longer code stand as they are.
+    A name gets quotes, as in Python's own messages. A number, a constant and longer code get none.
     """
     return TICKED.sub(lambda match: f"'{match[1]}'" if _NAME.fullmatch(match[1]) else match[1], text)
 
@@ -68,7 +68,7 @@ def count(number: int, noun: str) -> str:
 # Secrets in what is shown: texts, URLs, addresses.
 
 
-#: From the user's name to the last `@`: a password that was not escaped may hold any character.
+#: From the user's name to the last `@`: an unescaped password may contain any character.
 _PASSWORD = re.compile(r"(?<=://)([^/?#:]*):.*@", re.DOTALL)
 _USER = re.compile(r"(?<=://)[^/?#@]*@")
 _OPTION = re.compile(
@@ -79,7 +79,7 @@ _QUERY = re.compile(r"\?.*", re.DOTALL)
 
 
 class Secret(str):
-    """A text that shows as `'***'` wherever it is printed as part of something."""
+    """A text whose `repr` is `'***'`, so that it stays hidden when a container of it is printed."""
 
     __slots__ = ()
 
@@ -88,13 +88,13 @@ class Secret(str):
 
 
 def shown_url(url: str) -> str:
-    """Return a database's URL or path with `***` for its password, also where that is one of its options.
+    """Return a database's URL or path with `***` for its password, also if the password is an option.
 
-    It hides too much rather than too little where the URL cannot be read: all up to the last `@`.
+    If the URL cannot be parsed, it hides everything up to the last `@`.
     """
     return _OPTION.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
 
 
 def shown_address(url: str) -> str:
-    """Return a web address without user, password and query, any of which may be a key."""
+    """Return a web address without user, password and query, because each of them may be a key."""
     return _QUERY.sub("", _USER.sub("", _PASSWORD.sub("", url)))

@@ -1,7 +1,7 @@
-"""Services on one database: what every part is given.
+"""Services on one database, shared by all parts.
 
-The core's own are attributes with their types. A part's is an attribute by the name under which its plug-in has it
-(`hooks.Specs.attributes`), made when it is first asked for.
+The core's services are attributes with their types. A part's service is an attribute with the name that its plug-in
+chose (`hooks.Specs.attributes`). It is made on first use.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """One database with all that works on it.
+    """One database and the services that use it.
 
-    `config` and `database`; `cleaner` of records, `recorder`, `contents` (frames and arrays that are kept), `executor`,
-    `runner`, `history`, `host` (Python functions that tools can call); `vault` and `log`.
+    Attributes: `config` and `database`; `cleaner` of records, `recorder`, `contents` (stored frames and arrays),
+    `executor`, `runner`, `history`, `host` (Python functions that tools can call); `vault` and `log`.
 
-    Raises what a plug-in raises that is asked for one of these.
+    Also raises the errors of a plug-in that makes one of these.
     """
 
     def __init__(self, database: Database, config: Config) -> None:
@@ -82,7 +82,7 @@ class Services:
         }
         hooks.every("opened", services=self)
 
-    # Parts that an execution has no use for are loaded when they are first asked for.
+    # An execution does not need these parts, so they are loaded on first use.
 
     @functools.cached_property
     def vault(self) -> Vault:
@@ -94,7 +94,7 @@ class Services:
 
     @functools.cached_property
     def log(self) -> Log:
-        """Every execution on record."""
+        """Log of all executions."""
         from healkit.core.store.log_reader import Log
 
         return Log(
@@ -118,18 +118,18 @@ class Services:
             return self._made[name]
 
     def made(self, name: str) -> Any:
-        """Return a part's service if it was asked for before; else None."""
+        """Return a part's service if it was used before; else None."""
         return self._made.get(name)
 
     @property
     def problem(self) -> str:
-        """Sentence for the user on what is wrong; empty where nothing is."""
+        """Sentence for the user about a problem; empty if there is none."""
         problems = (self.recorder.problem, self.contents.problem)
         return next(filter(None, (*problems, *hooks.every("problem", services=self))), "")
 
     def close(self) -> None:
-        """End what the parts have begun, and close the database."""
-        with contextlib.ExitStack() as last_first:  # each is done, whatever another one raises
+        """Stop the work of the parts, and close the database."""
+        with contextlib.ExitStack() as last_first:  # each callback runs, even if another one raises
             last_first.callback(self.database.close)
             last_first.callback(hooks.every, "closed", services=self)
             last_first.callback(self.recorder.close)
@@ -137,11 +137,11 @@ class Services:
             last_first.callback(hooks.every, "closing", services=self)
 
     def _recorded(self, send: bool) -> None:
-        """Tell the parts that there is one more ending on record; called by the recorder."""
+        """Notify the parts of a finished execution in the log; called by the recorder."""
         hooks.every("recorded", services=self, send=send)
 
     def _check_grants(self, grants: Grants) -> None:
-        """Raise `ConfigError` for grants that no tool may have on this machine, or beside these records."""
+        """Raise `ConfigError` for grants that are impossible on this machine, or that include a folder of records."""
         if grants != NO_GRANTS:
             make_grants(grants)
             path, url = self.database.path, self.database.url
@@ -155,15 +155,15 @@ class Services:
             check_grants(grants)
 
     def grants_in_force(self, grants: Grants) -> Grants:
-        """Return a tool's grants, checked anew where they are used; those of an untrusted database count for nothing.
+        """Return a tool's grants after a new check; in an untrusted database, those of an untrusted tool.
 
-        A path that has gone grants nothing, and is the tool's to meet. Raises `ConfigError` for other grants that are
-        not possible any more, or never were.
+        A path that no longer exists grants nothing, and the tool will fail on it. Raises `ConfigError` for other grants
+        that are no longer possible, or never were.
         """
         if not self.database.trusted:
             return UNTRUSTED_GRANTS
         if grants != NO_GRANTS:
-            make_grants(grants)  # a relative path is not there either
+            make_grants(grants)  # also rejects a relative path
             there = {
                 name: tuple(filter(os.path.lexists, getattr(grants, name))) for name in ("read", "write")
             }
@@ -172,8 +172,8 @@ class Services:
 
 
 def attribute_makers() -> Mapping[str, Callable[[Services], Any]]:
-    """Return what makes each attribute that a part adds; of two with one name, healkit's own."""
+    """Return the function that makes each attribute of a part; if two have the same name, healkit's own wins."""
     makers: dict[str, Callable[[Services], Any]] = {}
-    for attributes in hooks.every("attributes"):  # the last registered first
+    for attributes in hooks.every("attributes"):  # the last registered comes first
         makers |= attributes
     return makers

@@ -28,7 +28,10 @@ def test_the_help_of_the_class_names_every_setting_with_unit_and_default() -> No
     told = Config.__doc__ or ""
     for setting in settings():
         assert f"\n{setting.name}: {setting.help}" in told
-    assert "views_mb: frames and arrays kept beside the database; 0 keeps none (MiB). Default: 2048." in told
+    assert (
+        "views_mb: limit on the frames and arrays stored beside the database; 0 stores none (MiB). Default: 2048."
+        in told
+    )
 
 
 def test_every_default_is_read_back_from_its_variable() -> None:

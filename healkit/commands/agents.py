@@ -1,8 +1,8 @@
 """Tools that an agent calls: their form.
 
-A part returns its rows by the hook `mcp_tools`. A tool is a function of an `AgentCaller` and of what the agent gives:
-the signature is the schema and the docstring the description, which an agent pays for with each session, so both are
-short.
+Parts add such tools by the hook `mcp_tools`. A tool is a function that takes an `AgentCaller` and the agent's
+arguments. Its signature is the schema and its docstring the description. Both are short, because an agent reads them in
+every session.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AgentCaller(Protocol):
-    """Call of an agent: whose it is, and what the session may read."""
+    """One agent call: who called, and what its session may read."""
 
     @property
     def services(self) -> Services:
@@ -30,30 +30,33 @@ class AgentCaller(Protocol):
 
     @property
     def client_name(self) -> str:
-        """Name of the program that asks, as it is put on record."""
+        """Name of the calling program, as recorded in the log."""
 
     def say(self, sentence: str) -> None:
-        """Tell the client how far a long call is."""
+        """Report the progress of a long call to the client."""
 
     def limited(self, asked_s: float) -> float:
-        """Return a time limit; raise `AgentRefused` for more than the setting's maximum."""
+        """Return the time limit in seconds; raise `AgentRefused` if it is above the configured maximum."""
 
     def view(self, address: str) -> Any:
-        """Return the data view of an address or name; raise `ViewNotFound` for one of others."""
+        """Return the data view with this address or name; raise `ViewNotFound` if the session may not read it."""
 
     def execution(self, log_id: int) -> Execution:
-        """Return that row of the log; raise `UsageInvalid` for one of others."""
+        """Return this execution; raise `UsageInvalid` if the session may not read it."""
 
     def note(self, *names: str) -> None:
-        """Let the session read these runs and views."""
+        """Allow the session to read these runs and views."""
 
 
 @dataclass(frozen=True)
 class AgentAnswer:
     """Answer to an agent.
 
-    data: as JSON, of which the keys `exact` stay as they are. text: what is read in its place. texts: stand below.
-    views: data views that are linked. failed: whether it is an error.
+    data: JSON; the values of the keys in `exact` are passed on unchanged.
+    text: Text to show in place of the JSON.
+    texts: Texts to show below it.
+    views: Data views to link.
+    failed: Whether the answer is an error.
     """
 
     data: dict[str, Any]
@@ -66,9 +69,9 @@ class AgentAnswer:
 
 @dataclass(frozen=True)
 class AgentTool:
-    """Tool of an agent, and what it may do: whether it only reads, may destroy, may be repeated.
+    """Tool that an agent can call, with its hints: read-only, destructive, safe to repeat.
 
-    function: gets the `AgentCaller`, and returns an `AgentAnswer`; may be a coroutine function.
+    function: Takes the `AgentCaller` and returns an `AgentAnswer`; may be a coroutine function.
     """
 
     function: Callable[..., Any]
@@ -78,5 +81,5 @@ class AgentTool:
 
 
 def uri(kind: str, *parts: object) -> str:
-    """Return the address of a resource: `healkit://executions/7`."""
+    """Return the address of a resource, such as `healkit://executions/7`."""
     return f"healkit://{kind}/" + "/".join(quote(str(part), safe="") for part in parts)

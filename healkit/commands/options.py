@@ -1,8 +1,8 @@
 """Options of commands and magics, each a row.
 
-A row has an option's name, type, help and default. `cli.command.typed` makes a typer option of it, and
-`notebook.magic_parsers.MagicParser.take` an argparse one. So both faces read and explain it in the same way. What
-several commands take is defined here, and the rest beside the command that takes it.
+A row holds an option's name, type, help and default. `cli.command.typed` turns it into a typer option,
+`notebook.magic_parsers.MagicParser.take` into an argparse option. So both faces read and explain it in the same way.
+Options that several commands share are defined here; all others are defined beside their command.
 """
 
 from __future__ import annotations
@@ -18,11 +18,17 @@ from healkit.core.contracts.execution import STATUSES
 class Option:
     """Option of a command or a magic.
 
-    name: what the value is called in code. help: without a capital and a full stop, which the faces add as they write.
-    flag: where it is not `--name`. type: of one value; bool makes a switch. many: whether it may be given again.
-    choices: the only values there are, in any case. positional: it has no flag. both: a switch that `--no-…` turns off.
-    least, most: the smallest and the largest number. default_help: what stands for a default that is found when the
-    command runs. read: makes what a command gets of what was typed, before anything is done.
+    name: Name of the parameter in code.
+    help: Text without a capital and a full stop; the faces add them.
+    flag: Flag, if it is not `--name`.
+    type: Type of one value; bool makes a switch.
+    many: Whether the option may be repeated.
+    choices: The only values that are allowed, in upper or lower case.
+    positional: The value is typed without a flag.
+    both: A switch that `--no-…` turns off.
+    least, most: The smallest and the largest number.
+    default_help: Description of a default that is determined when the command runs.
+    read: Converts the typed value before the command runs.
     """
 
     name: str
@@ -42,33 +48,33 @@ class Option:
 
     @property
     def long_flag(self) -> str:
-        """Flag, as it is typed."""
+        """Flag as the user types it."""
         return self.flag or f"--{self.name.replace('_', '-')}"
 
     @property
     def text(self) -> str:
-        """Help text, with what goes for every option that may be given again."""
+        """Help text, with a note if the option may be repeated."""
         return f"{self.help}; may be repeated" if self.many else self.help
 
     def replace(self, **changes: Any) -> Option:
-        """Return the option with another help, default or so, for one command."""
+        """Return a copy of the option with other help, another default or the like, for one command."""
         return dataclasses.replace(self, **changes)
 
 
 @dataclasses.dataclass(frozen=True)
 class OptionGroup:
-    """Options that are read together; a command gets what `read` makes of them by name."""
+    """Options that are read together: `read` turns the typed values into one value for the command."""
 
     rows: tuple[Option, ...]
     read: Callable[[Mapping[str, Any]], Any]
 
 
 def word(about: str, metavar: str = "", **more: Any) -> Option:
-    """Return the row of a word that is typed without a flag."""
+    """Return the row of a positional argument."""
     return Option("", about, metavar=metavar, positional=True, **more)
 
 
-# The tool and how it is run.
+# The tool and how it runs.
 PERSONA = Option("persona", "the persona that the tool is for", default="default")
 ARGS = Option("args", "the arguments, a JSON object", metavar="JSON")
 TIMEOUT = Option("timeout", "limit on wall time, instead of the tool's own", float, metavar="SECONDS")
@@ -77,7 +83,7 @@ RETRY = Option(
     "retry", "try again, at most twice, where something outside did not answer", bool, default=False
 )
 
-# Saving it.
+# Saving the tool.
 DESCRIPTION = Option("description", "description of the tool; by default its docstring", default="")
 SQL = Option("sql", "the code is one SQL query with :name parameters", bool, default=False)
 DRAFT = Option("draft", "save it even if it does not parse; a draft cannot be run", bool, default=False)
@@ -89,7 +95,7 @@ EXAMPLE = Option(
     many=True,
 )
 
-#: What a tool may do; `parsing.read_grants` reads them.
+#: Grants of a tool; `parsing.read_grants` reads them.
 GRANTS = (
     Option("read", "a path it may read", metavar="PATH", many=True),
     Option("write", "a path it may read and write", metavar="PATH", many=True),
@@ -113,7 +119,7 @@ TOOL_FILTER = Option("tool", "only this tool")
 PERSONA_FILTER = Option("persona", "only this persona")
 SINCE = Option("since", "from this time on: 2h, 3d, or a date or time in ISO 8601", metavar="TIME")
 FINGERPRINT = Option("fingerprint", "only this failure; --group lists the fingerprints", metavar="F")
-#: Which executions are meant; `parsing.read_filters` reads them.
+#: Filters of the log; `parsing.read_filters` reads them.
 FILTERS = (
     Option("status", "only this status: SUCCESS, FAILURE, REFUSED or RUNNING", choices=STATUSES),
     TOOL_FILTER,

@@ -1,6 +1,6 @@
 """Typed text as data: words, arguments, labels, times.
 
-Magics and the command line share it, so that both read and refuse the same text in the same way.
+Magics and the command line share these functions, so both accept and refuse the same text.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from healkit.core.contracts.vault import VaultEntry
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-#: `key=value`, and not `key==value`.
+#: `key=value`, but not `key==value`.
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
 _LABEL = re.compile(r"(?P<name>[^.@]+?)(?:\.(?P<persona>[^@]+?))?(?:(?:@|\s+v)(?P<revision>\d+))?")
-#: Words for a decision's chooser.
+#: Who makes a decision's choices.
 CHOOSERS = ("person", "model")
 _PLAN_HINT = 'A choice is {"type": "finalize", "finalViewName": "sales"}, or another of docs/decisions.md.'
 
 
 def split_words(line: str, *, partial: bool = False) -> list[str]:
-    """Split a line into words; quotes and brackets hold a word together, and stay part of it.
+    """Split a line into words; quotes and brackets keep a word together and remain in it.
 
-    `n=[1, 2] name='Ada L' --args {"n": 10}` is four words. Raises `UsageInvalid` for a quote or bracket that never
-    closes, unless the line is `partial` (one that is still being typed).
+    `n=[1, 2] name='Ada L' --args {"n": 10}` has four words. Raises `UsageInvalid` for an unclosed quote or bracket,
+    except if the line is `partial` (still being typed).
     """
     words, word, quote, open_brackets = [], "", "", [""]
     escaped = False
@@ -64,12 +64,12 @@ def split_words(line: str, *, partial: bool = False) -> list[str]:
 
 
 def _opens_quote(word: str, in_brackets: bool) -> bool:
-    """Tell if a quote opens here: not inside a plain word (`don't`), but after `=`, and so does `r'…'` there."""
+    """Tell if a quote opens here: not inside a plain word (`don't`), but after `=` and in `r'…'`."""
     return in_brackets or not word or "=" in word or not word[-1].isalnum()
 
 
 def split_assignments(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Split off the `key=value` words, whose values stay text: each face reads them in its own way."""
+    """Separate the `key=value` words from the others; the values remain text, which each face reads in its own way."""
     rest, assigned = [], {}
     for word in words:
         match = None if word.startswith("-") else ASSIGNMENT.fullmatch(word)
@@ -81,7 +81,7 @@ def split_assignments(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def value_of(text: str) -> Any:
-    """Read a value as a terminal gives it: JSON or a Python literal, else the text itself."""
+    """Read a typed value: JSON or a Python literal, else plain text."""
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)
@@ -91,21 +91,21 @@ def value_of(text: str) -> Any:
 
 
 def given_arguments(as_json: str | None, assigned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `--args` and of `key=value` words together; raise `UsageInvalid` for one given twice."""
+    """Return the arguments of `--args` and of `key=value` words together; raise `UsageInvalid` for a duplicate."""
     arguments = {} if as_json is None else parse_arguments(as_json)
     if both := sorted(arguments.keys() & assigned.keys()):
         raise UsageInvalid(f"{both[0]!r} is given twice: in --args and as {both[0]}=….")
     return {**arguments, **assigned}
 
 
-#: JSON Schema's type → a value that shows how one is typed.
+#: JSON Schema's type → an example value of that type.
 _SAMPLES = {"integer": 1, "number": 1.5, "boolean": True, "string": "text", "array": [], "object": {}}
 
 
 def sample_call(entry: VaultEntry, *, quote: Callable[[Any], str]) -> str:
-    """Write arguments that show how the tool is called: ` wins=1 games=1`, the first example's where it has one.
+    """Write sample arguments for a call of the tool, such as ` wins=1 games=1`; those of the first example, if any.
 
-    quote: writes a value as the face reads it.
+    quote: Function that quotes a value for the face.
     """
     for example in entry.examples:
         arguments = example.get("arguments")
@@ -125,14 +125,14 @@ def sample_call(entry: VaultEntry, *, quote: Callable[[Any], str]) -> str:
 
 
 def unquote(word: str) -> str:
-    """Return the word without the pair of quotes around it, if there is one."""
+    """Return the word without its surrounding quotes, if any."""
     if len(word) >= 2 and word[0] == word[-1] and word[0] in "'\"":
         return word[1:-1]
     return word
 
 
 def parse_arguments(text: str, flag: str = "--args") -> dict[str, Any]:
-    """Read a JSON object; raise `ArgumentsInvalid` with line, column and a caret under the place."""
+    """Read a JSON object; raise `ArgumentsInvalid` with the line, the column and a caret at the error."""
     try:
         value = json.loads(text, parse_int=read_int)
     except json.JSONDecodeError as error:
@@ -153,7 +153,7 @@ def parse_arguments(text: str, flag: str = "--args") -> dict[str, Any]:
 
 
 def read_steps(text: str, source: str) -> list[Any]:
-    """Read a plan, a JSON list of choices; raise `UsageInvalid`, which names the source."""
+    """Read a plan, a JSON list of choices; raise `UsageInvalid` with the name of the source."""
     try:
         steps = json.loads(text, parse_int=read_int)
     except json.JSONDecodeError as error:
@@ -168,7 +168,7 @@ def read_steps(text: str, source: str) -> list[Any]:
 
 
 def read_aliases(words: Sequence[str] | None) -> dict[str, list[str]]:
-    """Read `META=FB,Facebook`, any number of times, as the other names of each entity."""
+    """Read words such as `META=FB,Facebook` as the alternative names of each entity."""
     aliases: dict[str, list[str]] = {}
     for word in words or ():
         name, _, alias_text = word.partition("=")
@@ -180,7 +180,7 @@ def read_aliases(words: Sequence[str] | None) -> dict[str, list[str]]:
 
 
 def read_code(source: str) -> str:
-    """Read the text of a file, or of stdin for `-`; raise `UsageInvalid` where that fails."""
+    """Read the text of a file, or of stdin for `-`; raise `UsageInvalid` if it cannot be read."""
     try:
         return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -191,12 +191,12 @@ def read_code(source: str) -> str:
 
 
 def split_commas(text: str) -> list[str]:
-    """Split `a, b` into its parts, without blank ones."""
+    """Split `a, b` into its parts; skip blank parts."""
     return [part for piece in text.split(",") if (part := piece.strip())]
 
 
 def chooser_of(plan: list[Any] | None, who: str | None) -> list[Any] | str:
-    """Return a decision's chooser: the plan or the word, of which exactly one must be given."""
+    """Return a decision's chooser: the plan or the word. Exactly one of them must be given."""
     if plan is None and who is None:
         raise UsageInvalid("Say who chooses: --plan FILE, or --chooser person.")
     if plan is not None and who is not None:
@@ -209,7 +209,7 @@ def chooser_of(plan: list[Any] | None, who: str | None) -> list[Any] | str:
 
 
 def split_label(text: str) -> tuple[str, str | None, int | None]:
-    """Split `fibonacci.teacher@2`, or `fibonacci v2`, into name, persona and revision; None for those not given."""
+    """Split `fibonacci.teacher@2`, or `fibonacci v2`, into name, persona and revision; a missing part is None."""
     match = _LABEL.fullmatch(text)
     if match is None:
         raise UsageInvalid(
@@ -227,9 +227,9 @@ def parse_revision(text: str) -> int:
 
 
 def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Filters:
-    """Read filters of the log as people type them; a blank one counts as not given, other options are ignored.
+    """Read typed filters of the log; blank values and other options are ignored.
 
-    whole_days: an `until` that is a date includes that day, as people mean it in a form. Raises `UsageInvalid`.
+    whole_days: An `until` that is a date includes that day, as is usual in a form. Raises `UsageInvalid`.
     """
     texts = {
         name: str(options[name]).strip() for name in FILTER_NAMES if options.get(name) not in (None, False)
@@ -246,9 +246,9 @@ def read_filters(options: Mapping[str, Any], *, whole_days: bool = False) -> Fil
 
 
 def check_tallied(filters: Filters, *, group: bool, summary: bool, **more: bool) -> None:
-    """Refuse what a list of executions takes and groups of failures, or sums, do not; raises `UsageInvalid`.
+    """Raise `UsageInvalid` for options of a list that groups of failures, or summaries, do not support.
 
-    more: options of the list besides the filters, and whether each was given.
+    more: Options of the list besides the filters, and whether each was given.
     """
     flag = "--summary" if summary else "--group"
     beyond = filters.given.keys() - set(SUMMARY_FILTERS if summary else GROUP_FILTERS)
@@ -258,15 +258,15 @@ def check_tallied(filters: Filters, *, group: bool, summary: bool, **more: bool)
         raise UsageInvalid(f"--{first} cannot be combined with {flag}.")
 
 
-#: A grant's option → the vault's name for it.
+#: A grant's option → its name in the vault.
 _GRANT_NAMES = {"memory": "memory_mb", "cpu": "cpu_s", "timeout": "timeout_s"}
 
 
 def read_grants(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the grants that were typed, and only those, under the vault's names for them; ignore other options.
+    """Return only the grants that were typed, by their names in the vault; ignore other options.
 
-    `packages` and `calls` may hold several to a word, with commas; `none` alone grants none, `all` all packages, and
-    `default` the default. Raises `UsageInvalid` for an `own_grants` that is neither `yes` nor `no`.
+    A word of `packages` or `calls` may name several, separated by commas. `none` alone grants none, `all` grants all
+    packages, and `default` restores the default. Raises `UsageInvalid` for an `own_grants` other than `yes` or `no`.
     """
     grants: dict[str, Any] = {}
     for option in GRANTS:
@@ -291,7 +291,7 @@ def _yes_or_no(option: Option, word: str) -> bool:
 
 
 def _names(words: Iterable[str] | None) -> list[str] | None:
-    """Split `a,b` and `c` into a, b, c; None where nothing was typed."""
+    """Split `a,b` and `c` into a, b, c; return None if nothing was typed."""
     if not words:
         return None
     names = [name.strip() for word in words for name in word.split(",") if name.strip()]
@@ -299,7 +299,7 @@ def _names(words: Iterable[str] | None) -> list[str] | None:
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> UsageInvalid:
-    """Return the error for a flag or subcommand that does not exist: near matches, or all there are."""
+    """Return the error for an unknown flag or subcommand, with near matches or the full list."""
     known = list(known)
     near = did_you_mean(word, known)
     return UsageInvalid(
@@ -307,7 +307,7 @@ def unknown(kind: str, word: str, known: Iterable[str]) -> UsageInvalid:
     )
 
 
-#: Put after a question on patches, and after the patch that was chosen.
+#: Prompt after a question about patches, and after a patch was chosen.
 ANSWER_PROMPT = "Number, or another value as JSON (empty: not known)"
 DECISION_PROMPT = "Keep it? [y]es, [n]o, [l]ater"
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from healkit.core.contracts.execution import Filters
     from healkit.core.rendering.document import Document
 
-#: Exit codes: it did what it is for; it ran, and what it ran or looked at is not in order; Ctrl-C.
+#: Exit codes: success; the command ran but found a failure or a problem; Ctrl-C.
 OK, FAILED, INTERRUPTED = 0, 1, 130
-#: Keys of what the vault holds, which programs read back.
+#: JSON keys whose values are vault content that programs read back.
 CODE = ("code", "diff")
 
 DB = Option("db", "the database: a path or a URL", metavar="URL", default_help="HEALKIT_DB, then healkit.db")
-#: Parameters that are not typed: what the face has. `open_healkit(db, create=…)` opens another database.
+#: Parameters that the face supplies. `open_healkit(db, create=…)` opens another database.
 _FROM_THE_FACE = {"healkit", "services", "program", "as_json", "open_healkit", "terminal"}
 
 Json = dict[str, Any]
@@ -35,10 +35,16 @@ FilterOptions = Annotated["Filters", OptionGroup(options.FILTERS, read_filters)]
 class Answer:
     """Result of a command, for a person and for a program.
 
-    shown: makes what a person reads; a `table`, and each line of what is `clipped`, is cut to a terminal's width.
-    said: one sentence in its place, where something was done. text: the same as a file or another program gets it, such
-    as code. data: makes what `--json` prints, of which `exact` names the keys that stay as they are. hints stand below
-    what a person reads, notes always. panel: the live panel that a notebook shows below, and what it is about.
+    shown: Makes the output for a person.
+    data: Makes the value that `--json` prints.
+    said: One sentence to show instead, for a command that changed something.
+    text: Plain output for a file or another program, such as code.
+    exact: Keys of `data` whose values are printed unchanged.
+    table: The output is a table; its lines are cut to the terminal's width.
+    clipped: Every line of the output is cut to the terminal's width.
+    hints: Lines below the output, for a person only.
+    notes: Lines below the output, in every form.
+    panel: Name of the live panel that a notebook shows below, and its subject.
     """
 
     shown: Callable[[], Document | str] | None = None
@@ -55,37 +61,39 @@ class Answer:
 
 
 class Terminal(Protocol):
-    """Terminal, as a command that only a terminal has speaks with it."""
+    """Terminal, for the commands that only exist in a terminal."""
 
     def say(self, text: str) -> None:
-        """Print a line for the person, on stderr."""
+        """Print a line on stderr, for a person."""
 
     def put(self, text: str, *, exact: bool = False) -> None:
-        """Print an answer on stdout; exact: as it is, where it goes to a file or another program."""
+        """Print an answer on stdout; exact: print it unchanged if stdout is a file or another program."""
 
     def print_json(self, value: object, *, exact: tuple[str, ...] = ()) -> None:
-        """Print a value as JSON; the values of the keys `exact` stay as they are."""
+        """Print a value as JSON; the values of the keys in `exact` are printed unchanged."""
 
     def ask(self, question: str, default: str, *, shown: bool = True) -> str:
-        """Ask on stderr; the default stands for an empty line, and is shown."""
+        """Ask a question on stderr; an empty line selects the default. shown: Whether to show the default."""
         ...
 
     def confirm(self, question: str) -> bool:
-        """Ask for yes or no; yes is the default."""
+        """Ask for yes or no; the default is yes."""
         ...
 
     def read(self, prompt: str) -> str:
-        """Read a line of stdin; raise `EOFError` at its end."""
+        """Read a line from stdin; raise `EOFError` at its end."""
         ...
 
 
 @dataclass(frozen=True)
 class Command:
-    """Command of a terminal and, where a magic names it, of a notebook.
+    """Command of the terminal, and of a notebook if a magic names it.
 
-    function: gets the `healkit`, or its `services`, if its first parameter is one, and what was typed. creates: makes
-    the database where there is none. json: False where `--json` says nothing. refusal: makes the JSON of a wrong call,
-    where it is another than elsewhere. passes_on: options that it has not are another program's.
+    function: Takes the typed values; its first parameter may be `healkit` or `services`.
+    creates: Create the database if it does not exist.
+    json: False if the command has no `--json`.
+    refusal: Makes the JSON for a wrong call, if it differs from the usual form.
+    passes_on: Unknown options are passed on to another program.
     """
 
     function: Callable[..., Answer]
@@ -96,16 +104,16 @@ class Command:
 
     @property
     def takes_healkit(self) -> bool:
-        """True where it works on a database that the face opens."""
+        """True if the command needs an open database."""
         return not {"healkit", "services"}.isdisjoint(inspect.signature(self.function).parameters)
 
     def call(self, healkit: Any, given: Mapping[str, Any]) -> Answer:
-        """Call the function with a `Healkit`, or its services, and what it gets by name."""
+        """Call the function with a `Healkit` or its services, and with the named values."""
         by_services = "services" in inspect.signature(self.function).parameters
         return self.function(healkit.services if by_services else healkit, **given)
 
     def parameters(self) -> dict[str, tuple[inspect.Parameter, object]]:
-        """Return what may be typed: each parameter with its type, which has the row of its option."""
+        """Return the parameters that a user can type, each with its type; the type holds the option's row."""
         names = dict(self.function.__globals__)
         parameters = inspect.signature(self.function).parameters.values()
         return {
@@ -115,7 +123,7 @@ class Command:
         }
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the function gets of what was typed, by name; raise `UsageInvalid` where it cannot be read."""
+        """Convert the typed values to arguments of the function, by name; raise `UsageInvalid` for an invalid value."""
         wanted: dict[str, Any] = {}
         for name, (_, kind) in self.parameters().items():
             row = row_of(kind)
@@ -127,7 +135,7 @@ class Command:
         return wanted
 
     def answer_magic(self, healkit: Any, words: Sequence[object], flags: Mapping[str, Any]) -> Answer:
-        """Answer a magic: words stand for what has no flag; a flag that was not given is None there."""
+        """Answer a magic: `words` fill the positional parameters; a flag whose value is None was not given."""
         rows = {name: row_of(kind) for name, (_, kind) in self.parameters().items()}
         named = dict(zip([name for name, row in rows.items() if _is_word(row)], words, strict=False))
         flag_values = {
@@ -136,14 +144,14 @@ class Command:
         return self.call(healkit, {**self.read({**flag_values, **named}), **self.of_face("%")})
 
     def of_face(self, program: str, **more: object) -> dict[str, Any]:
-        """Return what the function gets of the face, as far as it asks for it: `program` is its first word."""
+        """Return the arguments that the face supplies, if the function has them. program: First word of a command."""
         parameters = inspect.signature(self.function).parameters
         return {name: value for name, value in {"program": program, **more}.items() if name in parameters}
 
 
 @dataclass(frozen=True)
 class Group:
-    """Commands below one word; `alone` is what the word does without any of them."""
+    """Commands below one word; `alone` is the command that runs for the word alone."""
 
     help: str
     commands: dict[str, Command]
@@ -153,12 +161,12 @@ class Group:
         return self.commands[name]
 
     def plus(self, commands: Mapping[str, Command]) -> Group:
-        """Return the group with more commands; those that it has stay."""
+        """Return a copy of the group with more commands; existing ones are kept."""
         return dataclasses.replace(self, commands={**self.commands, **commands, **self.commands})
 
 
 def row_of(kind: object) -> Option | OptionGroup | None:
-    """Return the row that a parameter's type has, if any."""
+    """Return the row in a parameter's type, if any."""
     if get_origin(kind) is Annotated:
         return next(
             (annotation for annotation in get_args(kind)[1:] if isinstance(annotation, Option | OptionGroup)),
@@ -176,5 +184,5 @@ def _evaluated(annotation: object, names: dict[str, Any]) -> object:
 
 
 def wrong(message: str, hint: str = "") -> NoReturn:
-    """Refuse the call."""
+    """Raise `UsageInvalid`."""
     raise UsageInvalid(message, hint=hint)

@@ -1,4 +1,4 @@
-"""Core: one execution, restricted, on record, shown.
+"""Core: restricted executions, their records and display.
 
-Nothing here knows a part or a face.
+The core does not import parts or faces.
 """

@@ -1,7 +1,4 @@
-"""Identity of this process among all hosts.
-
-And whether another one still lives.
-"""
+"""Identity of this process, and whether another one lives."""
 
 from __future__ import annotations
 
@@ -26,14 +23,14 @@ def _identity_of(pid: int) -> HostIdentity:
 
 
 def process_of(host: HostIdentity) -> str:
-    """Return a short name of that process, which says nothing of it but that it is the same one."""
+    """Return a short name of that process: a hash that identifies it and reveals nothing else."""
     facts = (host.hostname, host.boot_id, host.pid_namespace, host.pid, host.started_ticks)
     return blake2b(repr(facts).encode(), digest_size=6).hexdigest()
 
 
 @cache
 def pid_namespace() -> str:
-    """Return the kernel's name of the namespace that this process's id counts in; empty where it cannot be read."""
+    """Return the kernel's name of this process's pid namespace; empty if it cannot be read."""
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -42,7 +39,7 @@ def pid_namespace() -> str:
 
 @cache
 def boot_id() -> str:
-    """Return the kernel's id of this boot, or an empty text where it cannot be read."""
+    """Return the kernel's id of this boot; empty if it cannot be read."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -50,31 +47,32 @@ def boot_id() -> str:
 
 
 def process_start_ticks(pid: int) -> int | None:
-    """Return when that process started, in clock ticks since boot (field 22 of proc(5) stat), or None if it is gone."""
+    """Return when that process started, in clock ticks since boot (field 22 of proc(5) stat); None if it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    # The name in field 2 may hold spaces and parentheses; the text after the last one is safe to split.
+    # The name in field 2 may contain spaces and parentheses; the text after the last parenthesis is safe to
+    # split.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] == "Z" else int(fields[19])
 
 
 def is_alive(host: HostIdentity) -> bool | None:
-    """Return whether that process still runs; None when it ran on another machine, or in another container."""
+    """Return whether that process is still running; None if it ran on another machine or in another container."""
     if host.hostname != socket.gethostname():
         return None
     if host.boot_id != boot_id():
         return False
     if host.pid_namespace not in {"", pid_namespace()}:
-        return None  # a process of that id here would be another one
+        return None  # the same id here is another process
     if not Path("/proc/self/stat").exists():
         return _answers_signals(host.pid)
     return process_start_ticks(host.pid) == host.started_ticks
 
 
 def _answers_signals(pid: int) -> bool:
-    """Return True when a process of that id exists, which is all that can be known without /proc."""
+    """Return True if a process with that id exists; without /proc, no more can be known."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

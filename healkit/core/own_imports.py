@@ -1,10 +1,12 @@
 """Imports of healkit, never from the working folder.
 
-A notebook's kernel has the notebook's folder on `sys.path`, before the installed packages, and `python -m` puts the
-folder first. healkit imports most of its dependencies late, so a file `pandas.py` beside a notebook would be run by a
-press on **Fix**. To take the folder off the path, or to move it to the end, would change what the user's own cells
-import, in all threads. So a finder asks who imports: what a library imports while healkit is on the stack comes from
-the installed packages where they have it. For everything else Python looks as it always does.
+A notebook's kernel has the notebook's folder on `sys.path`, before the installed packages; `python -m` puts the folder
+first, too. Most dependencies of healkit are imported late. So a press on **Fix** would run a file `pandas.py` that lies
+beside a notebook. Removing the folder from the path, or moving it to the end, would change the imports of the user's
+own cells, in all threads.
+
+So a finder looks at the importing code. An import by a library comes from the installed packages, if healkit is on the
+stack and the packages have the module. All other imports work as usual.
 https://docs.python.org/3/library/sys.html#sys.meta_path
 """
 
@@ -21,23 +23,24 @@ from healkit.package import FOLDER
 
 _PACKAGE = os.path.join(FOLDER, "")
 _HOME = os.path.dirname(os.path.dirname(_PACKAGE))
-#: Frames between an import and who asked for it.
+#: Files of frames between an import and the code that imports.
 _MACHINERY = ("<frozen ", importlib.__file__)
-#: Imports what an entry point names. Its path, because loading it takes as long as all of `import healkit`.
+#: File that imports the modules of entry points. The path is built here, because importing the module itself
+#: takes as long as all of `import healkit`.
 _ENTRY_POINTS = os.path.join(os.path.dirname(importlib.__file__), "metadata", "__init__.py")
 
 
 def installed_path() -> list[str]:
-    """Return `sys.path` without the working folder; a checkout of healkit stays, also if it is the working folder."""
+    """Return `sys.path` without the working folder; a checkout of healkit is kept, even if it is the working folder."""
     try:
         here = os.getcwd()
-    except OSError:  # it was deleted
+    except OSError:  # the folder was deleted
         here = ""
     return [path for path in sys.path if os.path.isabs(path) and (path != here or path == _HOME)]
 
 
 class OwnImports:
-    """Finder for `sys.meta_path`, before the one that looks through `sys.path`."""
+    """Finder in `sys.meta_path`, before the finder that searches `sys.path`."""
 
     @staticmethod
     def find_spec(
@@ -45,10 +48,10 @@ class OwnImports:
     ) -> ModuleSpec | None:
         """Return the installed module if healkit needs it; called by each import of a module that is not loaded.
 
-        Raises `ModuleNotFoundError` for an entry point's module that only the folder has: anything in the folder can
-        claim to be a plug-in.
+        Raises `ModuleNotFoundError` for an entry point's module that exists only in the working folder: any file there
+        could claim to be a plug-in.
         """
-        if path is not None:  # a package's submodule is where its package is
+        if path is not None:  # a submodule is found in its package
             return None
         if (installed := installed_path()) == sys.path:
             return None
@@ -66,7 +69,7 @@ class OwnImports:
 
 
 def _importer(frame: FrameType | None) -> tuple[str, bool]:
-    """Return the file whose code imports, and whether healkit is among its callers."""
+    """Return the file of the importing code, and whether healkit is among its callers."""
     importer = ""
     while frame is not None:
         file = frame.f_code.co_filename
@@ -79,7 +82,7 @@ def _importer(frame: FrameType | None) -> tuple[str, bool]:
 
 
 def add_finder() -> None:
-    """Add the finder, once; called when healkit is imported. A worker has no folder on its path, and needs none."""
+    """Add the finder, once; called when healkit is imported. A worker does not need it: no folder is on its path."""
     if OwnImports not in sys.meta_path and not sys.flags.safe_path:
         at = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
         sys.meta_path.insert(at, OwnImports)

@@ -15,12 +15,12 @@ from healkit.errors import ConfigError
 def open_regular(folder: Path, name: str) -> BinaryIO:
     """Open a file of a folder for reading; raise `OSError`.
 
-    name: the file's, with `/` behind each folder in between. Neither the file nor one of these folders may be a link,
-    and no name leads out of the folder. What is read from the open file is one file, whatever is renamed meanwhile.
+    name: Relative path of the file. Neither the file nor a folder on the way may be a link, and the path cannot leave
+    the folder. A rename does not affect the open file.
     """
     inner, last = _folder_of(folder, name)
     try:
-        # A pipe of that name would be waited for.
+        # Without O_NONBLOCK, opening a pipe of that name would block.
         descriptor = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=inner)
     except OSError as error:
         raise _said(error, name) from None
@@ -33,13 +33,13 @@ def open_regular(folder: Path, name: str) -> BinaryIO:
 
 
 def read_file(folder: Path, name: str) -> bytes:
-    """Return the content of a file that `open_regular` opens; raise `OSError`."""
+    """Return the content of a regular file in the folder; raise `OSError` like `open_regular`."""
     with open_regular(folder, name) as file:
         return file.read()
 
 
 def remove_file(folder: Path, name: str) -> None:
-    """Remove a file of a folder, or a link in its place, if there is one; raise `OSError`."""
+    """Remove a file of a folder, or a link in its place, if it exists; raise `OSError`."""
     try:
         inner, last = _folder_of(folder, name)
     except FileNotFoundError:
@@ -53,7 +53,7 @@ def remove_file(folder: Path, name: str) -> None:
 
 
 def _folder_of(folder: Path, name: str) -> tuple[int, str]:
-    """Return the open folder that the file is in, and the file's name there."""
+    """Return a descriptor of the folder that contains the file, and the file's name."""
     *between, last = name.split("/")
     if "\0" in name or any(part in {"", ".", ".."} for part in (*between, last)):
         raise OSError(errno.EINVAL, "this is not a name in the folder", name)
@@ -72,17 +72,17 @@ def _folder_of(folder: Path, name: str) -> tuple[int, str]:
 
 
 def _said(error: OSError, name: str) -> OSError:
-    """Return the error with words for a link, which the system reports as too many of them, or as no folder."""
+    """Return the error with a clear message for a link, which the system reports as a loop or as not a folder."""
     if error.errno == errno.ELOOP:
         return OSError(errno.ELOOP, "it is a link, and links are not followed", name)
     return error
 
 
-# Folders for temporary files, or a clear error.
+# Folders for temporary files.
 
 
 def temporary_folder() -> Path:
-    """Return the folder for temporary files; raise `ConfigError` where no place can be written."""
+    """Return the folder for temporary files; raise `ConfigError` if no folder is writable."""
     try:
         return Path(tempfile.gettempdir())
     except OSError as error:
@@ -90,7 +90,7 @@ def temporary_folder() -> Path:
 
 
 def new_temporary_folder(prefix: str, parent: Path | None = None) -> Path:
-    """Make a new folder, for this user only, in `parent` or the folder for temporary files; raise `ConfigError`."""
+    """Create a private folder in `parent`, or in the folder for temporary files; raise `ConfigError`."""
     try:
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:

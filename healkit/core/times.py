@@ -1,6 +1,6 @@
 """Times as people type them, and pauses between attempts.
 
-Pauses are doubled by each failure, with jitter, so that clients which failed together do not come back together:
+Each failure doubles the pause. Jitter spreads the pauses, so that clients which failed together do not retry together:
 https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 """
 
@@ -15,12 +15,12 @@ from healkit.errors import UsageInvalid
 
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-#: Beyond this many doublings a float gains nothing.
+#: Maximum number of doublings, which keeps the float in range.
 _DOUBLINGS_MAX = 30
 
 
 def parse_since(text: str, now: datetime | None = None) -> datetime:
-    """Read `90s`, `15m`, `2h`, `3d`, `1w` ago, or a date or time in ISO 8601 (a naive one is in the reader's zone)."""
+    """Read a time: `90s`, `15m`, `2h`, `3d` or `1w` ago, or a date or time in ISO 8601 (local if naive)."""
     if match := _AGO.fullmatch(text.strip()):
         try:
             return (now or datetime.now(UTC)) - timedelta(**{_UNITS[match[2]]: float(match[1])})
@@ -35,7 +35,7 @@ def parse_since(text: str, now: datetime | None = None) -> datetime:
 
 
 def parse_age(text: str) -> timedelta:
-    """Read `90d`, `12h` or `2w` as a span of time; raise `UsageInvalid` for anything else."""
+    """Read a duration such as `90d`, `12h` or `2w`; raise `UsageInvalid` for anything else."""
     match = _AGO.fullmatch(text.strip())
     if match is None:
         raise UsageInvalid(f"Not a valid age: {text!r}.", hint="Write 12h, 90d or 2w.")
@@ -46,9 +46,9 @@ def parse_age(text: str) -> timedelta:
 
 
 def pause_s(failures: int, first_s: float, longest_s: float = math.inf, *, least: float = 1.0) -> float:
-    """Draw the pause after so many failures (from 1), in seconds.
+    """Return a random pause after so many failures (from 1), in seconds.
 
-    least: the share of the full pause that is waited in any case; 1 is no jitter.
+    least: Smallest share of the full pause; 1 means no jitter.
     """
     full_s = min(longest_s, first_s * 2.0 ** min(failures - 1, _DOUBLINGS_MAX))
-    return random.uniform(least * full_s, full_s)  # noqa: S311 - spreads load, keeps no secret
+    return random.uniform(least * full_s, full_s)  # noqa: S311 - spreads the load, protects no secret

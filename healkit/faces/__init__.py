@@ -1,4 +1,4 @@
-"""Faces: what people and other programs touch.
+"""Faces: user interfaces, and interfaces for programs.
 
-Faces parse, call and show.
+Faces parse input, call the core and show results.
 """

@@ -1,7 +1,7 @@
-"""This process's own Healkit for each database.
+"""The process's own Healkit for each database.
 
-It is made where one is asked for without one. The magics, `execute_tool` and `%unload_ext` come here; who makes a
-`Healkit` needs none of it.
+It is made when code needs a Healkit and was given none. The magics, `execute_tool` and `%unload_ext` use it; code that
+makes a `Healkit` does not need it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from healkit.core.runtime.execution import Execution
 from healkit.core.store.database import resolve_url
 from healkit.errors import ConfigError
 
-#: This process's own, by the URL of the database.
+#: The process's own Healkits, by the URL of the database.
 _defaults: dict[str, Healkit] = {}
 _lock = threading.Lock()
 
 
 def default_healkit(db: str | Path | None = None) -> Healkit:
-    """Return this process's Healkit for a database, opened once; the default database when none is given."""
+    """Return this process's Healkit for a database, opened once; by default for the default database."""
     url = resolve_url(db)
     with _lock:
         instance = _defaults.get(url)
@@ -35,10 +35,10 @@ def default_healkit(db: str | Path | None = None) -> Healkit:
 def execute_tool(
     tool_name: str, persona: str = "default", arguments: Mapping[str, Any] | None = None, session: Any = None
 ) -> Any:
-    """Run a tool on the default database, or on the one that a SQLModel or SQLAlchemy session is bound to.
+    """Run a tool on the default database, or on the database of a SQLModel or SQLAlchemy session.
 
-    The session is only asked for its database: it is not used, committed or rolled back, whatever state it is in.
-    Raises as `Healkit.execute_tool`.
+    Only the session's database is read: the session is not used, committed or rolled back, whatever its state. Raises
+    the errors of `Healkit.execute_tool`.
     """
     return default_healkit(None if session is None else _database_of(session)).execute_tool(
         tool_name, persona, arguments
@@ -56,7 +56,7 @@ def _database_of(session: Any) -> str:
 
 
 def find_execution(trace_id: str) -> tuple[Healkit, Execution] | None:
-    """Find the open Healkit that has that execution on record, and the execution; None where none has."""
+    """Find the open Healkit whose log has that execution, and the execution; None if there is none."""
     for healkit in list(open_healkits):
         row = None if healkit.closed else healkit.log.by_trace(trace_id)
         if row is not None:
@@ -65,9 +65,9 @@ def find_execution(trace_id: str) -> tuple[Healkit, Execution] | None:
 
 
 def release() -> None:
-    """End what this process keeps warm: the default Healkits, all workers and servers, the event loop.
+    """End everything that this process keeps warm: the default Healkits, all workers and servers, the event loop.
 
-    Called on `%unload_ext healkit`. A Healkit that you made stays open, and starts what it needs again.
+    Called on `%unload_ext healkit`. A Healkit that you made remains open, and starts what it needs again.
     """
     with _lock:
         defaults = list(_defaults.values())

@@ -1,4 +1,4 @@
 """Frozen data that crosses borders.
 
-Standard library and msgspec only: a worker imports it too.
+Only the standard library and msgspec are imported here, because workers import these modules too.
 """

@@ -1,9 +1,10 @@
-"""Cassette: recorded calls, played back instead of made.
+"""Cassette: recorded calls, replayed instead of made.
 
-Code that is only tried must repeat no effect, and needs to see what its calls gave. So a trial, a validation and a
-replay make no calls: each is answered from the record of the executions that made them.
+Code on trial must not repeat an effect, yet it needs the answers of its calls. So a trial, a validation and a replay
+make no calls: each call gets the recorded answer of an earlier execution.
 
-Used on both sides of the border: a trial is answered in its own process, a replay in a worker by the host.
+The module is used on both sides of the border. A trial is answered in its own process; a replay runs in a worker, and
+the host answers it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from healkit.core.contracts.tools import ToolDefinition
 
 
 class RecordedCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Call that an execution made, and its answer: `result` in case of success, else the error that the tool got.
+    """Call that an execution made, and its answer: `result` on success, else the error that the tool got.
 
-    Arguments and result are as they crossed: JSON, with tags for what JSON lacks (`healkit.core.crossing`). `lost`
-    says why the answer is not on record whole; such a call answers nothing.
+    Arguments and result are encoded as they crossed: JSON, with tags for what JSON lacks (`healkit.core.crossing`).
+    `lost` says why the record of the answer is incomplete; such a call cannot answer another.
     """
 
     server: str
@@ -39,27 +40,29 @@ class RecordedCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """Name of what was called, `server.tool`."""
+        """Name of the called tool, `server.tool`."""
         return f"{self.server}.{self.tool}"
 
     def answer(self, call_id: int = 0) -> RpcResult:
-        """Return the answer that the tool gets."""
+        """Return the answer for the tool."""
         if self.success:
             return RpcResult(call_id, success=True, result=self.result)
         return RpcResult(call_id, success=False, error=RpcError(self.error_code, self.ename, self.message))
 
     def same_answer(self, other: RecordedCall) -> bool:
-        """Return True where both had the same answer."""
+        """Return True if both calls had the same answer."""
         mine = self.success, bytes(self.result), self.error_code, self.ename, self.message
         return mine == (other.success, bytes(other.result), other.error_code, other.ename, other.message)
 
 
 class Cassette(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Calls of some executions; `runs` has the places of each execution's own calls among them, in their order.
+    """Calls of several executions.
 
-    definitions: the tools that code may call while it is played, as its `mcp` object shows them. listed: the servers of
-    which those are all; what another server has besides is not known. live: names of those that may be called where
-    they are not on record, `server.tool`; what other arguments gave is no answer for them.
+    runs: For each execution, the indices of its calls in `calls`, in order.
+    definitions: Tools that the code may call during playback; its `mcp` object shows them.
+    listed: Servers whose tools `definitions` lists completely. Other tools of other servers are unknown.
+    live: Names, as `server.tool`, of tools that may really be called if no recorded call matches. Their calls are never
+        answered with a recorded call that has other arguments.
     """
 
     definitions: list[ToolDefinition] = []
@@ -74,7 +77,7 @@ _Key = tuple[str, str, bytes]
 
 
 class Tape:
-    """Cassette made ready to be played many times."""
+    """Cassette, prepared to be played many times."""
 
     def __init__(self, cassette: Cassette) -> None:
         self.cassette = cassette
@@ -87,7 +90,7 @@ class Tape:
                 if call.name not in cassette.live:
                     placed[call.server, call.tool].append(call)
             self._runs[run] = dict(equal), dict(placed)
-        #: A call that was answered in two ways in different executions answers no call.
+        #: None for a call that had different answers in different executions: it answers no call.
         self._any: dict[_Key, RecordedCall | None] = {}
         for call in cassette.calls:
             key = key_of(call.server, call.tool, call.arguments)
@@ -96,29 +99,30 @@ class Tape:
                 self._any[key] = None
 
     def answers(self) -> tuple[Any, ...]:
-        """Return what the calls gave, as JSON, each once."""
+        """Return the distinct results of the calls, as JSON values."""
         results = dict.fromkeys(bytes(call.result) for call in self.cassette.calls if call.success)
         return tuple(map(msgspec.json.decode, results))
 
     def play(self, run: str = "") -> Playback:
-        """Begin one playback; run: the execution whose own calls come first, empty where there is none."""
+        """Begin one playback. run: The execution whose own calls are used first; empty if there is none."""
         equal, placed = self._runs.get(run, ({}, {}))
         return Playback(equal, placed, self._any)
 
 
 class RecordedAnswer(NamedTuple):
-    """Recorded call that answers another; displaced: that one has other arguments."""
+    """Recorded call that answers another. displaced: It has other arguments."""
 
     call: RecordedCall
     displaced: bool = False
 
 
 class Playback:
-    """Answers the calls of one run of some code.
+    """Answers for the calls of one run of some code.
 
-    A call is answered as one with equal arguments was: of the recorded run itself, each answer in its turn, else of any
-    other. After that, as the run's call of the same tool at the same place, which had other arguments; `displaced`
-    counts those, because what they say of the code is less. `missing` is the first call that is not on record.
+    A call gets the answer of a recorded call with equal arguments. Calls of the recorded run itself come first, each
+    answer in turn, then calls of other executions. Failing that, the call gets the answer at the same position among
+    the run's calls of that tool, although its arguments differ. `displaced` counts such answers, because they say less
+    about the code. `missing` is the first call without a recorded answer.
     """
 
     def __init__(
@@ -132,11 +136,11 @@ class Playback:
         self.missing = ""
 
     def answer(self, server: str, tool: str, arguments: bytes | msgspec.Raw) -> RecordedCall | None:
-        """Return the recorded call whose answer this one gets; None where it is not on record."""
+        """Return the recorded call whose answer this call gets; None if there is no such record."""
         return self.take(f"{server}.{tool}", self.look_up(server, tool, arguments))
 
     def look_up(self, server: str, tool: str, arguments: bytes | msgspec.Raw) -> RecordedAnswer | None:
-        """Return what is on record for the next call with these arguments; asked once for each call."""
+        """Return the recorded answer for the next call with these arguments; call it once for each call."""
         key, name = key_of(server, tool, arguments), (server, tool)
         turn, place = self._asked[key], self._asked[name]
         self._asked[key] += 1
@@ -145,7 +149,7 @@ class Playback:
         call = self._others.get(key) if equal_calls is None else _in_turn(equal_calls, turn)
         displaced = False
         if call is None and equal_calls is None and place < len(placed := self._placed.get(name, ())):
-            # An error that other arguments had says nothing of these.
+            # An error for other arguments says nothing about these.
             displaced = placed[place].success
             call = placed[place] if displaced else None
         if call is None or call.lost:
@@ -154,7 +158,7 @@ class Playback:
         return RecordedAnswer(call, displaced)
 
     def take(self, name: str, found: RecordedAnswer | None) -> RecordedCall | None:
-        """Count a call that is answered so, or note that it is missing; name: `server.tool`."""
+        """Count an answered call, or note a missing one; name: `server.tool`."""
         if found is None:
             self.missing = self.missing or (f"{name}: {self._lost}" if self._lost else name)
             return None
@@ -163,40 +167,40 @@ class Playback:
         return found.call
 
 
-#: Next step where a call is not on record.
+#: Next step if a call has no record.
 NOT_ON_RECORD_HINT = "Allow the call by name (live=…), or run the tool once with it, so that it is on record."
 
 
 def not_on_record(missing: str) -> str:
-    """Say that a call was not made (`Playback.missing`)."""
+    """Say that a call was not made; missing: `Playback.missing`."""
     name, _, why = missing.partition(": ")
     return f"the call of mcp.{name} is not on record{f' ({why})' if why else ''}, so it was not made"
 
 
-#: Next step where tried code would need a grant of the tool's.
+#: Next step if code on trial needs a grant of the tool.
 NAME_IT_HINT = "Name it (files=…), or accept the code first."
 _ACCEPTED_ONLY = "is granted to the tool's accepted code only"
-#: What the two functions below say, to be read again.
+#: Pattern that recognises the messages of the two functions below.
 LACKS = re.compile(rf"(?P<name>'[^\n]*'|\"[^\n]*\") {_ACCEPTED_ONLY}, so .*: name it in (?P<option>\w+)=…")
 
 
 def not_read(path: str) -> str:
-    """Say that a file was not read (`Withheld`)."""
+    """Say that a withheld file was not read (`Withheld`)."""
     return f"{path!r} {_ACCEPTED_ONLY}, so it was not read: name it in files=…"
 
 
 def not_run(what: str, name: str, option: str) -> str:
-    """Say that nothing was run: the code needs a grant that has to be named in an option."""
+    """Say that nothing was run: the code needs a grant that the user has to name in an option."""
     return f"{what} {name!r} {_ACCEPTED_ONLY}, so nothing was run: name it in {option}=…"
 
 
 def key_of(server: str, tool: str, arguments: bytes | msgspec.Raw) -> _Key:
-    """Return what equal calls share: the order of arguments and spaces does not count."""
+    """Return a key that equal calls share: the order of arguments and spaces do not count."""
     return server, tool, msgspec.json.encode(msgspec.json.decode(arguments), order="deterministic")
 
 
 def _in_turn(calls: Sequence[RecordedCall], turn: int) -> RecordedCall | None:
-    """Return the answer of a call that was made several times; after the last, only if all had the same answer."""
+    """Return the call for this turn; after the last one, a call only if all had the same answer."""
     if turn < len(calls):
         return calls[turn]
     return calls[0] if calls and all(map(calls[0].same_answer, calls)) else None

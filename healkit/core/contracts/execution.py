@@ -1,10 +1,10 @@
 """Execution as data: its records, its outcome, its filters.
 
-`Started` is written before a worker is touched, one `CallRecord` as each bridged call begins and once more as it ends,
-a `DecisionRecord` for each branch that the tool reports, `Finished` at the end. All of them name the execution by its
-trace id, which exists before the row does, so that a record that cannot reach the database can wait in a spool file and
-still find its row. `ExecutionData` is what the caller gets, fresh or read back from the log; `Filters` say which rows
-of the log are meant.
+`Started` is written before a worker is touched. A `CallRecord` is written when a bridged call begins and again when it
+ends. Each branch that the tool reports adds a `DecisionRecord`. `Finished` is the end. All records name the execution
+by its trace id, which exists before the row does. So a record that cannot reach the database can wait in a spool file
+and still find its row. `ExecutionData` is the result for the caller, new or read from the log. `Filters` select rows of
+the log.
 """
 
 from __future__ import annotations
@@ -28,39 +28,43 @@ if TYPE_CHECKING:
     from healkit.config import ExplainLevel
 
 
-#: The longest `result_summary`, in characters.
+#: Maximum length of a `result_summary`, in characters.
 SUMMARY_MAX_CHARS = 2000
-#: Origins of executions that only try code out. They are on record, but do not count for how the tool fares.
+#: Origins of executions on trial. They are in the log, but do not count in the tool's statistics.
 TRIED_ORIGINS = ("trial", "search")
-#: Origins that a list names beside the tool: runs that a healing, a trial or a search made.
+#: Origins that a list shows beside the tool: executions of a healing, a trial or a search.
 HEALING_ORIGINS = (*TRIED_ORIGINS, "heal")
-#: Name in the log of code that was run alone, in no tool's place.
+#: Name in the log of code that ran on its own, without a tool.
 RUN_CODE = "run_code"
-#: The highest count of executions that a page leaves out: counting goes on for 20 ms at most.
+#: Limit of the count of executions that a page leaves out; counting this many takes at most 20 ms.
 TRIED_COUNTED_MAX = 1_000
-#: Traces of one state are counted up to here: an index has to count them one by one.
+#: Limit of the count of traces in one state; an index has to count them one by one.
 TRACES_COUNTED_MAX = 5_000
-#: The longest arguments, and the longest result, that are kept of a bridged call, in characters.
+#: Maximum length of the stored arguments, and of the stored result, of a bridged call, in characters.
 CALL_MAX_CHARS = 10_000
-#: Stands in a record for contents that its tool keeps off it.
+#: Placeholder in a record for contents that the tool does not log.
 NOT_KEPT = "(not kept)"
-#: The same where a JSON object or a JSON value is expected.
+#: Placeholder where a JSON object or a JSON value is expected.
 NOT_KEPT_OBJECT, NOT_KEPT_VALUE = f'{{"…":"{NOT_KEPT}"}}', f'"{NOT_KEPT}"'
 
 
-#: What a tool may call without a grant: other vault tools and the user's functions, but neither the log nor any MCP
-#: server. Providing a function is a grant of that function; connecting a server must not be one of all it can do.
+#: What a tool may call without a grant: other vault tools and the user's functions, but neither the log nor
+#: any MCP server. Providing a function grants it to all tools; connecting a server must not grant everything
+#: on that server.
 DEFAULT_CALLS = ("vault.*", "host.*")
 
 
 class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Grants of a tool beyond the default of nothing; stored with the tool, recorded with each execution.
+    """Grants of a tool; stored with the tool, recorded with each execution. Without them, nothing is allowed.
 
-    `read` and `write` are absolute paths. `calls` are `server.tool` patterns, `*` at the end allowed; None means
-    the default: every vault tool and every host function, but neither the log (`healkit.*`) nor MCP servers.
-    `packages` are the installed distributions it sees, with all they depend on, besides what a worker itself needs;
-    None means all. `own_grants` lets the tool keep these grants when another tool calls it, which otherwise narrows
-    them to the caller's. The rest override the configuration's limits for this tool.
+    read, write: Absolute paths.
+    calls: `server.tool` patterns, which may end in `*`. None means the default: every vault tool and every host
+        function, but neither the log (`healkit.*`) nor MCP servers.
+    packages: Installed distributions that the tool can import, with their dependencies, besides those that a worker
+        needs. None means all.
+    own_grants: Keep these grants if another tool calls this one. Otherwise they are limited to the caller's grants.
+
+    The other fields override the configuration's limits for this tool.
     """
 
     read: tuple[str, ...] = ()
@@ -74,27 +78,28 @@ class Grants(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def call_patterns(self) -> tuple[str, ...]:
-        """Patterns of what may be called; the default where nothing else is granted."""
+        """Patterns of allowed calls; the default if no calls are granted."""
         return DEFAULT_CALLS if self.calls is None else self.calls
 
     def reading_only(self) -> Grants:
-        """Return the same grants with the folders that may be written only readable; itself where there are none."""
+        """Return the grants with every writable path made read-only; the same object if there is none."""
         if not self.write:
             return self
         return msgspec.structs.replace(self, read=(*self.read, *self.write), write=())
 
     @property
     def starts_cold(self) -> bool:
-        """True when its workers cannot be forked: the fork server has imported what they must not see."""
+        """True if its workers cannot be forked, because the fork server has imported packages that they may not see."""
         return self.packages is not None
 
 
 class HostIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Identity of the process that ran it, exact enough to know later whether that process is alive.
+    """Identity of the process that ran an execution; it shows later whether that process is still alive.
 
-    The system uses process ids again, so the start time (clock ticks since boot) and the boot id go with it. Containers
-    of one host name count their processes each for itself, so `pid_namespace` goes with it too; empty where it is not
-    known. `clock` is on a row whose time is not what the clock of its host said, and is what it said (ISO 8601).
+    The system reuses process ids. So the identity includes the start time (clock ticks since boot) and the boot id.
+    Containers with the same host name number their processes separately, so it includes `pid_namespace` too, which is
+    empty if unknown. `clock` is set on a row whose time differs from the clock of its host; it is that clock's time
+    (ISO 8601).
     """
 
     hostname: str
@@ -106,10 +111,11 @@ class HostIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Started(msgspec.Struct, frozen=True, tag="started"):
-    """Write-ahead record of an execution.
+    """Record of an execution, written before it begins.
 
-    `deadline` is when it must have ended at the latest; `run_id` names the run it is part of, where it is; `client` is
-    the MCP client that asked for it, with its version and session.
+    deadline: Latest time at which it must have ended.
+    run_id: The run that it belongs to, if any.
+    client: The MCP client that requested it, with its version and session.
     """
 
     trace_id: str
@@ -130,10 +136,10 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
 
 
 class CallRecord(msgspec.Struct, frozen=True, tag="call"):
-    """Call that a tool made through the bridge, as the host saw it; `success` is None until it has ended.
+    """Call that a tool made through the bridge, as seen by the host; `success` is None until it ends.
 
-    `task_id` is `t1`, `t2`, … in the order in which the host received them. `answered_from` is the trace id of the
-    execution whose recorded call answered it: such a call was not made.
+    `task_id` is `t1`, `t2`, … in the order in which the host received the calls. `answered_from` is the trace id of an
+    execution whose recorded call answered this one; then the call was not made.
     """
 
     trace_id: str
@@ -151,9 +157,9 @@ class CallRecord(msgspec.Struct, frozen=True, tag="call"):
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, tag="decision"):
-    """Branch that a tool reported, `trace.decision(node, outcome, condition)`; numbered from 1.
+    """Branch that a tool reported with `trace.decision(node, outcome, condition)`; numbered from 1.
 
-    `after_task` is the last call that the execution had made by then, empty where it had made none.
+    `after_task` is the last call that the execution had made by then; empty if it had made no call.
     """
 
     trace_id: str
@@ -166,7 +172,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, tag="decision"):
 
 
 class StoredTrace(msgspec.Struct, frozen=True):
-    """Trace of an execution in its wire form, stored with the outcome; `send` puts it into the outbox."""
+    """Trace of an execution in the wire format, stored with the outcome; `send` puts it into the outbox."""
 
     wire: str
     parent_trace_id: str | None = None
@@ -174,7 +180,7 @@ class StoredTrace(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """Outcome of an execution: SUCCESS without a failure, FAILURE with one. `trace` is None with tracing off."""
+    """Outcome of an execution: SUCCESS without a failure, else FAILURE. `trace` is None if tracing is off."""
 
     trace_id: str
     finished_at: datetime
@@ -191,19 +197,19 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
         return "SUCCESS" if self.failure is None else "FAILURE"
 
 
-#: Records between an execution's beginning and its end.
+#: Records between the beginning and the end of an execution.
 Step = CallRecord | DecisionRecord
 Record = Started | CallRecord | DecisionRecord | Finished
-#: One kind of record, whichever: a function that takes one returns the same kind.
+#: Any kind of record: a function that takes one kind returns the same kind.
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def new_trace_id() -> str:
-    """Make a UUIDv7 (RFC 9562): sortable by time, made before the execution starts."""
+    """Return a new UUIDv7 (RFC 9562), which sorts by time."""
     milliseconds = time.time_ns() // 1_000_000
     noise = int.from_bytes(
         os.urandom(10), "big"
-    )  # `secrets` loads `random`, which costs each fork of a trial server
+    )  # `secrets` imports `random`, which slows down each fork of a trial server
     value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | (noise >> 68) << 64
     value |= 0b10 << 62 | noise & (1 << 62) - 1
     text = f"{value:032x}"
@@ -211,12 +217,12 @@ def new_trace_id() -> str:
 
 
 def utc_now() -> datetime:
-    """Return the current time, aware, in UTC."""
+    """Return the current time in UTC, timezone-aware."""
     return datetime.now(UTC)
 
 
 def escaped(value: object) -> Any:
-    """Return a text, or every text in a structure, with the characters that cannot be stored written as escapes."""
+    """Return a text, or a structure of texts, with characters that cannot be stored written as escapes."""
     if isinstance(value, str):
         return value.encode(errors="backslashreplace").decode().replace("\x00", "\\x00")
     if isinstance(value, dict):
@@ -224,13 +230,13 @@ def escaped(value: object) -> Any:
     return [escaped(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-# Execution as data, for its caller and from the log.
+# Executions as data, for the caller and from the log.
 
 Held = TypeVar("Held")
 
 
 class Raw(Generic[Held]):
-    """Box of what is not cleaned: no face can print or encode it; `uncleaned` is the only way in."""
+    """Container of uncleaned data: no face can print or encode it; only `uncleaned` returns the content."""
 
     __slots__ = ("_held",)
 
@@ -239,7 +245,7 @@ class Raw(Generic[Held]):
 
     @property
     def uncleaned(self) -> Held:
-        """Content as it was recorded, with every secret in it."""
+        """Recorded content, including secrets."""
         return self._held
 
     def __repr__(self) -> str:
@@ -248,16 +254,24 @@ class Raw(Generic[Held]):
 
 @dataclasses.dataclass(frozen=True)
 class ExecutionData:
-    """Outcome of one tool call: a value or a failure, and its place on record.
+    """Outcome of one tool call: a value or a failure, and its place in the log.
 
-    Fresh from `Healkit.execute` it holds the `value` itself; read back from the log it holds the summary only, and
-    `value` is None. `outputs` are nbformat output dicts. `decisions` are the branches that the tool reported.
-    `conversions` says what of the arguments or the result arrived as what it holds. `warnings` are healkit's own: what
-    else the caller should know. `grants` are those it ran with. `run_id` is the run whose folder records it, if one
-    does; `client` the MCP client that asked for it. `status` is `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log
-    that has not ended. `code` is the code that ran, where it is at hand. `explained` is how far the configuration lets
-    a failure be explained. A failing cell of a notebook's own has this form too, with the origin `cell`: it ran in that
-    notebook's kernel, not in a worker, and is in no log.
+    A result of `Healkit.execute` has the `value` itself. One read from the log has only the summary, and `value` is
+    None.
+
+    outputs: nbformat output dicts.
+    decisions: Branches that the tool reported.
+    conversions: Arguments or parts of the result that arrived as another type.
+    warnings: healkit's own notes for the caller.
+    grants: Grants in force during the execution.
+    run_id: The run whose folder records it, if any.
+    client: The MCP client that requested it.
+    status: `SUCCESS`, `FAILURE`, or `RUNNING` for a row of the log that has not ended.
+    code: The code that ran, if available.
+    explained: The level up to which the configuration allows a failure to be explained.
+
+    A failed cell of a notebook has this form too, with the origin `cell`. It ran in the notebook's kernel, not in a
+    worker, and is not in the log.
     """
 
     tool_name: str
@@ -288,7 +302,7 @@ class ExecutionData:
 
     @property
     def uncleaned(self) -> ExecutionData:
-        """Execution with the texts as they were recorded: for what runs, compares or stores it, never to be shown."""
+        """Execution with the recorded texts, for running, comparing or storing; never show it."""
         return self
 
     @property
@@ -307,15 +321,16 @@ class ExecutionData:
         return self.failure is not None and is_refused(self.failure.code)
 
 
-# Filters of the log: which executions are meant.
+# Filters of the log.
 #
-# `Filters` is the one list of them. A method that takes it is decorated with `takes_filters`, so that a caller may also
-# give each by name; `parsing.read_filters` reads options as people type them, and `store.log_pages` makes SQL of them.
+# `Filters` is the only list of filters. The decorator `takes_filters` lets callers of a method also pass each filter by
+# name. `parsing.read_filters` reads typed options, and `store.log_pages` translates the filters to SQL.
 
 
-#: What executions are chosen by. The column has no REFUSED: such a row is a FAILURE with the code of a refused call.
+#: Statuses for filters. The column never contains REFUSED: such a row is a FAILURE with the code of a refused
+#: call.
 STATUSES = ("SUCCESS", "FAILURE", "REFUSED", "RUNNING")
-#: Words that people type for a status, as lists and panels show it → the status.
+#: Typed words for a status, as lists and panels show it → the status.
 STATUS_WORDS = {
     **{status.casefold(): status for status in STATUSES},
     **dict.fromkeys(("succeeded", "ok", "done", "passed"), "SUCCESS"),
@@ -324,11 +339,11 @@ STATUS_WORDS = {
 
 
 def status_of(word: str) -> str:
-    """Return the status that a word stands for, in any case and with its mark; another word as it is."""
+    """Return the status for a word, in upper or lower case, with or without its mark; other words stay as they are."""
     return STATUS_WORDS.get(word.strip(" ✓✗…").casefold(), word)
 
 
-#: An aware time (a naive one is local), a date (local midnight), or either in ISO 8601.
+#: A time (local if it is naive), a date (local midnight), or either in ISO 8601.
 Moment = datetime | date | str
 
 Result = TypeVar("Result")
@@ -336,16 +351,19 @@ Result = TypeVar("Result")
 
 @dataclasses.dataclass(frozen=True)
 class Filters:
-    """Choice of rows of the log; all filters that are given must hold.
+    """Filters that select rows of the log; a row must match all given filters.
 
-    status: `SUCCESS`, `FAILURE`, `REFUSED` or `RUNNING`, in any case, or as it is shown (`failed`). The refused
-    calls are among the failures.
-    since, until: the row's time; until is exclusive.
-    text: words in the traceback, each from its beginning, and phrases in double quotes (`store.log_pages` says exactly
-    what matches). trace: that execution and the calls it made of other tools. fingerprint: failures of that kind.
-    run: all executions of that run. origin: who asked for it, such as `magic` or `trial`. tried: whether executions
-    that only try code out (trials, searches) are meant too; naming their origin includes them in any case. refused:
-    whether calls that were refused before any code ran are meant too; naming that status includes them in any case.
+    status: `SUCCESS`, `FAILURE`, `REFUSED` or `RUNNING`, in upper or lower case, or as it is shown (`failed`). Refused
+        calls are failures too.
+    since, until: Bounds of the row's time; `until` is exclusive.
+    text: Prefixes of words in the traceback, and phrases in double quotes (`store.log_pages` describes the exact
+        match).
+    trace: The execution with this trace id, and its calls of other tools.
+    fingerprint: Failures with this fingerprint.
+    run: Executions of this run.
+    origin: Who requested the execution, such as `magic` or `trial`.
+    tried: Whether to include trials and searches; selecting their origin always includes them.
+    refused: Whether to include calls that were refused before any code ran; selecting that status always includes them.
     """
 
     status: str | None = None
@@ -362,7 +380,7 @@ class Filters:
     refused: bool = True
 
     def __post_init__(self) -> None:
-        """Read a status as lists and panels show it; write characters as they are stored (`records.storable`)."""
+        """Convert a shown status to the stored one; write characters as they are stored (`records.storable`)."""
         for name in ("status", "tool", "persona", "text", "trace", "fingerprint", "run", "origin"):
             if getattr(self, name) is not None:
                 check_text(name, getattr(self, name))
@@ -379,35 +397,35 @@ class Filters:
 
     @property
     def leaves_out_tried(self) -> bool:
-        """True when executions that only try code out are not meant."""
+        """True if trials and searches are excluded."""
         return not self.tried and self.origin not in TRIED_ORIGINS
 
     @property
     def leaves_out_refused(self) -> bool:
-        """True when calls that were refused before any code ran are not meant."""
+        """True if calls that were refused before any code ran are excluded."""
         return not self.refused and self.status != "REFUSED"
 
     @property
     def given(self) -> dict[str, Any]:
-        """Filters with a value, by name, without `tried` and `refused`."""
+        """Return the filters that have a value, by name, without `tried` and `refused`."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {
             name: value for name, value in values.items() if value is not None and not isinstance(value, bool)
         }
 
 
-#: The names of all filters.
+#: Names of all filters.
 FILTER_NAMES = tuple(field.name for field in dataclasses.fields(Filters))
-#: The filters that groups of failures, and sums of a tool's executions, can be chosen by.
+#: Filters that groups of failures and summaries of tools accept.
 GROUP_FILTERS = ("status", "tool", "persona", "since", "until", "fingerprint")
 SUMMARY_FILTERS = ("tool", "persona", "since", "until")
 
 
 def takes_filters(*names: str, **defaults: Any) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Let a method with a keyword `filters` also take each filter by name, and show the names in its signature.
+    """Let a method with a keyword `filters` also take each filter by name, and list the names in its signature.
 
-    names: the filters that it takes, all by default. defaults: values of filters that are not given. The method
-    raises `TypeError` for any other name.
+    names: The accepted filters, all by default. defaults: Values of filters that are not given. The method raises
+    `TypeError` for any other name.
     """
     filter_names = names or FILTER_NAMES
 
@@ -444,15 +462,16 @@ def takes_filters(*names: str, **defaults: Any) -> Callable[[Callable[..., Resul
     return decorate
 
 
-# Counts of executions: groups of failures, sums of tools.
+# Counts of executions: groups of failures, summaries of tools.
 
 
 @dataclasses.dataclass(frozen=True)
 class GroupInfo:
-    """Group of equal failures; ids are of rows of the log.
+    """Group of equal failures; the ids are rows of the log.
 
-    `first_revision` is the first that failed so, `last_revision` the last, `cured_by` the one that has cured it; None
-    where a call was refused before a revision was known, or while nothing has cured it.
+    first_revision, last_revision: First and last revision that failed in this way; None if the call was refused before
+        its revision was known.
+    cured_by: Revision that cured the failure; None if there is none yet.
     """
 
     fingerprint: str
@@ -471,17 +490,22 @@ class GroupInfo:
 
     @property
     def summary(self) -> str:
-        """Exception and message of the last failure: `KeyError: 'x'`."""
+        """Exception and message of the last failure, such as `KeyError: 'x'`."""
         return f"{self.ename}: {self.evalue}" if self.evalue else self.ename
 
 
 @dataclasses.dataclass(frozen=True)
 class ToolSummary:
-    """Sum of finished executions; a column that they were not summed by is None, as is the revision of refused calls.
+    """Statistics of finished executions; None in each column that they are not grouped by.
 
-    `runs` counts all of them, `failures` those of code, `refused` the calls that were refused before any code ran.
-    `mean_ms` is exact; half of the runs took at most `p50_ms`, 95 % at most `p95_ms` (upper ends of classes; None
-    where no duration is on record, infinite over 1,000,000,000 ms).
+    The revision of refused calls is None, too.
+
+    runs: Number of all executions.
+    failures: Number of executions whose code failed.
+    refused: Number of calls that were refused before any code ran.
+    mean_ms: Exact mean duration.
+    p50_ms, p95_ms: Upper ends of the classes that contain the median and the 95th percentile of the duration. None if
+        no duration is recorded; infinite above 1,000,000,000 ms.
     """
 
     tool_name: str
@@ -497,13 +521,13 @@ class ToolSummary:
 
     @property
     def failure_rate(self) -> float:
-        """Share of failures among the runs that were not refused, from 0 to 1; 0 where there is none."""
+        """Share of failures among the executions that were not refused, from 0 to 1; 0 if there are no executions."""
         return self.failures / max(self.runs - self.refused, 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Ran:
-    """Finished execution, as far as a plot shows it."""
+    """Finished execution, reduced to what a plot shows."""
 
     timestamp: datetime
     failed: bool

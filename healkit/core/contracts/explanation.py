@@ -1,7 +1,4 @@
-"""Explanation of a failure in plain words.
-
-Every face shows it so.
-"""
+"""Explanation of a failure in plain words, for every face."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import get_args
 
 from healkit.config import ExplainLevel
 
-#: The steps of an explanation, from nothing to all.
+#: Levels of explanation, from none to all.
 LEVELS: tuple[ExplainLevel, ...] = get_args(ExplainLevel)
 
 
@@ -26,7 +23,7 @@ _TITLES = {
 }
 
 
-#: What a sentence says of tools alone: a clause at its end, or all of it.
+#: Parts of an explanation that apply to tools only: a clause at the end of a sentence, or a whole sentence.
 _FOR_TOOLS = re.compile(
     r"; for a tool, [^.]*(?=\.)"
     r"|(?:^|(?<=[.?!]) )(?:A tool |[^.?!;]*(?:`%vault grant |`hk\.provide`))[^.?!]*[.?!](?: |$)"
@@ -35,11 +32,12 @@ _FOR_TOOLS = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """A failure in plain words, step by step; a step with nothing to say is empty.
+    """A failure in plain words, step by step; an empty step is not shown.
 
-    `code` is the fix as the new text of the lines that it changes, where every name in it is known. `rule` is the name
-    of the `ExplanationText` that it was made from. `linked` are the explanations of the exceptions that the failure was
-    raised from, or that its group holds; `title` says of such a one what it is to the failure.
+    code: The fix, as the new text of the changed lines; set only if every name in it is known.
+    rule: Name of the `ExplanationText` that it was made from.
+    linked: Explanations of the exceptions that caused the failure, or that its group contains.
+    title: Relation of a linked explanation to the failure.
     """
 
     rule: str
@@ -53,7 +51,7 @@ class Explanation:
     title: str = ""
 
     def at(self, level: ExplainLevel) -> Explanation:
-        """Return the steps up to that level: at `hint`, a teacher keeps the fix back."""
+        """Return the steps up to that level; a teacher who chooses `hint` withholds the fix."""
         level_index = LEVELS.index(level)
         blank = {name: "" for i, name in enumerate(LEVELS) if i > level_index}
         code = self.code if level == LEVELS[-1] else ""
@@ -61,14 +59,14 @@ class Explanation:
         return dataclasses.replace(self, linked=linked, code=code, **blank)
 
     def of_cell(self) -> Explanation:
-        """Return it for an ordinary cell, without the sentences that only help with a tool."""
+        """Return a copy for an ordinary cell, without the sentences that apply to tools only."""
         texts = {name: _FOR_TOOLS.sub("", getattr(self, name)).strip() for name in ("why", "hint", "fix")}
         return dataclasses.replace(
             self, linked=tuple(explanation.of_cell() for explanation in self.linked), **texts
         )
 
     def steps(self) -> Iterator[tuple[str, str]]:
-        """Yield the title and the text of each step that has one, in order."""
+        """Yield the title and the text of each step that is not empty, in order."""
         for name, title in _TITLES.items():
             if text := getattr(self, name):
                 yield title, text
@@ -79,12 +77,12 @@ class Explanation:
 
     @property
     def in_one_line(self) -> str:
-        """Text of what happened, where, why and the fix, one after the other."""
+        """What happened, where, why and the fix, in one line."""
         sentences = (self.what, self.where, self.why, self.fix)
         return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in sentences if text)
 
     def to_text(self) -> str:
-        """Write one step a line."""
+        """Return the steps, one per line."""
         return "\n".join(f"{title}: {text}" for title, text in self.steps())
 
     def __str__(self) -> str:
@@ -92,5 +90,5 @@ class Explanation:
 
 
 def _as_code(code: str) -> str:
-    """Write code in backquotes; of several lines, one below the other."""
+    """Format code: in backquotes, or as an indented block if it has several lines."""
     return f"`{code}`" if "\n" not in code else "\n" + textwrap.indent(code, "    ")

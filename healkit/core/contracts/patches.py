@@ -1,6 +1,6 @@
-"""Edits of a code, checks on it, and what came of them.
+"""Edits of code, checks on it, and their results.
 
-A *check* says what a tool has to do: for these arguments, return this. An *edit* replaces a part of the code's text.
+A *check* says what a tool has to do: return this value for these arguments. An *edit* replaces a part of the code.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-#: Origin of a check: an example that the tool's owner declared, an answer to a question of the loop, a recorded
-#: run that passed and must stay equal, or the recorded failure.
+#: Origin of a check: an example that the tool's owner declared, or an answer to a question of the healing
+#: loop. Others are a recorded run that passed and must stay equal, and the recorded failure.
 CheckOrigin = Literal["declared", "answered", "passing", "failing"]
-#: Outcome of a check: the tool did what it has to, returned something else, raised, did not end in time, took its
-#: process with it, was not run, or made a call that is not on record, or asked for a file that is withheld, and so was
-#: ended there.
+#: Outcome of a check: the tool passed, returned something else, raised, was too slow, or killed its process.
+#: Or it was not run. Or it was ended, because it made an unrecorded call or asked for a withheld file.
 CheckOutcome = Literal["passed", "wrong", "raised", "timeout", "died", "not_run", "not_on_record"]
 
 
-#: What an edit does to the meaning of the code; only the first five keep it. `renames`: a name, column, key or file for
-#: the one that exists. `migrates`: an interface that was removed, for its successor. `converts`: values to another
-#: type, each of which stays what it is. `restores`: what an earlier cell or line has overwritten, shadowed or not made.
-#: `restructures`: parentheses, an axis, `await`, the place of an argument. `assumes`: one of several readings.
-#: `invents`: a value that stands neither in the code nor in the data. `discards`: rows, values or errors.
+#: Effect of an edit on the meaning of the code; only the first five keep it. `renames`: an existing name,
+#: column, key or file replaces a missing one. `migrates`: a removed interface is replaced by its successor.
+#: `converts`: values change their type without loss. `restores`: undoes what an earlier cell or line
+#: overwrote, shadowed or omitted. `restructures`: parentheses, an axis, `await`, the position of an argument.
+#: `assumes`: chooses one of several readings. `invents`: adds a value that is neither in the code nor in the
+#: data. `discards`: drops rows, values or errors.
 EditKind = Literal[
     "renames", "migrates", "converts", "restores", "restructures", "assumes", "invents", "discards"
 ]
@@ -31,7 +31,7 @@ EDIT_KINDS: tuple[EditKind, ...] = get_args(EditKind)
 
 
 class Edit(msgspec.Struct, frozen=True, array_like=True):
-    """Splice of a source text: `text` replaces the characters from `start` to `end` (half-open)."""
+    """Edit of a source text: `text` replaces the characters from `start` to `end` (half-open)."""
 
     start: int
     end: int
@@ -39,16 +39,20 @@ class Edit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Check on a tool: one thing that a patch has to do.
+    """Check on a tool: one requirement for a patch.
 
-    Arguments and expected value are in their kept form (`values.kept`): JSON, with tags for what JSON lacks.
+    Arguments and expected value are in their stored form (`values.kept`): JSON, with tags for what JSON lacks.
 
-    arguments: what the tool is called with. call: Python source instead, evaluated beside the tool's code: statements
-    and a last expression, whose value counts (a doctest's line). known: the right outcome is known; then `expected` is
-    the value as JSON, or `raises` the name of the right exception. Otherwise the tool only has to return. sampled: the
-    part of a long frame that is in the arguments, `1,000 of 200,000 rows`; empty for all of it. shown: the call in few
-    words, where its source is more than that, as a caller of the tool is run beside it. setup: Python source run before
-    the code, in its namespace; the code is that of a notebook's cell then, which may await, and whose value is `_`.
+    arguments: Arguments of the call.
+    call: Python source to evaluate beside the tool's code instead: statements and a last expression, whose value is the
+        result (a line of a doctest).
+    known: Whether the right outcome is known. Then `expected` is the value as JSON, or `raises` the name of the right
+        exception. Otherwise the tool only has to return.
+    sampled: Part of a long frame that the arguments contain, such as `1,000 of 200,000 rows`; empty for the whole
+        frame.
+    shown: Short form of the call, if its source also runs a caller of the tool.
+    setup: Python source to run before the code, in its namespace. Then the code is a notebook cell, which may await,
+        and whose value is `_`.
     """
 
     origin: CheckOrigin
@@ -64,21 +68,22 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def told(self) -> str:
-        """Source of its call as a person reads it; empty where it has arguments."""
+        """Source of the call for display; empty if the check has arguments."""
         return self.shown or self.call
 
     @property
     def binding(self) -> bool:
-        """True if a person has said what is right; False for a recorded outcome."""
+        """True if a person stated the right result; False for a recorded outcome."""
         return self.known and self.origin in ("declared", "answered")
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Result of one check: the value in its kept form where it returned, else the failure in one line.
+    """Result of one check: the value in its stored form, else the failure in one line.
 
-    outline: what the JSON does not say of the value's types, such as `set` or `list[tuple]`; empty where it says all.
-    answered: its calls that were answered from the record; displaced: those of them that had other arguments there.
-    live: its calls that were made.
+    outline: Types of the value that its JSON does not show, such as `set` or `list[tuple]`; empty if there are none.
+    answered: Number of calls that were answered from the record.
+    displaced: Number of these whose recorded call had other arguments.
+    live: Number of calls that were made.
     """
 
     outcome: CheckOutcome
@@ -94,11 +99,12 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Result of one check run under observation.
+    """Result of one check that ran under observation.
 
-    lines: the executed lines of the tool's code (from 1). failed_lines: those that the traceback passes through,
-    innermost last. types: for each local or global name of the tool's own functions, the type names seen at their
-    returns and exceptions, `function.name` → names.
+    lines: Executed lines of the tool's code (from 1).
+    failed_lines: Lines in the traceback, innermost last.
+    types: For each local or global name of the tool's own functions, the names of the types seen when the functions
+        returned or raised: `function.name` → names.
     """
 
     result: CheckResult
@@ -108,7 +114,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def same_value(expected: object, found: object) -> bool:
-    """Compare two JSON values: numbers to nine digits (1 is 1.0, but True is not 1), the rest exactly."""
+    """Compare two JSON values: numbers to nine digits (1 is 1.0, but True is not 1), all others exactly."""
     if isinstance(expected, bool) or isinstance(found, bool):
         return expected is found
     if isinstance(expected, int | float) and isinstance(found, int | float):
@@ -116,7 +122,7 @@ def same_value(expected: object, found: object) -> bool:
             return expected == found
         try:
             return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12)
-        except OverflowError:  # an int beyond every float
+        except OverflowError:  # an int that is too large for a float
             return False
     if isinstance(expected, list) and isinstance(found, list):
         return len(expected) == len(found) and all(map(same_value, expected, found))
@@ -128,7 +134,7 @@ def same_value(expected: object, found: object) -> bool:
 
 
 def apply_edits(code: str, edits: list[Edit]) -> str:
-    """Return the text with the edits made; they may not overlap."""
+    """Return the text after the edits, which may not overlap."""
     if len(edits) > 1:
         edits = sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True)
     for edit in edits:
@@ -144,7 +150,7 @@ def difference(before: str, after: str) -> Edit:
 
 
 def _alike(one: str, other: str) -> int:
-    """Count the characters that two texts have in common at their beginnings."""
+    """Return the length of the common prefix of two texts."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -12,38 +12,38 @@ import msgspec
 from healkit.core.contracts.failure import Failure
 from healkit.core.contracts.tools import EntryRef, ToolDefinition, Withheld
 
-#: The parent of everything a kernel worker displays while its tool runs (Jupyter's `msg_id`).
+#: Parent message (Jupyter's `msg_id`) of everything that a kernel worker displays while its tool runs.
 RUN_ID = "healkit-run"
-#: Name of a cell's value, as in IPython.
+#: Name of the value of a cell, as in IPython.
 CELL_VALUE = "_"
-#: The server that branch decisions are sent to; no provider can have that name.
+#: Reserved server name for reports of branch decisions.
 DECISIONS_SERVER = "@trace"
-#: The server that a tool is reported to, as `server.tool`, that was asked for and is not shown to the worker; the call
-#: is recorded and refused. `*` stands for the tool where only a server was named.
+#: Reserved server name for calls of unknown tools: the worker reports such a tool as `server.tool`, and the
+#: host records and refuses the call. `*` replaces the tool if the code named only a server.
 UNKNOWN_SERVER = "@unknown"
-#: One frame's cap, both ways, in bytes.
+#: Maximum size of one message, both ways, in bytes.
 MAX_FRAME_BYTES = 32 * 1024 * 1024
-#: Messages of a kernel that may wait in each queue on their way to the host.
+#: Maximum number of a kernel's messages in each queue to the host.
 MESSAGES_WAITING = 100
 
-#: Limits of the notes of what was converted, and of one of them in characters.
+#: Maximum number of notes on conversions, and maximum length of a note in characters.
 NOTES_MAX, NOTE_MAX_CHARS = 21, 1000
-#: Limit of the name of a server or a tool, and of a layer, in characters.
+#: Maximum length of the name of a server, a tool or a layer, in characters.
 NAME_MAX_CHARS = 200
-#: Limit of the outline of a result's types, in characters.
+#: Maximum length of the outline of a result's types, in characters.
 OUTLINE_MAX_CHARS = 200
-#: Limit of what travels with a result: a failure, conversions, what was watched. In bytes.
+#: Maximum size of the data beside a result: a failure, conversions, observations. In bytes.
 REPORT_EXTRA_BYTES = 4 * 1024 * 1024
-#: Limit of the contents that a result refers to: a frame has a few for each of its columns.
+#: Maximum number of buffers that a result refers to: a frame has a few for each of its columns.
 CONTENTS_MAX = 100_000
-#: Limit of the threads that are named.
+#: Maximum number of thread names in a report.
 THREADS_MAX = 8
-#: Audit events of Python's by which code starts a program or another process.
+#: Audit events of Python that show that code starts a program or another process.
 STARTS_PROGRAMS = (
     "os.system", "subprocess.Popen", "os.posix_spawn", "os.spawn", "os.exec", "os.fork", "os.forkpty", "pty.spawn",
 )  # fmt: skip
 
-#: Stands in a piece of work whose calls are made.
+#: Empty cassette: the calls are really made.
 NO_CASSETTE = msgspec.Raw(b"null")
 
 
@@ -53,9 +53,9 @@ _Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready", forbid_unknown_fields=True):
-    """Message: the worker is locked down and waits for work; sent once, before any tool code is in the process.
+    """Message: the worker is locked down and ready; sent once, before any tool code is in the process.
 
-    `layers` names each layer that was really put in force there: `landlock`, `seccomp`, `rlimits`, `capabilities`.
+    `layers` names the layers that are really in force: `landlock`, `seccomp`, `rlimits`, `capabilities`.
     """
 
     pid: _Number
@@ -63,15 +63,18 @@ class Ready(msgspec.Struct, frozen=True, tag="ready", forbid_unknown_fields=True
 
 
 class Init(msgspec.Struct, frozen=True, tag="init"):
-    """Work: code, arguments, the tools it may call, and its limits (seconds and bytes).
+    """Work for a worker: code, arguments, the tools that it may call, and its limits (seconds and bytes).
 
-    `call` is Python source that is evaluated beside the code instead of calling its entry: statements and a last
-    expression, whose value counts. `watch` asks for the executed lines and the types of names too. `exact` says that
-    arguments and result are encoded by `healkit.core.crossing`, else as JSON; `contents` is where the contents of
-    frames and arrays are in the region that comes with the message. `data_max_bytes` is how much the frames and arrays
-    of the result may take in the host. `cassette` answers its calls, where it may make none, as those of the execution
-    `run` were (`contracts.cassette`). `setup` is Python source run before the code, in its namespace; the code is that
-    of a notebook's cell then. `withheld` are the files that end the run where the code asks for one.
+    call: Python source to evaluate beside the code, instead of calling its entry: statements and a last expression,
+        whose value is the result.
+    watch: Also report the executed lines and the types of names.
+    exact: Arguments and result are encoded by `healkit.core.crossing`, else as JSON.
+    contents: Positions of the buffers of frames and arrays in the memory region that comes with the message.
+    data_max_bytes: Maximum size of the frames and arrays in the result, in the host.
+    cassette: Recorded calls that answer the calls of code that may make no calls (`contracts.cassette`).
+    run: Execution whose recorded calls come first.
+    setup: Python source to run before the code, in its namespace. Then the code is a notebook cell.
+    withheld: Files that end the run if the code opens one.
     """
 
     entry: EntryRef
@@ -96,7 +99,7 @@ class Init(msgspec.Struct, frozen=True, tag="init"):
 
 
 class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call", forbid_unknown_fields=True):
-    """A call of `mcp.<server>.<tool>(**args)`; `id` is the worker's, for correlation only."""
+    """Call of `mcp.<server>.<tool>(**args)`; the worker chooses `id`, which only serves to match the answer."""
 
     id: _Number
     server: _Name
@@ -105,7 +108,7 @@ class RpcCall(msgspec.Struct, frozen=True, tag="rpc_call", forbid_unknown_fields
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """Arguments of a call of `DECISIONS_SERVER`: which way the tool went at a branch, and why."""
+    """Arguments of a call of `DECISIONS_SERVER`: the branch that the tool took, and why."""
 
     node: str
     outcome: str
@@ -113,7 +116,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class RpcError(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Reason for no result: a stable code, a type name, a message, and the callee's traceback if it has one."""
+    """Reason why a call has no result: a stable code, a type name, a message, and the callee's traceback, if any."""
 
     code: str
     ename: str
@@ -122,7 +125,7 @@ class RpcError(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RpcResult(msgspec.Struct, frozen=True, tag="rpc_result", omit_defaults=True):
-    """Answer to the call with the same id: `result` when `success`, else `error`."""
+    """Answer to the call with the same id: `result` if `success`, else `error`."""
 
     id: int
     success: bool
@@ -133,16 +136,19 @@ class RpcResult(msgspec.Struct, frozen=True, tag="rpc_result", omit_defaults=Tru
 class ExecutionComplete(
     msgspec.Struct, frozen=True, tag="execution_complete", omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Claim of the worker of how it ended: a value, or a failure.
+    """Report of the worker about its end: a value or a failure.
 
-    `contents` is where the contents of frames and arrays are in the region for results.
-    `conversions` says, path by path, what could not cross as it is and how it arrives instead. `shown` is false
-    when there was no output at all, and so none to wait for. `watched` is what `Init.watch` asked for, as JSON.
-    `took_s` is how long the code ran, in seconds: by the clock, or where it never waited for anything, of the
-    processor's time, which a busy machine does not make longer. `outline` is what the value's JSON does not say of
-    its types. `threads` are the names of those that still ran when the tool had returned, and some time after.
-    `programs` are the functions by which the tool tried to start one, such as `os.system`.
-    `answered` counts the calls that a cassette has answered, `displaced` those of them that had other arguments.
+    contents: Positions of the buffers of frames and arrays in the region for results.
+    conversions: For each path, what could not cross unchanged, and what it became.
+    shown: False if there was no output, so that the host does not wait for it.
+    watched: What `Init.watch` requested, as JSON.
+    took_s: How long the code ran, in seconds of wall time. If the code never waited, it is processor time, which is not
+        longer on a busy machine.
+    outline: Types of the value that its JSON does not show.
+    threads: Names of threads that were still running some time after the tool returned.
+    programs: Functions by which the tool tried to start a program, such as `os.system`.
+    answered: Number of calls that a cassette answered.
+    displaced: Number of these whose recorded call had other arguments.
     """
 
     value: msgspec.Raw = msgspec.Raw(b"null")

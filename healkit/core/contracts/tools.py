@@ -1,7 +1,7 @@
 """Tools as data: what may cross the border to a worker.
 
 A worker never receives a function of the host. It receives a definition (names, text, a JSON schema) and builds a proxy
-from it, so that no code inside can reach an object outside.
+from it. So no code in the worker can reach an object of the host.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from typing import Any
 
 import msgspec
 
-#: A JSON value, as it crosses borders.
+#: A JSON value.
 Json = Any
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tool as its caller sees it: `mcp.<server>.<name>(**arguments)`.
 
-    `input_schema` is a JSON Schema (draft 2020-12) of the arguments object. `read_only`: its provider says that a call
-    changes nothing (MCP's `readOnlyHint`). acts: it declares effects (`destructiveHint`).
+    input_schema: A JSON Schema (draft 2020-12) of the arguments object.
+    read_only: The provider says that a call changes nothing (MCP's `readOnlyHint`).
+    acts: The provider declares effects (`destructiveHint`).
     """
 
     server: str
@@ -33,13 +34,13 @@ class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Withheld(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Files of a tool that its accepted code may read, and code that is only tried may not: `paths` without `named`."""
+    """Files that only the tool's accepted code may read, and code on trial may not: `paths` without `named`."""
 
     paths: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
 
     def has(self, path: str) -> bool:
-        """Return whether that absolute path is one of them, or in a folder of theirs."""
+        """Return True if this absolute path is one of the files, or in one of the folders."""
         return _lies_in(path, self.paths) and not _lies_in(path, self.named)
 
 
@@ -50,8 +51,7 @@ def _lies_in(path: str, places: Sequence[str]) -> bool:
 class EntryRef(msgspec.Struct, frozen=True):
     """Reference to the revision of a vault entry that an execution runs.
 
-    `filename` is what a traceback prints for it: `<fibonacci@2>`, or `<fibonacci.teacher@2>` for another persona than
-    `default`.
+    Tracebacks show its `filename`: `<fibonacci@2>`, or `<fibonacci.teacher@2>` for a persona other than `default`.
     """
 
     tool_name: str
@@ -61,17 +61,17 @@ class EntryRef(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Name and revision as they are shown: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
+        """Name and revision for display: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
         return revision_label(self.tool_name, self.persona, self.revision)
 
     @property
     def address(self) -> str:
-        """Name and revision as they are typed: `fibonacci@2`, or `fibonacci.teacher@2`."""
+        """Name and revision as a user types them: `fibonacci@2`, or `fibonacci.teacher@2`."""
         return revision_address(self.tool_name, self.persona, self.revision)
 
     @property
     def filename(self) -> str:
-        """File name of the code object; angle brackets say that no such file exists."""
+        """File name of the code object; the angle brackets show that it is not a real file."""
         return f"<{self.address}>"
 
 
@@ -91,25 +91,25 @@ def is_valid_name(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
 
 
-# Names of revisions and cells, as shown and as typed.
+# Names of revisions and cells, for display and for typing.
 
 
 _FILENAME = re.compile(r"<(?P<tool>[^.@<>]+)(?:\.(?P<persona>[^@<>]+))?@(?P<revision>\d+)>")
 
 
 def revision_label(tool_name: str, persona: str, revision: int | None) -> str:
-    """Write a revision as it is shown: `fibonacci v2`, or `fibonacci v2 (teacher)` for another persona."""
+    """Format a revision for display: `fibonacci v2`, or `fibonacci v2 (teacher)` for another persona."""
     number = f" v{revision}" if revision else ""
     return f"{tool_name}{number}" + ("" if persona == "default" else f" ({persona})")
 
 
 def revision_address(tool_name: str, persona: str, revision: int) -> str:
-    """Write a revision as it is typed and stored: `fibonacci@2`, or `fibonacci.teacher@2`."""
+    """Format a revision for typing and storage: `fibonacci@2`, or `fibonacci.teacher@2`."""
     return f"{tool_name}{'' if persona == 'default' else f'.{persona}'}@{revision}"
 
 
 def place_label(filename: str) -> str:
-    """Write a frame's file as it is shown: `fibonacci v2` for `<fibonacci@2>`, `In [3]` for `<In [3]>`."""
+    """Format a frame's file for display: `fibonacci v2` for `<fibonacci@2>`, `In [3]` for `<In [3]>`."""
     match = _FILENAME.fullmatch(filename)
     if match is None:
         return filename.strip("<>")

@@ -15,11 +15,11 @@ from healkit.core.contracts.tools import EntryRef
 from healkit.errors import ExamplesInvalid, did_you_mean
 
 NO_GRANTS = Grants()
-#: Those in force for a tool of an untrusted database, whatever is stored there.
+#: Grants of every tool in an untrusted database, whatever is stored there.
 UNTRUSTED_GRANTS = Grants(calls=())
-#: The persona whose entry serves a persona that has none of its own.
+#: Persona whose entry is used if the requested persona has no entry of its own.
 DEFAULT_PERSONA = "default"
-#: Characters of the first line of code in an entry's `repr`.
+#: Maximum length of the first line of code in an entry's `repr`, in characters.
 REPR_CODE_CHARS = 120
 
 
@@ -27,10 +27,11 @@ REPR_CODE_CHARS = 120
 class VaultEntry:
     """Revision of a tool for a persona, ready to run.
 
-    `code` has the hash `code_hash`, checked when it was read. `removed_at`: a removed tool can be read, not run.
-    `flags` are the owner's switches
-    (`side_effects`, `log`), `derived`: which of `input_schema`, `description` and `examples` were read off the code
-    and follow it, and `removed_grants`: stored ones that healkit no longer has; such a tool is shown and not run.
+    code, code_hash: The code and its hash, which was checked on reading.
+    removed_at: Time of removal; a removed tool can be read, but not run.
+    flags: The owner's switches `side_effects` and `log`. `derived` lists which of `input_schema`, `description` and
+        `examples` come from the code and change with it. `removed_grants` lists stored grants that healkit no longer
+        supports; such a tool is shown, but does not run.
     """
 
     tool_name: str
@@ -60,16 +61,16 @@ class VaultEntry:
 
     @property
     def acts(self) -> bool:
-        """True when it may change something that lasts: declared to have side effects, or granted to write."""
+        """True if it may have lasting effects: it is declared to have side effects, or may write."""
         return bool(self.flags.get("side_effects") or self.grants.write)
 
     @property
     def logged(self) -> bool:
-        """True when its arguments, output and result go on record; that it ran always does."""
+        """True if its arguments, output and result are logged; the execution itself is always logged."""
         return self.flags.get("log", True) is not False
 
     def __repr__(self) -> str:
-        """Say which entry it is, with the first line of its code."""
+        """Name the entry and show the first line of its code."""
         first = next((" ".join(line.split()) for line in self.code.splitlines() if line.strip()), "")
         first = first if len(first) <= REPR_CODE_CHARS else f"{first[: REPR_CODE_CHARS - 1]}…"
         return f"<VaultEntry {self.label}: {first!r}>"
@@ -77,10 +78,12 @@ class VaultEntry:
 
 @dataclasses.dataclass(frozen=True)
 class CodeChange:
-    """Other code for a tool, and where it comes from.
+    """New code for a tool, and its origin.
 
-    parent: the number of the revision that it was made from; None is the active one. motivating_log_id: the failure
-    that it answers. draft: it gets a number, but the active revision stays. grants: changed along with the code.
+    parent: Number of the revision that it is based on; None is the active one.
+    motivating_log_id: Row of the failure that it responds to.
+    draft: The code gets a number, but the active revision does not change.
+    grants: New grants, changed together with the code.
     """
 
     code: str
@@ -94,7 +97,7 @@ class CodeChange:
 
 @dataclasses.dataclass(frozen=True)
 class RevisionInfo:
-    """Line of a tool's history; `runs` and `failures` count its finished executions."""
+    """Revision in a tool's history; `runs` and `failures` count its finished executions."""
 
     number: int
     parent: int | None
@@ -111,7 +114,7 @@ class RevisionInfo:
 
 @dataclasses.dataclass(frozen=True)
 class NameChange:
-    """Renaming, removal or return of a tool: `kind` is `renamed`, `removed`, `restored` or `added` (again)."""
+    """Change of a tool's name: `kind` is `renamed`, `removed`, `restored` or `added` (again)."""
 
     kind: str
     persona: str
@@ -123,12 +126,13 @@ class NameChange:
 
 @dataclasses.dataclass(frozen=True)
 class Blame:
-    """Revisions that brought a failure in and took it out: numbers, None where unknown.
+    """Revisions that introduced and fixed a failure; a number is None if unknown.
 
-    first_failed: the first to fail with that fingerprint, in which log row and when. last_good: the newest
-    one before it that succeeded and never failed so; else that one itself, if it succeeded in other runs.
-    last_cured_by: the first one after the last such failure that passed with arguments for which it is on record; None
-    while none has. count: how often it failed so; 0 when it never did.
+    first_failed: First revision that failed with that fingerprint, with its log row and time.
+    last_good: Newest earlier revision that succeeded and never failed in this way. Otherwise `first_failed` itself, if
+        it succeeded in other executions.
+    last_cured_by: First revision after the last such failure that passed with recorded arguments of the failure.
+    count: How often it failed in this way; 0 if never.
     """
 
     fingerprint: str = ""
@@ -141,11 +145,12 @@ class Blame:
     count: int = 0
 
 
-# Examples of a tool: what a call of it has to do, as data.
+# Examples of a tool: the required result of a call, as data.
 #
-# Three forms. `{"arguments": {…}, "result": …}`: the right result for these arguments. `{"arguments": {…}, "raises":
-# "ValueError"}`: the right exception. `{"call": "…"}` with either: Python source beside the tool's code, statements and
-# a last expression, for what arguments alone cannot say. With neither result nor raises, the tool only has to return.
+# There are three forms. `{"arguments": {…}, "result": …}` gives the right result for these arguments. `{"arguments":
+# {…}, "raises": "ValueError"}` gives the right exception. `{"call": "…"}`, with a result or an exception, covers what
+# arguments alone cannot express: Python source beside the tool's code, statements and a last expression. Without
+# `result` and `raises`, the tool only has to return.
 
 
 _PARTS = ("arguments", "call", "result", "raises")
@@ -157,7 +162,7 @@ _HINT = (
 
 
 def checked_examples(examples: Iterable[Any], *, sql: bool = False) -> list[dict[str, Any]]:
-    """Return the examples as they are; raise `ExamplesInvalid` for the first bad one, by number."""
+    """Return the examples unchanged; raise `ExamplesInvalid` for the first bad one, by number."""
     if isinstance(examples, str | Mapping):
         raise ExamplesInvalid(f"The examples must be a list, not a {type(examples).__name__}.", hint=_HINT)
     checked = []
@@ -169,7 +174,7 @@ def checked_examples(examples: Iterable[Any], *, sql: bool = False) -> list[dict
 
 
 def _wrong(example: object, sql: bool) -> str:
-    """Return the fault of one example, or an empty text."""
+    """Return the error in one example; empty if it is valid."""
     if not isinstance(example, Mapping):
         return f"it is a {type(example).__name__}, not a dict"
     for name in example:
@@ -217,6 +222,6 @@ def _shown(example: object) -> str:
 
 
 def unified_diff(before: str, after: str, old_label: str, new_label: str) -> str:
-    """Return the diff with a line end on each line, even if the code's last line has none; empty for equal codes."""
+    """Return the diff, in which every line ends with a line break, even the code's last; empty for equal codes."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), old_label, new_label, lineterm="")
     return "".join(f"{line}\n" for line in lines)

@@ -1,6 +1,6 @@
 """Exact values between host and worker, and in records.
 
-What is passed arrives equal and of the same type, or is refused. `values` is what everyone uses. It leaves the types of
-Python's library to `codec`, those of pandas, Arrow and polars to `frames` and `arrays`, which are loaded with the first
-such value. `regions` is the memory that large contents are handed over in, `view_files` their files.
+A value arrives equal and of the same type, or it is refused. `values` is the interface of this package. `codec` encodes
+the types of Python's library; `frames` and `arrays` encode those of pandas, Arrow and polars, and are imported with the
+first such value. `regions` holds large contents in memory, `view_files` in files.
 """

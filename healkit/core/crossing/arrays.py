@@ -1,13 +1,13 @@
 """Exact encoding of arrays: numpy's, pandas', and Arrow's.
 
-An array's contents are its bytes as they lie in memory, in C order. Of pandas' arrays, plain ones are numpy's; text,
-masked and Arrow ones are Arrow IPC streams; times, periods, intervals and categories are made of simpler arrays.
+The contents of a plain array are its bytes in memory, in C order. Text, masked and Arrow arrays of pandas are Arrow IPC
+streams. Times, periods, intervals and categories are made of simpler arrays.
 
-In a stream only types from an allow-list are written or read, so that whoever gets a table can convert it: Arrow and
-pandas abort the process for some others. Lengths, shapes, dtypes and everything in a stream are checked when they are
-read, since they may be a worker's claim. A stream's messages are looked at before any of them is decoded: no
-compression (a few bytes could become any number), no dictionaries that grow, a bounded schema. Each byte belongs to one
-buffer only, and the data is validated in full.
+Streams contain only types from an allow-list, so that every reader can convert the table: for some other types, Arrow
+and pandas abort the process. Lengths, shapes, dtypes and everything in a stream are checked on reading, because a
+worker may have forged them. The messages of a stream are checked before any of them is decoded. Compression is refused,
+since a few bytes could expand without limit; so are dictionaries that grow, and large schemas. Each byte belongs to one
+buffer only, and all data is validated.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from healkit.core.crossing.codec import Decoder, Encoder
 
 
-#: Limit of an array's dimensions.
+#: Maximum number of dimensions of an array.
 DIMENSIONS_MAX = 32
-#: What an empty row of an array without items counts, in bytes.
+#: Memory that an empty row of an array without items counts as, in bytes.
 _ROW_BYTES = 64
 _PYTHON_TEXT = {str, type(None)}
 
@@ -43,7 +43,7 @@ def of_numpy(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: Mod
     """Return the tag of a scalar, a dtype or an array; None for any other value. Raises `CannotCross`."""
     if isinstance(value, numpy.generic):
         if type(value) is not value.dtype.type:
-            return None  # of a class of someone's own
+            return None  # of a subclass
         data = value.tobytes() if value.dtype.itemsize else b""  # numpy has bytes for an empty text
         return ["numpy", _descr(value.dtype, path), inline(data)]
     if isinstance(value, numpy.dtype):
@@ -61,7 +61,7 @@ def of_numpy(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: Mod
 
 
 def _objects(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: ModuleType) -> list[Any]:
-    """Return an array of Python objects: Arrow's text where it holds nothing else, else item by item."""
+    """Return the tag of an array of Python objects: Arrow text if it only contains texts, else item by item."""
     if value.dtype.kind != "O" or value.dtype.metadata:
         raise CannotCross(path, f"an array of dtype {value.dtype}")
     flat = value.ravel()
@@ -79,20 +79,20 @@ def _objects(encoder: Encoder, value: Foreign, path: str, depth: int, numpy: Mod
 
 
 def bytes_of(value: Foreign, numpy: ModuleType) -> Any:
-    """Return an array's bytes in C order, without a copy where they lie so."""
+    """Return an array's bytes in C order, without a copy if they already are in that order."""
     if not value.size or not value.itemsize:
         return b""
     return memoryview(numpy.ascontiguousarray(value).reshape(-1).view(numpy.uint8))
 
 
 def _descr(dtype: Foreign, path: str) -> Any:
-    """Return a dtype as numpy's file format describes it; raises `CannotCross` for one that it cannot."""
+    """Return a dtype in the form of numpy's file format; raise `CannotCross` for a dtype without such a form."""
     from numpy.lib import format as npy
 
     if dtype.hasobject or not _is_plain(dtype):
         raise CannotCross(path, f"the dtype {dtype}")
     try:
-        with warnings.catch_warnings(action="ignore"):  # of metadata, which is refused below
+        with warnings.catch_warnings(action="ignore"):  # about metadata, which is refused below
             descr = npy.dtype_to_descr(dtype)
         if not _is_same(npy.descr_to_dtype(descr), dtype):
             raise ValueError
@@ -104,7 +104,7 @@ def _descr(dtype: Foreign, path: str) -> Any:
 
 
 def _is_same(one: Foreign, other: Foreign) -> bool:
-    """Return whether two dtypes are equal in what numpy does not compare too: metadata, alignment, scalars' class."""
+    """Return whether two dtypes are equal, including what numpy does not compare: metadata, alignment, scalar class."""
     if one != other or one.type is not other.type or one.isalignedstruct != other.isalignedstruct:
         return False
     if bool(one.metadata) or bool(other.metadata):
@@ -115,7 +115,7 @@ def _is_same(one: Foreign, other: Foreign) -> bool:
 
 
 def _leaves(dtype: Foreign) -> Iterator[Any]:
-    """Yield the dtypes of a dtype's fields, and of theirs; of one without fields that itself."""
+    """Yield the dtypes of a dtype's fields, recursively; a dtype without fields yields itself."""
     if dtype.subdtype is not None:
         yield from _leaves(dtype.subdtype[0])
     elif dtype.names is not None:
@@ -130,12 +130,12 @@ def _is_plain(dtype: object) -> bool:
 
 
 def _has_no_width(dtype: Foreign) -> bool:
-    """Return whether items or fields of a dtype take no bytes, so that any number of them could be said to be there."""
+    """Return whether items or fields of a dtype take no bytes, so that any data could claim any number of them."""
     return not dtype.itemsize or any(not leaf.itemsize for leaf in _leaves(dtype))
 
 
 def _rows(shape: Sequence[int]) -> int:
-    """Return how many empty rows an array without items has."""
+    """Return the number of empty rows of an array without items."""
     return math.prod(itertools.takewhile(bool, shape)) if 0 in shape else 0
 
 
@@ -149,7 +149,7 @@ def _dtype(descr: object) -> Any:
 
 
 def _tuples(descr: object) -> Any:
-    """Return a description with the tuples that JSON made lists of: its fields, their titles and shapes."""
+    """Restore the tuples in a description that JSON turned into lists: its fields, their titles and shapes."""
     if type(descr) is not list:
         return descr
     if descr and type(descr[0]) is list:
@@ -165,7 +165,7 @@ def _whole(part: object) -> Any:
 
 
 def ndarray(decoder: Decoder, descr: Foreign, shape: Foreign, reference: Foreign) -> Any:
-    """Return an array of the bytes that `reference` stands for. Raises `BadValue`."""
+    """Return the array whose bytes `reference` names. Raises `BadValue`."""
     dtype = _dtype(descr)
     if dtype.subdtype is not None or _has_no_width(dtype):
         raise BadValue(f"an array of dtype {dtype}"[:300])
@@ -174,7 +174,7 @@ def ndarray(decoder: Decoder, descr: Foreign, shape: Foreign, reference: Foreign
 
 
 def vector(data: Foreign, descr: str) -> Any:
-    """Return the array of one dimension that these bytes are. Raises `BadValue`."""
+    """Return a one-dimensional array of these bytes. Raises `BadValue`."""
     import numpy
 
     dtype = numpy.dtype(descr)
@@ -190,14 +190,14 @@ def array_of(dtype: Foreign, shape: Sequence[int], data: Foreign) -> Any:
     if not len(data):
         return numpy.empty(shape, dtype)
     if type(data) is bytes:
-        data = bytearray(data)  # what comes inline may be written to, as what comes by memory may
+        data = bytearray(data)  # inline data must be writable, as data in memory regions is
     result = numpy.frombuffer(data, dtype).reshape(shape)
     _check_items(result, numpy)
     return result
 
 
 def _check_items(values: Foreign, numpy: ModuleType) -> None:
-    """Raise `BadValue` for items of which numpy would make something wrong, or nothing."""
+    """Raise `BadValue` for bytes that are not valid items of their dtype."""
     dtype = values.dtype
     if dtype.names is not None:
         for name in dtype.names:
@@ -225,7 +225,7 @@ def _filled(decoder: Decoder, shape: Foreign, items: list[Any]) -> Any:
     if math.prod(shape) != len(items):
         raise BadValue(f"{len(items):,} items for an array of {shape}")
     flat = numpy.empty(len(items), object)
-    for position, item in enumerate(items):  # one by one: numpy would look into items that are sequences
+    for position, item in enumerate(items):  # one by one, because numpy would unpack items that are sequences
         flat[position] = item
     return flat.reshape(shape)
 
@@ -253,23 +253,23 @@ NUMPY_DECODERS: dict[str, Callable[..., Any]] = {
 }
 
 
-# Arrays of pandas, of a column or an index.
+# Arrays of pandas, in a column or an index.
 
 
 def is_extension_array(value: object) -> bool:
-    """Return whether a value of pandas is an array."""
+    """Return whether a value is an extension array of pandas."""
     return isinstance(value, sys.modules["pandas"].api.extensions.ExtensionArray)
 
 
 def array(encoder: Encoder, values: object, path: str, depth: int) -> Any:
-    """Return the tag of a column's or an index's values: an array of numpy's or of pandas'."""
+    """Return the tag of the values of a column or an index: an array of numpy or pandas."""
     with refusing(path):
         return _array(encoder, values, path, depth)
 
 
 @contextlib.contextmanager
 def refusing(path: str) -> Iterator[None]:
-    """Raise `CannotCross` for whatever a library raises for a value: it cannot be read, or not be said in Arrow."""
+    """Turn an exception of a library into `CannotCross`: the value cannot be read, or not be expressed in Arrow."""
     try:
         yield
     except (CannotCross, RecursionError, MemoryError):
@@ -301,7 +301,7 @@ def _array(encoder: Encoder, values: Foreign, path: str, depth: int) -> Any:
 
 
 def _extension(decoder: Decoder, spec: Foreign, reference: Foreign) -> Any:
-    """Return an array of pandas' whose values came as Arrow."""
+    """Return an array of pandas from its Arrow values."""
     import pandas as pd
 
     column = stream_column(decoder.content(reference), decoder.spend)
@@ -316,7 +316,7 @@ def _extension(decoder: Decoder, spec: Foreign, reference: Foreign) -> Any:
         raise BadValue("an unknown dtype")
     if str(column.type) not in _MASKED.get(spec[0], _STRINGS):
         raise BadValue(f"values of Arrow's type {column.type} as {dtype}"[:300])
-    if spec[0].startswith("Float"):  # pandas' own way makes NA of a NaN
+    if spec[0].startswith("Float"):  # pandas itself would turn NaN into NA
         numpy = sys.modules["numpy"]
         data = numpy.array(column.fill_null(0).to_numpy(), dtype.numpy_dtype, copy=True)
         return pd.arrays.FloatingArray(data, numpy.array(column.is_null().to_numpy(), copy=True))
@@ -351,7 +351,7 @@ def _moments_of(
 
 
 def freq_of(values: object, path: str) -> str | None:
-    """Return the frequency of an index or an array, as a text; raise `CannotCross` for one that no text names."""
+    """Return the frequency of an index or an array as text; raise `CannotCross` for a frequency without a name."""
     freq = getattr(values, "freq", None)
     if freq is None or type(values).__name__ not in _WITH_FREQ:
         return None
@@ -364,7 +364,7 @@ def freq_of(values: object, path: str) -> str | None:
 
 
 def with_freq(values: Foreign, freq: Foreign) -> Any:
-    """Return an index or an array with its frequency, which must be that of its values."""
+    """Return an index or an array with its frequency set; its values must have that frequency."""
     if freq is not None:
         values.freq = freq
     return values
@@ -374,7 +374,7 @@ _WITH_FREQ = {"DatetimeIndex", "TimedeltaIndex", "DatetimeArray", "TimedeltaArra
 
 
 def checked_unit(unit: object) -> Any:
-    """Return a unit of time; raise `BadValue` for none."""
+    """Return the unit of time; raise `BadValue` if it is not valid."""
     if unit not in {"s", "ms", "us", "ns"}:
         raise BadValue("an unknown unit of time")
     return unit
@@ -387,7 +387,7 @@ def _timedeltas_of(decoder: Decoder, values: object, freq: object = None) -> Any
 
 
 def column_of(decoder: Decoder, values: object, kinds: str = "") -> Any:
-    """Return an array of one dimension, of numpy's or pandas'. Raises `BadValue` for anything else, such as a range."""
+    """Return a one-dimensional array of numpy or pandas. Raises `BadValue` for anything else, such as a range."""
     column = decoder.item(values)
     if type(column).__name__ != "ndarray" and not is_extension_array(column):
         raise BadValue("something other than an array of values")
@@ -425,7 +425,7 @@ def _categorical(decoder: Decoder, codes: Foreign, categories: Foreign, ordered:
 
 
 def check_codes(decoder: Decoder, codes: Foreign, values: Foreign) -> None:
-    """Count what a worker's codes would take with a value for each; raise `BadValue` for codes of nothing."""
+    """Count the memory of a worker's codes when replaced by their values; raise `BadValue` for an invalid code."""
     numpy = sys.modules["numpy"]
     if decoder.spend is None or not len(codes):
         return
@@ -437,9 +437,10 @@ def check_codes(decoder: Decoder, codes: Foreign, values: Foreign) -> None:
 
 
 def is_unique(decoder: Decoder, values: Foreign) -> bool:
-    """Return True where a worker's index was seen to hold nothing twice, False where pandas may look for itself.
+    """Return True if a worker's index was checked to be free of duplicates, False if pandas may check it.
 
-    pandas would put the items into a hash table, in which those of a worker may all collide. Raises `BadValue`.
+    pandas would put the items into a hash table, where those of a worker might all collide. Raises `BadValue` for a
+    duplicate or a null.
     """
     if decoder.spend is None or len(values) <= _HASHED_MAX:
         return False
@@ -456,7 +457,7 @@ def is_unique(decoder: Decoder, values: Foreign) -> bool:
     return True
 
 
-#: Up to this many items cannot take pandas long.
+#: Up to this many items, pandas is always fast.
 _HASHED_MAX = 1_000
 
 
@@ -481,13 +482,13 @@ def _intervals_of(decoder: Decoder, left: Foreign, right: Foreign, closed: Forei
 
 
 def _end(index: object) -> Any:
-    """Return an end of intervals, as values: a range of pandas' is one only as an index."""
+    """Return one end of intervals as values; a range of pandas is only possible as an index."""
     import pandas as pd
 
     return pd.Index(index.to_numpy()) if isinstance(index, pd.RangeIndex) else index
 
 
-#: pandas' arrays that are more than one column of values: class → what its tag holds.
+#: Arrays of pandas that consist of several parts: class → function that makes the content of the tag.
 _ARRAYS: dict[str, Callable[[Any, Any, str, int], list[Any]]] = {
     "DatetimeArray": _moments,
     "TimedeltaArray": lambda encoder, values, path, depth: [encoder.item(values.to_numpy(), path, depth)],
@@ -511,24 +512,25 @@ PANDAS_DECODERS: dict[str, Callable[..., Any]] = {
 # Arrow IPC streams.
 
 
-#: Limits of a schema: its columns, and the nesting of one.
+#: Limits of a schema: its number of columns, and their nesting.
 COLUMNS_MAX, DEPTH_MAX = 100_000, 20
-#: Items that take no bytes, such as nulls in a column of nothing else, beside 8 for each byte.
+#: Maximum number of items without bytes, such as nulls in a column of type null, besides 8 for each byte.
 _BARE_MAX = 1_000_000
-#: Kinds of messages, as Arrow's Message.fbs numbers them.
+#: Kinds of messages, by their numbers in Arrow's Message.fbs.
 _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3
-#: Schemas up to this size are not looked through: they cannot become large.
+#: Schemas up to this size are not checked: they cannot expand much.
 _SMALL_SCHEMA_BYTES = 16 * 1024
-#: Slot of a field's children and kind of a type with a text, as Arrow's Schema.fbs numbers them; a field's least bytes.
+#: Numbers from Arrow's Schema.fbs: the slot of a field's children, the type with a text; and a field's
+#: minimum size.
 _CHILDREN, _TIMESTAMP, _FIELD_BYTES = 5, 10, 8
-#: Arrays of pandas that are numbers with a mask.
+#: Arrays of pandas that consist of numbers and a mask.
 MASKED_ARRAYS = frozenset({"IntegerArray", "FloatingArray", "BooleanArray"})
-#: What an item of a column costs whoever takes it out of the table, at least: a reference.
+#: Minimum memory for an item that a reader takes out of a column: a reference.
 _ITEM_BYTES = 8
 
 _lib, _types = pa.lib, pa.types
-#: Types that cross. All others are refused: Arrow or pandas abort the process for some, and a few bytes of others,
-#: such as views and run-ends, become any number.
+#: Types that may cross. All others are refused: for some, Arrow or pandas abort the process. Of others, such
+#: as views and run-ends, a few bytes expand without limit.
 _FLAT = {
     _lib.Type_NA, _lib.Type_BOOL, _lib.Type_UINT8, _lib.Type_UINT16, _lib.Type_UINT32, _lib.Type_UINT64, _lib.Type_INT8,
     _lib.Type_INT16, _lib.Type_INT32, _lib.Type_INT64, _lib.Type_HALF_FLOAT, _lib.Type_FLOAT, _lib.Type_DOUBLE,
@@ -541,17 +543,17 @@ _NESTED = {
     _lib.Type_LIST, _lib.Type_LARGE_LIST, _lib.Type_FIXED_SIZE_LIST, _lib.Type_STRUCT, _lib.Type_MAP,
 }  # fmt: skip
 _TEXTS = {_lib.Type_STRING, _lib.Type_LARGE_STRING, _lib.Type_BINARY, _lib.Type_LARGE_BINARY}
-#: Counts what data costs whoever reads it, in bytes; raises where it is too much.
+#: Counts the memory that data takes for its reader, in bytes; raises if it is too much.
 Spend = Callable[[int], None]
 
 
 def written(table: Foreign, path: str, spend: Spend | None = None, file: str | None = None) -> Any:
     """Return a table or a record batch as a stream, or append it to a file and return None.
 
-    Raises `CannotCross` for what `read` would refuse.
+    Raises `CannotCross` for data that `read_table` would refuse.
     """
     _check_types(table.schema, lambda why: CannotCross(path, why))
-    table.validate(full=True)  # what Arrow itself finds wrong would be refused on the other side
+    table.validate(full=True)  # the other side would refuse what Arrow itself finds invalid
     data = None
     if file is None:
         sink = pa.BufferOutputStream()
@@ -576,9 +578,9 @@ def written(table: Foreign, path: str, spend: Spend | None = None, file: str | N
 
 
 def of_array(values: Foreign, path: str, spend: Spend | None = None, file: str | None = None) -> Any:
-    """Return an array of pandas' as a stream of one column, or append it to a file; equal arrays make equal streams."""
+    """Return a pandas array as a one-column stream, or append it to a file; equal arrays make equal streams."""
     if type(values).__name__ in MASKED_ARRAYS:
-        # What lies below a null is none of the value; a NaN beside it is.
+        # A NaN is part of the value; the number under a null is not.
         mask = values.isna()
         plain = values.to_numpy(values.dtype.numpy_dtype, na_value=0)
         column = pa.array(plain, mask=mask if mask.any() else None, from_pandas=False)
@@ -595,7 +597,7 @@ def of_texts(texts: Iterable[str | None]) -> Any:
 
 
 def stream_column(data: object, spend: Spend | None = None) -> Any:
-    """Return the one column of a stream, as a chunked array. Raises `BadValue`."""
+    """Return the only column of a stream, as a chunked array. Raises `BadValue`."""
     table = read_table(data, spend)
     if table.num_columns != 1:
         raise BadValue(f"{table.num_columns} columns where one was expected")
@@ -603,7 +605,7 @@ def stream_column(data: object, spend: Spend | None = None) -> Any:
 
 
 def batch(data: object, spend: Spend | None = None) -> Any:
-    """Return the one record batch of a stream. Raises `BadValue`."""
+    """Return the only record batch of a stream. Raises `BadValue`."""
     table = read_table(data, spend)
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
     if len(batches) != 1:
@@ -614,7 +616,7 @@ def batch(data: object, spend: Spend | None = None) -> Any:
 def read_table(data: Foreign, spend: Spend | None = None) -> Any:
     """Return the table of a stream, validated. Raises `BadValue`.
 
-    spend: told what its columns would take if no two items shared what they hold, as those of a dictionary do.
+    spend: Called with the size of each column in bytes. Shared items, such as those of a dictionary, count each time.
     """
     try:
         for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(data)):
@@ -658,7 +660,7 @@ def _check_type(kind: Foreign, where: str, refusal: Foreign, depth: int) -> None
 
 
 def _takes_bytes(kind: Foreign) -> bool:
-    """Return False for a type whose items take no bytes, as those of a struct without fields."""
+    """Return False for a type whose items take no bytes, such as a struct without fields."""
     if _types.is_struct(kind):
         return bool(kind.num_fields)
     if _types.is_fixed_size_list(kind):
@@ -667,7 +669,7 @@ def _takes_bytes(kind: Foreign) -> bool:
 
 
 def _check_sizes(table: Foreign, size: int) -> None:
-    """Raise `BadValue` for items without bytes beyond a number."""
+    """Raise `BadValue` for too many items without bytes."""
     if table.num_rows > _BARE_MAX + 8 * size:
         raise BadValue(f"{table.num_rows:,} rows in {size:,} bytes")
     bare = sum(map(_bare, table.columns))
@@ -676,7 +678,7 @@ def _check_sizes(table: Foreign, size: int) -> None:
 
 
 def _bare(column: Foreign) -> int:
-    """Return how many items of a column take no bytes: those of a type that knows null only."""
+    """Return the number of items in a column that take no bytes: those of type null."""
     kind = column.type
     if not _types.is_null(kind) and not _types.is_nested(kind):
         return 0
@@ -688,7 +690,7 @@ def _chunks(column: object) -> list[Any]:
 
 
 def _parts(array: Foreign) -> Iterator[Any]:
-    """Yield an array, and those that it is nested of."""
+    """Yield an array and the arrays nested in it."""
     yield array
     kind = array.type
     if _types.is_struct(kind):
@@ -702,7 +704,7 @@ def _parts(array: Foreign) -> Iterator[Any]:
 
 
 def _spread(column: Foreign) -> int:
-    """Return what a column would take if no two items shared what they hold, in bytes."""
+    """Return the size of a column without sharing between its items, in bytes."""
     kind = column.type
     if not _types.is_nested(kind) and not _types.is_dictionary(kind) and not _types.is_null(kind):
         return max(int(column.nbytes), len(column))
@@ -710,7 +712,7 @@ def _spread(column: Foreign) -> int:
 
 
 def _spread_of(array: Foreign) -> int:
-    """Return the same for an array without those that it is nested of."""
+    """Return the size of an array without sharing between its items, without its nested arrays, in bytes."""
     kind, count = array.type, len(array)
     if _types.is_nested(kind) or _types.is_null(kind):
         return count * _ITEM_BYTES
@@ -726,7 +728,7 @@ def _spread_of(array: Foreign) -> int:
 
 
 def _check_message(metadata: bytes, body_size: int) -> None:
-    """Raise `BadValue` for a message that could become much more than its bytes (flatbuffers of Message.fbs)."""
+    """Raise `BadValue` for a message that could expand far beyond its bytes (flatbuffers of Message.fbs)."""
     root = struct.unpack_from("<I", metadata, 0)[0]
     kind_at, header_at = _field(metadata, root, 1), _field(metadata, root, 2)
     if not kind_at or not header_at:
@@ -747,9 +749,9 @@ def _check_message(metadata: bytes, body_size: int) -> None:
 
 
 def _check_batch(data: bytes, batch: int, body_size: int) -> None:
-    """Raise `BadValue` for a batch that is compressed, or whose lengths Arrow would abort the process for.
+    """Raise `BadValue` for a compressed batch, or for lengths that make Arrow abort the process.
 
-    Each byte of the body belongs to one buffer only, so that a few cannot be read any number of times.
+    Each byte of the body may belong to one buffer only, so that a few bytes cannot be read many times.
     """
     if _field(data, batch, 3):
         raise BadValue("a compressed Arrow stream")
@@ -763,7 +765,7 @@ def _check_batch(data: bytes, batch: int, body_size: int) -> None:
 
 
 def _pairs(data: bytes, place: int) -> list[tuple[int, int]]:
-    """Return the pairs of numbers that a field's vector holds."""
+    """Return the pairs of numbers in a field's vector."""
     if not place:
         return []
     begin = _table_at(data, place)
@@ -772,12 +774,12 @@ def _pairs(data: bytes, place: int) -> list[tuple[int, int]]:
 
 
 def _table_at(data: bytes, place: int) -> int:
-    """Return where the table begins that a field refers to."""
+    """Return the start of the table that a field refers to."""
     return place + int(struct.unpack_from("<I", data, place)[0])
 
 
 def _field(data: bytes, table: int, number: int) -> int:
-    """Return where a table's field stands; 0 where it has none."""
+    """Return the position of a field in a table; 0 if the table does not have it."""
     vtable = table - struct.unpack_from("<i", data, table)[0]
     if vtable < 0:
         raise BadValue("an Arrow message that points outside of itself")
@@ -788,9 +790,9 @@ def _field(data: bytes, table: int, number: int) -> int:
 
 
 def _check_schema(data: bytes, schema: int) -> None:
-    """Raise `BadValue` for a schema whose parts are referred to more than once: a few could become any number.
+    """Raise `BadValue` for a schema with repeated references to its parts: a few bytes could expand without limit.
 
-    Counted are the bytes that Arrow copies for each reference: a field's, and its names and texts.
+    It counts the bytes that Arrow copies for each reference: those of a field, its names and its texts.
     """
     budget, waiting = len(data), [(schema, 1, 2)]
     while waiting:
@@ -811,7 +813,7 @@ def _check_schema(data: bytes, schema: int) -> None:
 
 
 def _vector(data: bytes, place: int, most: int) -> list[int]:
-    """Return where the tables begin that a field's vector refers to; of too many, one more than there may be."""
+    """Return the starts of the tables in a field's vector, at most one more than `most`."""
     if not place:
         return []
     begin = _table_at(data, place)

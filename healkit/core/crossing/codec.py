@@ -1,15 +1,15 @@
 """Exact encoding of values, as tags in JSON.
 
-A value arrives equal and of the same type, or `CannotCross` is raised with the path of the item that cannot. What JSON
-holds exactly is encoded as JSON, untouched; anything else is a tag: an object with the one key "@", whose value is a
-list of the type's name and what it takes to build it again. `Encoder` writes tags, `Decoder` reads them.
+A value arrives equal and of the same type, or `CannotCross` is raised with the path of the item that cannot cross.
+Values that JSON holds exactly are plain JSON. Every other value is a tag: an object with the single key "@". Its value
+is a list of the type's name and the data to rebuild it. `Encoder` writes tags, `Decoder` reads them.
 
-An instance of an enumeration or a data class arrives as what it holds, with a note, because its class may not exist on
-the other side. Large contents (arrays, frames) go into `buffers` where the caller gives a list for them, and into the
-JSON as base64 where it gives none.
+An instance of an enumeration or a data class arrives as its contents, with a note. Its class may not exist on the other
+side. Large contents (arrays, frames) go into `buffers` if the caller passes a list; otherwise they go into the JSON, as
+base64.
 
-Everything in a tag is checked, since it may come from a worker. Where it does, the value has a limit: what it takes in
-memory beyond its own bytes, and the time that its keys and items may take to be told apart.
+Every part of a tag is checked, since a worker may have forged it. A value from a worker has two limits. One is the
+memory that it takes beyond its own bytes; the other is the time to hash and compare its keys and items.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ from typing import Any
 from healkit.core.contracts.rpc import NOTE_MAX_CHARS, NOTES_MAX
 from healkit.core.wire.encoding import TAG, TAGGED_DEPTH, Preview, encodable, int_text, is_long
 
-#: The tag's key as it stands in JSON: bytes without it hold no tag.
+#: The key of a tag in JSON: bytes without it contain no tag.
 MARK = f'"{TAG}"'.encode()
-#: Stands in a preview for each value of a column that holds secrets.
+#: Placeholder in a preview for the values of a column that holds secrets.
 HIDDEN = "(hidden)"
-#: Marks what stands for a frame where a value is checked against a schema.
+#: Key that marks the outline of a frame in a value that is checked against a schema.
 FRAME = "@frame"
 
 Buffers = list[Any]
-#: Value of numpy, pandas, Arrow or polars, or a part of one; none of them is imported for its type.
+#: Value of numpy, pandas, Arrow or polars, or a part of one; these libraries are not imported for their
+#: types.
 Foreign = Any
-#: Limit of what frames and arrays take where they arrive, for whoever names no other, in bytes.
+#: Default limit of the memory that frames and arrays take on arrival, in bytes.
 EXPANDED_MAX_BYTES = 1024**3
-#: Limit of the numbers of a Fraction, in bits: to reduce it takes the square of their size.
+#: Maximum size of the numbers in a Fraction, in bits: the time to reduce it grows with the square of their
+#: size.
 FRACTION_BITS = 2**15
-#: What makes the empty containers of a `defaultdict`.
+#: Factories of a `defaultdict` that can cross, by name.
 FACTORIES: dict[str, Any] = {kind.__name__: kind for kind in (list, dict, set, int, float, str, bool, tuple)}
 PATHS: dict[str, Any] = {
     kind.__name__: kind for kind in (pathlib.PosixPath, pathlib.PurePosixPath, pathlib.PureWindowsPath)
@@ -55,7 +57,7 @@ PATHS: dict[str, Any] = {
 
 
 class CannotCross(ValueError):
-    """Error for a value that cannot cross as it is; `path` says where in the value, `why` what stands there."""
+    """Error for a value that cannot cross unchanged; `path` says where in the value, `why` says what is there."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path}: {why}")
@@ -63,15 +65,15 @@ class CannotCross(ValueError):
 
 
 class TooLarge(CannotCross):
-    """Error for a value that would take more than is allowed where it arrives."""
+    """Error for a value that would take too much memory on arrival."""
 
 
 class BadValue(ValueError):
-    """Error for an encoded value that breaks the format."""
+    """Error for an encoded value that violates the format."""
 
 
 def outweighs(value: object, limit: int) -> bool:
-    """Return whether the texts, bytes and items in a value are more than `limit`; asked before they are encoded."""
+    """Return whether the texts, bytes and items in a value exceed `limit`; checked before encoding."""
     total, pending, visited = 0, list[Any]([value]), set[int]()
     while pending and total <= limit:
         item = pending.pop()
@@ -88,7 +90,7 @@ def outweighs(value: object, limit: int) -> bool:
 
 
 def is_whole(value: object) -> bool:
-    """Return whether a value from a record holds no `Preview`."""
+    """Return whether a recorded value contains no `Preview`."""
     if isinstance(value, Preview):
         return False
     if isinstance(value, Mapping):
@@ -99,14 +101,14 @@ def is_whole(value: object) -> bool:
 
 
 def inline(data: bytes) -> str:
-    """Return bytes as a text of the JSON."""
+    """Return bytes as base64 text for the JSON."""
     return base64.b64encode(data).decode()
 
 
 # Writing.
 
 
-#: Classes whose instances hold more than the fields of a data class.
+#: Classes whose instances contain more than the fields of a data class.
 _HOLDS_MORE = (
     dict,
     list,
@@ -125,10 +127,10 @@ EncodeForeign = Callable[["Encoder", Any, str, int], Any]
 
 
 class Encoder:
-    """Encoding of one value: its buffers, its notes, and the containers around the current item (to see a cycle).
+    """Encoding of one value: its buffers, its notes, and the containers around the current item (to detect cycles).
 
-    `foreign` returns the tag of a value of numpy, pandas or Arrow, and None for any other. `limit_bytes` is how much
-    the value may take where it arrives, beyond its own bytes.
+    foreign: Returns the tag of a value of numpy, pandas or Arrow, and None for any other value.
+    limit_bytes: Maximum memory that the value may take on arrival, beyond its own bytes.
     """
 
     def __init__(
@@ -138,21 +140,21 @@ class Encoder:
         self._foreign = foreign
         self._limit_bytes = limit_bytes
         self._spent = 0
-        #: How many items arrive as what they hold.
+        #: Number of items that arrive as their contents.
         self._converted = 0
-        #: How many previews stand in it so far.
+        #: Number of previews so far.
         self.previews = 0
         self.notes: list[str] = []
         self._open: set[int] = set()
 
     def note(self, path: str, text: str) -> None:
-        """Note that an item arrives as what it holds."""
+        """Note that an item arrives as its contents."""
         self._converted += 1
         if len(self.notes) < NOTES_MAX:
             self.notes.append(encodable(f"{path}: {text}")[:NOTE_MAX_CHARS])
 
     def spend(self, path: str) -> Callable[[int], None] | None:
-        """Return what counts memory where the value arrives, beside its own bytes; None where that has no limit."""
+        """Return a function that counts memory on arrival, beyond the value's own bytes; None without a limit."""
         limit = self._limit_bytes
         if limit is None:
             return None
@@ -167,14 +169,14 @@ class Encoder:
         return count
 
     def content(self, data: Any) -> int | str:
-        """Return what stands for bytes in the JSON: their number among the buffers, or base64 text."""
+        """Return a reference to bytes for the JSON: their index in the buffers, or base64 text."""
         if self.buffers is None:
             return inline(data)
         self.buffers.append(data)
         return len(self.buffers) - 1
 
     def stream(self, write: Callable[[str | None], Any]) -> int | str:
-        """Return what stands for a stream that `write` returns or, given the path of a file, appends to it."""
+        """Return a reference to a stream, which `write` returns or, given the path of a file, appends to it."""
         appended = getattr(self.buffers, "appended", None)
         if appended is None:
             return self.content(write(None))
@@ -184,7 +186,7 @@ class Encoder:
         return len(self.buffers) - 1
 
     def item(self, value: object, path: str, depth: int) -> Any:
-        """Return an item as JSON can hold it."""
+        """Return an item in a form that JSON can hold."""
         kind = type(value)
         if value is None or kind is bool:
             return value
@@ -210,7 +212,7 @@ class Encoder:
             self._open.discard(id(value))
 
     def text(self, value: str) -> Any:
-        """Return text; a lone surrogate, which UTF-8 has no bytes for, makes it a tag."""
+        """Return text; one with a lone surrogate, which UTF-8 cannot encode, becomes a tag."""
         return value if _is_text(value) else _tag("str", inline(value.encode(errors="surrogatepass")))
 
     def items(self, values: Any, path: str, depth: int) -> list[Any]:
@@ -235,7 +237,7 @@ class Encoder:
         return items
 
     def _check_keys(self, keys: list[Any], path: str) -> None:
-        """Raise `CannotCross` where keys, some of which arrive as what they hold, are no keys any more, or the same."""
+        """Raise `CannotCross` if converted keys are no longer hashable, or no longer distinct."""
         decoder = Decoder(self.buffers or (), lambda *_: object())
         try:
             if len({decoder.item(key) for key in keys}) == len(keys):
@@ -294,7 +296,7 @@ def _fields_of(value: Any, path: str) -> dict[str, Any]:
 
 
 def is_model(kind: type) -> bool:
-    """Return whether a class is a pydantic model, without loading pydantic."""
+    """Return whether a class is a pydantic model, without importing pydantic."""
     return any(base.__module__ == "pydantic.main" and base.__name__ == "BaseModel" for base in kind.__mro__)
 
 
@@ -307,7 +309,7 @@ def _name(kind: type) -> str:
 
 
 def _short(key: object) -> str:
-    """Return a key for a path; the class of one whose own code would have to run."""
+    """Return a key for a path; only its class if its `repr` would run foreign code."""
     if type(key) is int:
         return int_text(key)[:100]
     return repr(key)[:100] if type(key) in {float, str, bytes, bool, type(None)} else type(key).__name__
@@ -321,7 +323,7 @@ def _path_kind(value: pathlib.PurePath, path: str) -> str:
 
 
 def zone_parts(zone: datetime.tzinfo | None, path: str) -> list[Any]:
-    """Return a time zone: nothing, a fixed offset with its name, or a key of the IANA database."""
+    """Return the parts of a time zone: nothing, a fixed offset with its name, or a key of the IANA database."""
     if zone is None:
         return []
     if type(zone) is datetime.timezone:
@@ -345,10 +347,10 @@ def _is_text(value: str) -> bool:
 
 
 def _is_found_by_key(zone: zoneinfo.ZoneInfo) -> bool:
-    """Return False for a zone that was read from a file: another may have its key."""
+    """Return False for a zone that was read from a file: another zone may have its key."""
     try:
         zone.__reduce__()
-    except Exception:  # noqa: BLE001 - what it raises is named by pickle, which this package does not import
+    except Exception:  # noqa: BLE001 - pickle defines what it raises, and this package does not import pickle
         return False
     return True
 
@@ -372,7 +374,7 @@ def _factory(value: Any, path: str) -> str | None:
     raise CannotCross(path, "a defaultdict whose factory is not a builtin type")
 
 
-#: Encoders by exact type: what stands behind the type's name in the tag.
+#: Encoders by exact type: they return the content of the tag after the type's name.
 _ENCODERS: dict[type, Callable[[Encoder, Any, str, int], Sequence[Any]]] = {
     tuple: lambda encoder, value, path, depth: [encoder.items(value, path, depth)],
     set: lambda encoder, value, path, depth: [encoder.unordered(value, path, depth)],
@@ -404,21 +406,23 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, str, int], Sequence[Any]]] = {
 
 DecodeForeign = Callable[["Decoder", str, list[Any]], Any]
 
-#: Processor time for the keys of dicts and the items of sets of one value. Those of a worker can be chosen to collide,
-#: so that each is compared with all others; without that, as many as a message can hold take half a second.
+#: Maximum processor time for the keys of dicts and the items of sets in one value, in seconds. A worker can
+#: choose keys that collide, so that each is compared with all others. Without collisions, a full message
+#: takes half a second.
 _HASHING_S = 5.0
-#: Up to this many keys cannot take long; of more, the time is looked at after each so many.
+#: Up to this many keys are always fast; beyond it, the time is checked after each batch of this size.
 _FEW_KEYS = 64
-#: How many keys may have one hash. Powers of two share 61 of them.
+#: Maximum number of keys with the same hash. Powers of two share 61 hashes.
 _SAME_HASH_MAX = 1000
 
 
 class Decoder:
     """Decoding of one value.
 
-    `foreign` decodes a tag whose name is none of the standard library's; `whole` returns what stands for a preview.
-    `limit_bytes` is for a worker's value: how much its frames and arrays may take, those of them counted that take more
-    than their own bytes. Such a value holds no preview.
+    foreign: Decodes a tag that does not belong to the standard library.
+    whole: Returns the replacement of a preview.
+    limit_bytes: For a worker's value: maximum memory of those frames and arrays that take more than their own bytes.
+        Such a value may not contain a preview.
     """
 
     def __init__(
@@ -438,17 +442,17 @@ class Decoder:
 
     @property
     def spend(self) -> Callable[[int], None] | None:
-        """Counter of memory beside a value's own bytes, for a worker's value."""
+        """Function that counts memory beyond a value's own bytes; None without a limit."""
         return None if self._limit_bytes is None else self.take
 
     def take(self, size: int) -> None:
-        """Count memory. Raises `BadValue` beyond the limit."""
+        """Count memory. Raises `BadValue` above the limit."""
         self._left -= size
         if self._left < 0:
             raise BadValue(f"frames or arrays that would take more than {self._limit_bytes:,} bytes")
 
     def item(self, plain: object) -> Any:
-        """Return the value of an item."""
+        """Return the decoded item."""
         if type(plain) is list:
             return [self.item(item) for item in plain]
         if type(plain) is dict:
@@ -458,20 +462,20 @@ class Decoder:
         return plain
 
     def content(self, reference: object) -> Any:
-        """Return the bytes that a number or a base64 text stands for."""
+        """Return the bytes for a reference: an index in the buffers, or base64 text."""
         if type(reference) is str:
             return base64.b64decode(reference, validate=True)
         if type(reference) is not int or not 0 <= reference < len(self._buffers):
             raise BadValue("a reference to contents that are not there")
-        if reference in self._taken:  # or a few bytes would be read any number of times
+        if reference in self._taken:  # otherwise a few bytes could be read many times
             raise BadValue("two references to the same contents")
         self._taken.add(reference)
         return self._buffers[reference]
 
     def each(self, items: Sequence[Any], *, keyed: bool = False) -> Iterator[Any]:
-        """Yield items, or pairs of a key and a value, that are put into a hash table meanwhile.
+        """Yield items, or pairs of a key and a value, while the caller puts them into a hash table.
 
-        Raises `BadValue` where that takes too long.
+        Raises `BadValue` if that takes too long.
         """
         if len(items) <= _FEW_KEYS:
             yield from items
@@ -488,7 +492,7 @@ class Decoder:
                 raise BadValue("keys or items of sets that take too long to be told apart")
 
     def preview(self, shown: object, number: object = 0) -> Any:
-        """Return what stands for a preview."""
+        """Return the replacement of a preview."""
         if self._limit_bytes is not None:
             raise BadValue("a preview where a value was expected")
         return self._whole(_preview(shown, number))
@@ -505,7 +509,7 @@ class Decoder:
 
 
 def _preview(shown: Any, number: Any) -> Preview:
-    """Return a record's preview. Raises `BadValue` for one that `previews` has not made."""
+    """Return a record's preview. Raises `BadValue` for one of the wrong form."""
     shape, name = (shown.get("shape"), shown.get("type")) if type(shown) is dict else (None, None)
     if (
         type(shape) is not list
@@ -518,7 +522,7 @@ def _preview(shown: Any, number: Any) -> Preview:
 
 
 def zone_of(*rest: Any) -> datetime.tzinfo | None:
-    """Return the time zone that `encoder.zone_parts` has written."""
+    """Return the time zone from the parts that `zone_parts` returned."""
     if not rest:
         return None
     if type(rest[0]) is str:
@@ -534,7 +538,7 @@ def _moment_of(kind: Any) -> Callable[..., Any]:
 
 
 def _dict_of(kind: Callable[[], Any]) -> Callable[..., Any]:
-    """Return what builds a mapping from its pairs: one by one, since a Counter counts what it is built from."""
+    """Return a decoder that fills a mapping pair by pair, since the constructor of a Counter counts its argument."""
 
     def build(decoder: Decoder, pairs: Any) -> Any:
         mapping = kind()

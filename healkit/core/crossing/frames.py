@@ -1,8 +1,8 @@
-"""Exact encoding of what numpy, pandas and Arrow hold.
+"""Exact encoding of values of numpy, pandas and Arrow.
 
-An array's contents are its bytes as they lie in memory, in C order. Text, masked and Arrow columns are Arrow IPC
-streams. Never pickle. Decoding checks lengths, types and offsets before anything is built on them, because the bytes
-may be a worker's.
+An array's contents are its bytes in memory, in C order. Text, masked and Arrow columns are Arrow IPC streams. Pickle is
+never used. Decoding checks lengths, types and offsets before it builds anything, because a worker may have forged the
+bytes.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from healkit.core.crossing.codec import Decoder, Encoder
 
 
-#: Limit of the columns of a frame.
+#: Maximum number of columns of a frame.
 COLUMNS_MAX = 100_000
-#: What a label of a range takes for whoever writes it out, in bytes.
+#: Memory that a label of a range takes when it is written out, in bytes.
 _LABEL_BYTES = 8
 
 
@@ -69,7 +69,7 @@ def _table_tag(encoder: Encoder, name: str, table: object, path: str) -> Any:
 
 
 def _bare_array(encoder: Encoder, values: object, path: str, depth: int) -> Any:
-    """Return the tag of an array of pandas' by itself, which may have a frequency; as a column it has none."""
+    """Return the tag of a pandas array outside of a frame, including its frequency, which a column does not have."""
     tag = array(encoder, values, path, depth)
     if (freq := freq_of(values, path)) is not None:
         tag["@"].append(freq)
@@ -77,13 +77,13 @@ def _bare_array(encoder: Encoder, values: object, path: str, depth: int) -> Any:
 
 
 def _arrow_of(frame: Foreign, path: str) -> Any:
-    """Return a frame of polars' as Arrow's. Raises `CannotCross` with the first column that would not come back."""
+    """Return a polars frame as an Arrow table. Raises `CannotCross` with the first column that would not survive."""
     import polars as pl
 
     def comes_back(part: Foreign) -> bool:
         try:
             back = pl.from_arrow(part.clear().to_arrow())
-        except BaseException as error:  # Arrow's, or polars'
+        except BaseException as error:  # of Arrow or polars
             if not is_from_library(error):
                 raise
             return False
@@ -97,17 +97,17 @@ def _arrow_of(frame: Foreign, path: str) -> Any:
 
 
 def _is_frame(value: object) -> bool:
-    """Return whether it is a frame of pandas or polars, of a class that was not recognised: a subclass."""
+    """Return whether a value belongs to a subclass of a frame of pandas or polars."""
     return any(base.__module__.partition(".")[0] in {"pandas", "polars"} for base in type(value).__mro__)
 
 
 def is_array(value: object) -> bool:
-    """Return whether a value of pandas is an index or an array."""
+    """Return whether a pandas value is an index or an array."""
     return (type(value).__name__ in _PANDAS or is_extension_array(value)) and hasattr(value, "__len__")
 
 
 def _values_of(labelled: Foreign) -> Any:
-    """Return the values of a Series or an Index as numpy's array, or pandas' own where numpy has no such dtype."""
+    """Return the values of a Series or an Index as a numpy array, or as a pandas array if numpy has no such dtype."""
     numpy = sys.modules["numpy"]
     return labelled.to_numpy(copy=False) if isinstance(labelled.dtype, numpy.dtype) else labelled.array
 
@@ -145,7 +145,7 @@ def _range_of(
 
 
 def _rows(encoder: Encoder, index: object, path: str, depth: int, columns: int) -> Any:
-    """Return the tag of an index of rows; a range beside columns takes nothing that those do not."""
+    """Return the tag of a row index; a range beside columns does not count as extra memory."""
     if type(index).__name__ == "RangeIndex" and columns:
         return {"@": ["RangeIndex", *_range(encoder, index, f"{path} index", depth, counted=False)]}
     return encoder.item(index, f"{path} index", depth)
@@ -180,7 +180,7 @@ def _levels_of(decoder: Decoder, levels: Foreign, codes: Foreign, names: Foreign
         if isinstance(level, pd.MultiIndex) or len(level_codes) != len(places[0]):
             raise BadValue("levels of the wrong form")
         check_codes(decoder, level_codes, level)
-    checked = [is_unique(decoder, level) for level in indexes]  # of long ones: pandas would hash them all
+    checked = [is_unique(decoder, level) for level in indexes]  # long levels: pandas would hash all items
     names = decoder.item(names)
     return pd.MultiIndex(indexes, places, names=names, verify_integrity=not any(checked))
 
@@ -209,7 +209,7 @@ def _series_of(
 
 
 def _flags(labelled: Foreign) -> list[Any]:
-    """Return what a tag has more, of a frame or a series with flags that are not the usual ones."""
+    """Return the flags of a frame or a series, if they differ from the default."""
     return [] if labelled.flags.allows_duplicate_labels else [{"allows_duplicate_labels": False}]
 
 
@@ -220,7 +220,7 @@ def _flagged(decoder: Decoder, labelled: Foreign, flags: Foreign) -> Any:
         raise BadValue("flags that are not known")
     checked = [is_unique(decoder, axis) for axis in labelled.axes if not hasattr(axis, "levels")]
     if any(checked):
-        labelled.flags._allows_duplicate_labels = False  # it was looked at
+        labelled.flags._allows_duplicate_labels = False  # it was checked above
     else:
         labelled.flags.allows_duplicate_labels = False
     return labelled
@@ -241,7 +241,7 @@ def _frame(encoder: Encoder, frame: Foreign, path: str, depth: int) -> list[Any]
 
 
 def label(name: object) -> str:
-    """Return a column's name for a path; the class of one whose own code would have to run."""
+    """Return a column's name for a path; only its class if its `repr` would run foreign code."""
     if type(name) is int:
         return int_text(name)[:100]
     return repr(name)[:100] if type(name) in {str, float, bool} else type(name).__name__
@@ -258,7 +258,7 @@ def _frame_of(
     column_arrays = [column_of(decoder, column) for column in columns]
     if len(names) != len(column_arrays) or any(len(column) != len(rows) for column in column_arrays):
         raise BadValue("columns of different lengths")
-    # Numbers keep their dtype in a frame; of other arrays a series keeps it.
+    # In a frame, numbers keep their dtype; other arrays keep it in a series.
     series = {
         i: column if column.dtype.kind in "biufc" else pd.Series(column, rows, column.dtype, copy=False)
         for i, column in enumerate(column_arrays)
@@ -298,7 +298,7 @@ def _nothing(_encoder: Encoder, _value: object, _path: str, _depth: int) -> list
     return []
 
 
-#: pandas' classes: name → what its tag holds.
+#: Classes of pandas: name → function that makes the content of the tag.
 _PANDAS: dict[str, Callable[[Any, Any, str, int], list[Any]]] = {
     "DataFrame": _frame,
     "Series": _series,
@@ -330,7 +330,7 @@ def _polars(decoder: Decoder, reference: object) -> Any:
     import polars
 
     frame = polars.from_arrow(_table(decoder, reference))
-    frame.clear().to_arrow()  # fails where a name cannot be given to Arrow, as whoever reads the frame will do
+    frame.clear().to_arrow()  # raises if a name is not possible in Arrow, which the frame's readers would need
     return frame
 
 
@@ -356,14 +356,14 @@ DECODERS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-# Previews of large values for records, outlines for schemas.
+# Previews of large values for records, and outlines for schemas.
 
 
-#: Up to this many items a frame or an array is kept whole in a record; of a larger one, this many rows are shown.
+#: A record keeps frames and arrays whole up to this many items; of larger ones, it shows this many rows.
 _WHOLE_ITEMS, _PREVIEW_ROWS = 200, 5
-#: Longest text of an item that a preview shows.
+#: Maximum length of an item's text in a preview, in characters.
 _TEXT_CHARS = 1000
-#: Up to this many items, nulls are counted while the caller waits; the view of a larger frame has the counts.
+#: Nulls are counted up to this many items while the caller waits; the view of a larger frame has the counts.
 _COUNTED_ITEMS = 100_000
 _TABLES = {"Table", "RecordBatch", "DataFrame"}
 
@@ -371,9 +371,9 @@ _TABLES = {"Table", "RecordBatch", "DataFrame"}
 def frame_preview(
     value: Foreign, secret_columns: Callable[[Mapping[str, Sequence[Any]]], Collection[str]] | None = None
 ) -> dict[str, Any] | None:
-    """Return what a record shows of a large frame, array or table; None for a small one, or another value.
+    """Return a record's preview of a large frame, array or table; None for a small one, or another value.
 
-    secret_columns: asked with the first values of each column; returns the names of those that are not shown.
+    secret_columns: Gets the first values of each column; returns the names of columns to hide.
     """
     if not is_tabular(value) or _is_small(value):
         return None
@@ -389,9 +389,9 @@ def frame_preview(
 
 
 def _is_small(value: Foreign) -> bool:
-    """Return whether a record keeps a value whole: it and its labels and categories are few, and none of these is long.
+    """Return whether a record keeps a value whole: it has few items, labels and categories, and all of them are short.
 
-    Written out, each item has its category's text by itself.
+    When it is written out, each item repeats the text of its category.
     """
     if max((math.prod(value.shape), *value.shape)) > _WHOLE_ITEMS:
         return False
@@ -412,14 +412,14 @@ def _cut(item: object) -> Any:
 
 
 def outside_of(value: Foreign) -> dict[str, Any]:
-    """Return what can be shown of a value whose items cannot: its class and its shape."""
+    """Return a preview without items: the class and the shape of a value."""
     return _preview(type(value).__name__, [int(size) for size in value.shape], [])
 
 
 def first_rows(
     frame: Foreign, secret_columns: Callable[[Mapping[str, Sequence[Any]]], Collection[str]], columns: int
 ) -> tuple[list[str], list[list[Any]]]:
-    """Return the first columns of a DataFrame and their first rows, masked as in `preview`."""
+    """Return the first columns of a DataFrame and their first rows, with secret columns hidden as in a preview."""
     frame_preview = _frame_preview(frame.iloc[:_PREVIEW_ROWS, :columns], secret_columns)
     return frame_preview["columns"], frame_preview["first"]
 
@@ -434,7 +434,7 @@ def is_tabular(value: object) -> bool:
 
 
 def outline(value: Foreign) -> Any:
-    """Return what a schema is checked with: a frame's columns, an array's first items; None for another value."""
+    """Return the part of a value for a schema check: a frame's columns, an array's first items; None for others."""
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
     if name in {"DataFrame", "Table", "RecordBatch"} and package in {"pandas", "polars", "pyarrow"}:
         names = value.schema.names if package == "pyarrow" else value.columns
@@ -481,7 +481,7 @@ def _table_preview(value: Foreign, secret_columns: Foreign) -> dict[str, Any]:
 
 
 def _first_rows(columns: list[str], first: list[list[Any]], secret_columns: Foreign) -> list[list[Any]]:
-    """Return the first rows, with a word in the place of what a secret column holds."""
+    """Return the first rows, with a placeholder for each value of a secret column."""
     samples = {name: values for name, values in zip(columns, first, strict=True) if values}
     hidden = secret_columns(samples) if secret_columns is not None else ()
     masked = [

@@ -1,9 +1,9 @@
-"""Memory that host and worker hand large contents over in.
+"""Memory regions that pass large contents to the other side.
 
-A region is a file in memory with a fixed size. The host makes it and passes its descriptor. The one with arguments is
-sealed before it is sent, so the worker cannot change it; the one for results is sealed by the host before it reads,
-which the kernel refuses while anybody could still write to it. Both sides map what they read as their own: what a tool
-writes into an array changes its own copy of that page only.
+A region is a file in memory with a fixed size. The host creates it and passes its descriptor. The region with arguments
+is sealed before it is sent, so the worker cannot change it. The host seals the region for results before reading it;
+the kernel refuses this while a process could still write to it. Each side maps the region copy-on-write: when a tool
+writes to an array, it changes its own copy of that page only.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-#: Begin and length of each of the contents in a region, in bytes.
+#: Start and length of each content in a region, in bytes.
 Places = list[tuple[int, int]]
 
-#: Where contents begin: at multiples of this, as Arrow and numpy's fastest loops like it.
+#: Contents start at multiples of this, which Arrow and numpy's fastest loops prefer.
 _ALIGNED = 64
-#: How much of a region is mapped at once to be written.
+#: Size of the part of a region that is mapped at a time for writing.
 _WINDOW_BYTES = 16 * 1024 * 1024
 _FIXED_SIZE = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK
 
 
 class BadRegion(ValueError):
-    """Error for a region that does not hold what its places say, or that could still be written to."""
+    """Error for a region that does not match its places, or that could still be changed."""
 
 
 def places_of(contents: Sequence[Any]) -> Places:
-    """Return where contents will stand in a region of their own."""
+    """Return the places of these contents in a new region."""
     places: Places = []
     for content in contents:
         places.append(next_place(places, content))
@@ -40,7 +40,7 @@ def places_of(contents: Sequence[Any]) -> Places:
 
 
 def next_place(places: Places, content: Any) -> tuple[int, int]:
-    """Return where contents will stand after those of these places."""
+    """Return the place of one more content, after these places."""
     begin, size = places[-1] if places else (0, 0)
     return begin + -(-size // _ALIGNED) * _ALIGNED, memoryview(content).nbytes
 
@@ -51,13 +51,13 @@ def size_of(places: Places) -> int:
 
 
 def at_most(size: int) -> int:
-    """Return that size, or the user's limit of a file's size where it is lower: it holds for regions too."""
+    """Return that size, or the user's limit on file sizes if it is lower, since it applies to regions too."""
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     return size if limit == resource.RLIM_INFINITY else min(size, limit)
 
 
 def empty(size: int) -> int:
-    """Return the descriptor of a new region of that size, to be written by the other side."""
+    """Return the descriptor of a new region of that size, which the other side will write."""
     descriptor = os.memfd_create("healkit-data", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     try:
         os.ftruncate(descriptor, size)
@@ -69,7 +69,7 @@ def empty(size: int) -> int:
 
 
 def filled(contents: Sequence[Any], places: Places) -> int:
-    """Return the descriptor of a new region that holds the contents and cannot be written any more."""
+    """Return the descriptor of a new, sealed region with these contents."""
     descriptor = empty(size_of(places))
     try:
         write(descriptor, contents, places)
@@ -83,8 +83,8 @@ def filled(contents: Sequence[Any], places: Places) -> int:
 def write(descriptor: int, contents: Sequence[Any], places: Places) -> None:
     """Write contents to their places.
 
-    What lies beyond the limit of a file's size is written through a window that is mapped, because that limit is meant
-    for files; and only a window, so that the whole does not count against the limit of memory.
+    Data beyond the limit on file sizes is written through a mapped window, because that limit is meant for real files.
+    The window is small, so that it hardly counts against the memory limit.
     """
     for content, (begin, size) in zip(contents, places, strict=True):
         data = memoryview(content).cast("B")
@@ -106,7 +106,7 @@ def _put_through_window(descriptor: int, part: memoryview, begin: int) -> None:
 
 
 def seal(descriptor: int) -> None:
-    """Forbid all further writing to a region. Raises `BadRegion` while a process has it mapped for writing."""
+    """Make a region read-only. Raises `BadRegion` while a process has it mapped for writing."""
     try:
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
     except OSError as error:
@@ -115,7 +115,7 @@ def seal(descriptor: int) -> None:
 
 
 def mapped(descriptor: int, places: Sequence[Sequence[int]]) -> list[memoryview]:
-    """Return the contents of a sealed region; raises `BadRegion` for places outside of it, or one over the other."""
+    """Return the contents of a sealed region; raise `BadRegion` for places outside of it, or for overlapping places."""
     size = os.fstat(descriptor).st_size
     end = 0
     for begin, length in places:
@@ -129,10 +129,10 @@ def mapped(descriptor: int, places: Sequence[Sequence[int]]) -> list[memoryview]
 
 
 def _own_copy(descriptor: int, size: int) -> memoryview:
-    """Map the beginning of a region as a copy of one's own, which is made page by page as it is written to.
+    """Map the beginning of a region copy-on-write.
 
-    By mmap(2) itself, because Python's `mmap` keeps a descriptor open for as long as its mapping lives (before Python
-    3.13): every array that is kept would cost one.
+    It calls mmap(2) directly. Before Python 3.13, Python's `mmap` keeps a descriptor open as long as the mapping lives,
+    so each stored array would cost one.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
@@ -142,6 +142,6 @@ def _own_copy(descriptor: int, size: int) -> memoryview:
     if address == ctypes.c_void_p(-1).value:
         raise OSError(ctypes.get_errno(), "a frame or an array cannot be mapped")
     memory = (ctypes.c_ubyte * size).from_address(address)
-    # With the last view of it. Not at exit, where arrays may still be looked at.
+    # Runs when the last view is released. Not at exit, because arrays may still be in use then.
     weakref.finalize(memory, libc.munmap, address, size).atexit = False
     return memoryview(memory).cast("B")

@@ -1,12 +1,12 @@
 """Values between host and worker, as data, and compared.
 
-`encode` and `decode` take a value to the other process and back; it arrives equal and of the same type, or is refused.
-A *kept* value, in an example or a check, is JSON. What JSON cannot hold exactly is a tag in it (`codec`), contents and
-all, so that it can be stored, sent and compared as text, and made again where it is needed.
+`encode` and `decode` pass a value to the other process; it arrives equal and of the same type, or it is refused. In an
+example or a check, a value has its *kept* form: JSON, with a tag (`codec`) for whatever JSON cannot hold exactly. The
+tags include all contents, so the form can be stored, sent and compared as text, and decoded when needed.
 
-Frames, series and indexes are compared as `pandas.testing` does: dtypes, labels and order count, floats may differ by
-`RTOL` and `ATOL`. Only the frequency of an index is left out, because most operations lose it. Arrays are compared as
-`numpy.testing` does, with their shape and dtype and the same tolerances. NaN equals NaN everywhere.
+Frames, series and indexes are compared as in `pandas.testing`: dtypes, labels and order count, and floats may differ by
+`RTOL` and `ATOL`. Only the frequency of an index is ignored, because most operations lose it. Arrays are compared as in
+`numpy.testing`, with their shape and dtype and the same tolerances. NaN equals NaN everywhere.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ __all__ = [
     "without_secret_frames",
 ]  # fmt: skip
 
-#: Returns the names of the columns, of these with their first values, that hold secrets.
+#: Takes column names with their first values; returns the names of the columns that hold secrets.
 SecretColumns = Callable[[Mapping[str, Sequence[Any]]], Collection[str]]
 
 _encode_json = msgspec.json.Encoder().encode
@@ -102,26 +102,28 @@ _decode_json = msgspec.json.Decoder().decode
 def encode(
     value: object, buffers: Buffers | None = None, root: str = "$", limit_bytes: int | None = None
 ) -> tuple[bytes, list[str]]:
-    """Return the encoded value, and notes of what arrives as what it holds.
+    """Return the encoded value, and notes on items that arrive as their contents.
 
-    buffers: gets the contents of arrays and frames, as bytes-like objects, in the order of their numbers. root: how
-    paths in errors and notes begin. limit_bytes: what it may take where it arrives, as `decode` counts it. Raises
-    `CannotCross`, and beyond that limit `TooLarge`.
+    buffers: Receives the contents of arrays and frames, as bytes-like objects, in the order of their numbers.
+    root: Beginning of paths in errors and notes.
+    limit_bytes: Maximum memory on arrival, counted as in `decode`.
+
+    Raises `CannotCross`, or `TooLarge` above the limit.
     """
     try:
         if is_plain(value):
             return _encode_json(value), []
     except (RecursionError, UnicodeEncodeError):
-        pass  # the longer way tells where
+        pass  # the slow way below reports the position
     encoder = Encoder(buffers, encode_foreign, limit_bytes)
     tagged = encoder.item(value, root, 0)
     return _encode_json(tagged), encoder.notes
 
 
 def encode_for_log(value: object, secret_columns: SecretColumns | None = None) -> tuple[bytes, int]:
-    """Return a value as the log keeps it, and how many previews stand in it in the place of large contents.
+    """Return a value in the form that the log keeps, and the number of previews in it that replace large contents.
 
-    secret_columns: asked with the first values of a frame's columns; returns the names of those that no preview shows.
+    secret_columns: Gets the first values of a frame's columns; returns the names of columns that previews hide.
     """
 
     def look(encoder: Encoder, value: object, path: str, depth: int) -> Any:
@@ -136,7 +138,7 @@ def encode_for_log(value: object, secret_columns: SecretColumns | None = None) -
 
 
 def large_parts(value: object) -> list[Any]:
-    """Return each frame, array and table in a value for which the log has a preview, in the order of their numbers."""
+    """Return the frames, arrays and tables in a value that have a preview in the log, in the order of their numbers."""
     parts: list[Any] = []
 
     def look(encoder: Encoder, value: object, path: str, depth: int) -> Any:
@@ -150,22 +152,22 @@ def large_parts(value: object) -> list[Any]:
 
 
 def readable(value: object, secret_columns: SecretColumns | None = None) -> tuple[Any, list[str]]:
-    """Return a value as plain JSON for people to read, and what is not shown as it is."""
+    """Return a value as plain JSON for people, and notes on the parts that are not shown as they are."""
     return to_jsonable(value, preview=functools.partial(value_preview, secret_columns=secret_columns))
 
 
 def readable_json(value: object, secret_columns: SecretColumns | None = None) -> bytes:
-    """Return the same, encoded."""
+    """Return the JSON of `readable`, encoded."""
     return _encode_json(readable(value, secret_columns)[0])
 
 
 def for_schema(value: object) -> Any:
-    """Return a value as plain JSON to hold a schema against; of a frame its columns, of an array its first items."""
+    """Return a value as plain JSON for a schema check; a frame becomes its columns, an array its first items."""
     return to_jsonable(value, preview=_outline, long=LongInt)[0]
 
 
 def is_frame_outline(value: object) -> bool:
-    """Return whether a part of what `for_schema` returned stands for a frame."""
+    """Return whether a part of the result of `for_schema` represents a frame."""
     return isinstance(value, dict) and value.get(FRAME) is True
 
 
@@ -185,10 +187,10 @@ def _outline(value: object) -> Any:
 def decode(
     data: bytes | memoryview | msgspec.Raw, buffers: Sequence[Any] = (), limit_bytes: int | None = None
 ) -> Any:
-    """Return the value that `encode` has encoded, from the other process. Raises `BadValue` for anything else.
+    """Return the value that the other process encoded with `encode`. Raises `BadValue` for anything else.
 
-    limit_bytes: for a worker's value, whose bytes `claims.check_claim` must have checked: what its frames and arrays
-    may take, all that is shared in them counted as often as it is referred to.
+    limit_bytes: For a worker's value, whose bytes `claims.check_claim` must have checked: maximum memory of its frames
+        and arrays. Shared data counts each time that it is referred to.
     """
     try:
         plain = claims.decode_checked(data, _decode_json)
@@ -203,9 +205,10 @@ def restored_value(
     whole: Callable[[Preview], Any] = lambda preview: preview,
     limit_bytes: int | None = None,
 ) -> Any:
-    """Return the value of a decoded JSON value with tags. Raises `BadValue`, and what `whole` raises.
+    """Return the value of decoded JSON with tags. Raises `BadValue`, and the errors of `whole`.
 
-    whole: returns what stands for a preview; by default that itself. limit_bytes: as `decode` has it.
+    whole: Returns the replacement of a preview; by default the preview.
+    limit_bytes: As in `decode`.
     """
     try:
         return Decoder(buffers, _frame_of, whole, limit_bytes).item(plain)
@@ -213,24 +216,24 @@ def restored_value(
         raise
     except RecursionError:
         raise BadValue("nested too deeply") from None
-    except BaseException as error:  # constructors raise what they like for a wrong value
+    except BaseException as error:  # constructors may raise anything for a wrong value
         if not is_from_library(error):
             raise
         raise BadValue(f"{type(error).__name__}: {str(error)[:500]}") from None
 
 
 def _may_be_frame(value: object) -> bool:
-    """Return False where neither numpy nor Arrow is loaded, and the value speaks no Arrow."""
+    """Return False if neither numpy nor Arrow is imported and the value does not support Arrow."""
     loaded = "numpy" in sys.modules or "pyarrow" in sys.modules
     return loaded or hasattr(type(value), "__arrow_c_stream__")
 
 
 def encode_foreign(encoder: Encoder, value: object, path: str, depth: int) -> Any:
-    """Return the tag of a value of numpy, pandas or Arrow; None for any other."""
+    """Return the tag of a value of numpy, pandas or Arrow; None for any other value."""
     if not _may_be_frame(value):
         return None
     from healkit.core.crossing import (
-        frames,  # late: most values are none of these, and pandas takes long to load
+        frames,  # late, because pandas is slow to import and most values do not need it
     )
 
     return frames.encoded(encoder, value, path, depth)
@@ -246,14 +249,14 @@ def is_tabular(value: object) -> bool:
 
 
 def value_preview(value: object, secret_columns: SecretColumns | None = None) -> Any:
-    """Return what a record shows of a large frame, array or table; None for a small one, or another value."""
+    """Return a record's preview of a large frame, array or table; None for a small one, or another value."""
     if not _may_be_frame(value):
         return None
     from healkit.core.crossing import frames
 
     try:
         return frames.frame_preview(value, secret_columns)
-    except BaseException as error:  # a value can be of the right form, and none that its library can show
+    except BaseException as error:  # its library cannot show the value
         if not is_from_library(error):
             raise
         return frames.outside_of(value)
@@ -270,22 +273,22 @@ def _frame_of(decoder: Decoder, name: str, rest: list[Any]) -> Any:
 # Kept values.
 
 
-#: Items of a frame, an array or a container that are written out in a text.
+#: Number of items of a frame, an array or a container, and of rows of a table, in a text.
 _SHOWN_ITEMS, _TABLE_ROWS = 12, 20
 
 
 def kept(value: object) -> Any:
-    """Return a value in its kept form; what cannot cross at all as the readable text that stands for it."""
+    """Return a value in its kept form; a value that cannot cross becomes a readable text."""
     try:
         if is_plain(value):
-            return to_jsonable(value)[0]  # a lone surrogate as its escape
+            return to_jsonable(value)[0]  # writes a lone surrogate as an escape
         return _decode_json(encode(value)[0])
     except (CannotCross, RecursionError):
         return to_jsonable(value)[0]
 
 
 def adopted(value: object) -> Any:
-    """Return a value in its kept form; one that is in it already, such as what another vault has stored, as it is."""
+    """Return a value in its kept form; a value already in that form, such as from another vault, is unchanged."""
     if has_tags(value) and _is_json(value):
         try:
             restored_value(value)
@@ -297,7 +300,7 @@ def adopted(value: object) -> Any:
 
 
 def _is_json(value: object) -> bool:
-    """Return whether a value consists of lists, dicts with texts for keys, texts, numbers and None."""
+    """Return whether a value consists of lists, dicts with text keys, texts, numbers and None."""
     if type(value) is dict:
         return all(type(key) is str and _is_json(item) for key, item in value.items())
     if type(value) is list:
@@ -306,7 +309,7 @@ def _is_json(value: object) -> bool:
 
 
 def has_tags(plain: object) -> bool:
-    """Return whether a kept value holds more than plain JSON, or an int too long for it."""
+    """Return whether a kept value contains a tag, or an int that is too long for JSON."""
     if type(plain) is int:
         return is_long(plain)
     if type(plain) is dict:
@@ -315,7 +318,7 @@ def has_tags(plain: object) -> bool:
 
 
 def remade(plain: object) -> Any:
-    """Return the value that is kept; JSON that only looks like a tag as it is."""
+    """Return the value of a kept form; JSON that only looks like a tag is unchanged."""
     if not has_tags(plain):
         return plain
     try:
@@ -325,14 +328,14 @@ def remade(plain: object) -> Any:
 
 
 def without_secret_frames(plain: object, secret_columns: SecretColumns) -> Any:
-    """Return a kept value with what is shown of it in the place of each frame that has a secret column.
+    """Return a kept value in which frames with a secret column are replaced by their readable form.
 
-    A frame is kept as encoded bytes, in which nothing can be hidden.
+    A frame is kept as encoded bytes, in which a column cannot be hidden.
     """
     try:
         if not has_tags(plain):
             return plain
-    except RecursionError:  # deeper than any value that crosses
+    except RecursionError:  # nested deeper than any value that can cross
         return plain
     if type(plain) is list:
         return [without_secret_frames(item, secret_columns) for item in plain]
@@ -349,10 +352,10 @@ def without_secret_frames(plain: object, secret_columns: SecretColumns) -> Any:
 
 
 def meets(expected: object, value: object) -> bool:
-    """Return whether a live value is what is expected, a kept value.
+    """Return whether a live value equals the expected, kept value.
 
-    An expectation in plain JSON is compared with the value's JSON, which has neither tuples nor sets; that of a large
-    frame in a record is its preview.
+    If the expected value is plain JSON, it is compared with the JSON of the value, which has neither tuples nor sets.
+    For a large frame in a record, its preview is compared.
     """
     if has_tags(expected):
         return equal(remade(expected), value)
@@ -362,14 +365,14 @@ def meets(expected: object, value: object) -> bool:
 
 
 def same(expected: object, found: object) -> bool:
-    """Return whether two kept values are equal, as `meets` has it."""
+    """Return whether two kept values are equal, by the rules of `meets`."""
     if not (has_tags(expected) or has_tags(found)):
         return same_value(expected, found)
     return meets(expected, remade(found))
 
 
 def why_different(expected: object, found: object) -> str:
-    """Return in one line how two kept frames or arrays differ; empty for other values."""
+    """Describe in one line how two kept frames or arrays differ; empty for other values."""
     if not (has_tags(expected) and has_tags(found)):
         return ""
     return difference(remade(expected), remade(found))
@@ -381,7 +384,7 @@ def shown_value(plain: object) -> Any:
 
 
 def as_parts(plain: object) -> Any:
-    """Return a kept value as plain lists and dicts of what it is made of: a frame is a dict of its columns."""
+    """Return a kept value as plain lists and dicts; a frame becomes a dict of its columns."""
     if not has_tags(plain):
         return plain
     if type(plain) is dict and TAG not in plain:
@@ -401,7 +404,7 @@ def _parts(value: Any) -> Any:
 
 
 def with_texts(plain: object) -> Any:
-    """Return a kept value with a text in the place of each tag: `DataFrame({'city': ['Bern']})`."""
+    """Return a kept value with each tag replaced by a text such as `DataFrame({'city': ['Bern']})`."""
     if type(plain) is dict:
         if TAG in plain:
             return value_text(plain)
@@ -410,27 +413,27 @@ def with_texts(plain: object) -> Any:
 
 
 def value_text(plain: object) -> str:
-    """Return a kept value as Python writes it; of a frame or an array the first items."""
+    """Return a kept value as Python code; a frame or an array shows its first items."""
     return as_text(remade(plain))
 
 
 def as_text(value: object) -> str:
-    """Return a live value as Python writes it; of a frame or an array the first items, of a preview its shape."""
+    """Return a live value as Python code; a frame or an array shows its first items, a preview its shape."""
     try:
         return repr(value) if is_plain(value) else _text(value)
-    except BaseException as error:  # a date of a library's beyond Python's years, and the like
+    except BaseException as error:  # such as a library's date beyond Python's years
         if not is_from_library(error):
             raise
         return type_only(value)
 
 
 def recorded_text(plain: object) -> str:
-    """Return a value as a record has it, with `DataFrame 2 × 2` in the place of what stands for a frame there."""
+    """Return a recorded value as text, with `DataFrame 2 × 2` in place of a frame."""
     return as_text(recorded_value(plain))
 
 
 def recorded_frame(plain: object) -> Preview | None:
-    """Return what stands for a frame or an array in a record's readable JSON as a preview; None for all else."""
+    """Return the preview for a frame or an array in a record's readable JSON; None for any other value."""
     if not isinstance(plain, dict) or not isinstance(shape := plain.get("shape"), list):
         return None
     small = plain.keys() == {"shape", "columns", "rows"}
@@ -440,7 +443,7 @@ def recorded_frame(plain: object) -> Preview | None:
 
 
 def recorded_value(plain: object) -> Any:
-    """Return a record's readable JSON with a preview in the place of what stands for a frame or an array."""
+    """Return a record's readable JSON, with a preview in place of each frame or array."""
     if type(plain) is list:
         return [recorded_value(item) for item in plain]
     if type(plain) is not dict:
@@ -451,7 +454,7 @@ def recorded_value(plain: object) -> Any:
 
 
 def table_of(value: object) -> str:
-    """Return a frame or a series as the lines of a table; empty for another value, or one that cannot be shown."""
+    """Return a frame or a series as a table in text; empty for another value, or one that cannot be shown."""
     if type(value).__module__.partition(".")[0] != "pandas" or not hasattr(value, "to_string"):
         return ""
     try:
@@ -470,7 +473,7 @@ def _table(value: Any) -> str:
 
 
 def call_text(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return a call with kept arguments in words: `fibonacci(n=2)`."""
+    """Return a call with kept arguments as code, such as `fibonacci(n=2)`."""
     return f"{tool}({', '.join(f'{name}={value_text(value)}' for name, value in arguments.items())})"
 
 
@@ -505,12 +508,12 @@ def _text(value: Any) -> str:
         return str(value)
     try:
         return repr(value)
-    except ValueError:  # an int with more digits than Python writes
+    except ValueError:  # an int with more digits than Python prints
         return repr(to_jsonable(value)[0])
 
 
 def _items(values: Any) -> str:
-    """Return the first items of a column or an index; times without the hour where all are at midnight."""
+    """Return the first items of a column or an index; times without the hour if all are at midnight."""
     texts = [_item_text(item) for item in values[:_SHOWN_ITEMS].tolist()]
     return f"[{_cut(texts, len(values))}]"
 
@@ -536,28 +539,26 @@ def _cut(texts: list[str], count: int | None = None) -> str:
 # Equality.
 
 
-#: Tolerances of floats in frames and arrays, those of `pandas.testing`.
+#: Tolerances of floats in frames and arrays, as in `pandas.testing`.
 RTOL, ATOL = 1e-5, 1e-8
-#: Tolerances of numbers by themselves: nine digits.
+#: Tolerances of single numbers: nine digits.
 _NUMBER_RTOL, _NUMBER_ATOL = 1e-9, 1e-12
-#: Longest text on a difference.
+#: Maximum length of the description of a difference, in characters.
 _SAID_CHARS = 300
 
 
 def equal(expected: object, found: object) -> bool:
-    """Return whether a value meets the expected one; False too where that cannot be told."""
+    """Return whether a value equals the expected one; False if the comparison fails."""
     try:
         return _equal(expected, found)
-    except (
-        BaseException
-    ) as error:  # classes of a library or a tool raise what they like when they are compared
+    except BaseException as error:  # comparison methods of a library or a tool may raise anything
         if not is_from_library(error):
             raise
         return False
 
 
 def difference(expected: object, found: object) -> str:
-    """Return in one line how two frames, series, indexes or arrays differ; empty where that says nothing."""
+    """Describe in one line how two frames, series, indexes or arrays differ; empty if there is no such description."""
     if type(expected) is not type(found):
         return ""
     try:
@@ -599,7 +600,7 @@ def _equal(expected: object, found: object) -> bool:
         except AssertionError:
             return False
         return True
-    if hasattr(expected, "equals"):  # a table of Arrow or polars
+    if hasattr(expected, "equals"):  # an Arrow or polars table
         return bool(expected.equals(found))
     return expected is found or bool(expected == found)
 
@@ -613,7 +614,7 @@ def _same_number(expected: float, found: float) -> bool:
 
 
 def _scalar(value: object) -> Any:
-    """Return a number of numpy's as Python's; any other value as it is."""
+    """Return a numpy number as a Python number; any other value unchanged."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.bool_ | numpy.integer | numpy.floating):
         return value.item()
@@ -621,7 +622,7 @@ def _scalar(value: object) -> Any:
 
 
 def _pandas_compare(expected: object) -> Any:
-    """Return what raises `AssertionError` for two values of pandas that differ; None for another value."""
+    """Return a function that raises `AssertionError` if two pandas values differ; None for other values."""
     if type(expected).__module__.partition(".")[0] != "pandas" or not hasattr(expected, "__len__"):
         return None
     pd = sys.modules["pandas"]
@@ -648,7 +649,7 @@ def _without_freq(index: Any) -> Any:
 
 
 def _numpy_compare(expected: object) -> Any:
-    """Return what raises `AssertionError` for two arrays that differ; None for another value."""
+    """Return a function that raises `AssertionError` if two arrays differ; None for other values."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(expected, numpy.ndarray):
         return None

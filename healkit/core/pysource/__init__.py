@@ -1,8 +1,8 @@
-"""Reading Python sources.
+"""Reading Python source code.
 
-Standard library only, and nothing is imported here: workers read the shape of a tool with it, and start fast.
+The package uses the standard library only and imports nothing here, because workers use it and must start fast.
 
-- `source`: a text with its tree; positions of nodes, edits that leave the rest of the text as it is, and parentheses.
 - `nodes`: parts of a syntax tree, names that code binds and reads, types of expressions.
 - `shapes`: the three kinds of Python tool, and examples in docstrings.
+- `tracebacks`: tracebacks and fingerprints.
 """

@@ -1,7 +1,7 @@
 """Syntax trees: their parts, names, and types of expressions.
 
-Names are read off the syntax tree and not off `symtable`, whose tables have no link to the nodes and, from Python 3.12
-on, do not separate the names of a comprehension from those around it.
+Names come from the syntax tree, not from `symtable`. Its tables have no link to the nodes. From Python 3.12 on, they do
+not separate the names of a comprehension from those around it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from healkit.errors import HealkitError
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-#: Statements after which the next one in their block does not run.
+#: Statements that end their block: the next statement does not run.
 Jump = ast.Return | ast.Raise | ast.Break | ast.Continue
-#: Fields of a compound statement that hold other statements.
+#: Fields of a compound statement that contain other statements.
 BLOCKS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 
 
@@ -31,7 +31,7 @@ def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
 
 
 def called_name(call: ast.AST | None) -> str:
-    """Return the name of the function or method that is called; empty for any other expression."""
+    """Return the name of the called function or method; empty for any other expression."""
     func = getattr(call, "func", None)
     return func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
 
@@ -50,12 +50,12 @@ def first_line(stmt: ast.AST) -> int:
 
 
 def dump_without_names(node: ast.AST) -> str:
-    """Return a tree as text without its names: equal for code that differs in names only."""
+    """Return a tree as text without its names: code that differs only in names gives equal texts."""
     return re.sub(r"Name\('\w+'", "Name(''", ast.dump(node, annotate_fields=False))
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk a node in text order, without entering the functions, classes and lambdas in it."""
+    """Walk a node in text order, without entering functions, classes and lambdas."""
     yield node
     pending = list(ast.iter_child_nodes(node))
     while pending:
@@ -66,7 +66,7 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def header_nodes(stmt: ast.stmt) -> Iterator[ast.AST]:
-    """Walk a statement without the blocks that belong to it."""
+    """Walk a statement without its blocks."""
     for field, value in ast.iter_fields(stmt):
         if field in BLOCKS:
             continue
@@ -75,14 +75,14 @@ def header_nodes(stmt: ast.stmt) -> Iterator[ast.AST]:
                 yield from ast.walk(child)
 
 
-# Names that code binds, reads and can see
+# Names that code binds and reads
 
 
 _BUILTINS_AND_DUNDERS = frozenset(vars(builtins))
 BUILTINS = frozenset(name for name in _BUILTINS_AND_DUNDERS if not name.startswith("_"))
-#: Names that a tool's module has besides Python's own.
+#: Names that exist in a tool's module, besides Python's own.
 PROVIDED = frozenset({"__name__", "__file__", "arguments", "mcp", "trace", "Tool"})
-#: What binds a name. `comprehension`: any assignment inside of one, `:=` included.
+#: Kinds of binding. `comprehension`: any assignment in a comprehension, including `:=`.
 BindingKind = Literal[
     "parameter", "variable", "comprehension", "definition", "import", "exception", "pattern"
 ]
@@ -92,7 +92,7 @@ Scope = Function | ast.Lambda | ast.ClassDef | ast.Module
 def bound_names(owner: ast.AST, *kinds: BindingKind) -> dict[str, None]:
     """Return the names that a function, class or module binds itself, in text order.
 
-    kinds: what may bind them; anything by default. What `global` or `nonlocal` moves elsewhere is counted here too.
+    kinds: Kinds of binding to include, all by default. Names that are declared `global` or `nonlocal` count here too.
     """
     return {name: None for name, kind in _bindings(owner) if not kinds or kind in kinds}
 
@@ -129,7 +129,7 @@ def _bound_by(node: ast.AST, in_comprehension: bool) -> Iterator[tuple[str, Bind
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """Return every name that a piece of code mentions."""
+    """Return all names in a piece of code."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
@@ -150,14 +150,14 @@ def read_names(node: ast.AST) -> dict[str, None]:
 
 
 def free_names(node: ast.AST) -> frozenset[str]:
-    """Return the names that have to be in scope for an expression or a statement to run, without built-in ones."""
+    """Return the names that an expression or a statement needs from its scope, without built-in names."""
     bound = set(stored_names(node))
     bound |= {arg.arg for part in ast.walk(node) if isinstance(part, ast.Lambda) for arg in parameters(part)}
     return frozenset(read_names(node).keys() - _BUILTINS_AND_DUNDERS - bound)
 
 
 def unknown_names(tree: ast.Module) -> list[str]:
-    """Return the names that are read somewhere and bound nowhere."""
+    """Return the names that are read but never bound."""
     bound = {*PROVIDED, *_BUILTINS_AND_DUNDERS}
     for node in ast.walk(tree):
         if isinstance(node, Scope):
@@ -165,10 +165,10 @@ def unknown_names(tree: ast.Module) -> list[str]:
     return [name for name in read_names(tree) if name not in bound]
 
 
-# Types of expressions, as far as the code tells them
+# Types of expressions, as far as the code shows them
 #
-# The tables say what built-in functions, literals and methods of common types return. A method name stands for one type
-# only where nearly all code means that one.
+# The tables list the result types of built-in functions, literals and methods of common types. A method name is in the
+# table only if nearly all code uses it for that one type.
 
 
 #: Function → type name of its result.
@@ -201,7 +201,7 @@ LITERALS: dict[type[ast.expr], str] = {
 
 
 def value_of(node: ast.AST | None, values: dict[str, Any]) -> Any:
-    """Return an expression's value where it is a constant, a known name, or an item of it; else None."""
+    """Return the value of a constant, of a known name, or of an item of one; else None."""
     match node:
         case ast.Constant(value=value):
             return value
@@ -221,9 +221,9 @@ def value_of(node: ast.AST | None, values: dict[str, Any]) -> Any:
 
 
 def type_of(node: ast.AST, values: dict[str, Any]) -> str:
-    """Return the name of an expression's type, or an empty text if the code does not tell it.
+    """Return the name of an expression's type; empty if the code does not show it.
 
-    values: known values by name, such as the arguments of a failed call.
+    values: Known values by name, such as the arguments of a failed call.
     """
     match node:
         case ast.Constant(value=value):
@@ -246,16 +246,16 @@ def type_of(node: ast.AST, values: dict[str, Any]) -> str:
     return ""
 
 
-_OWN = "healkit"  # the log and the vault as a tool reads them
+_OWN = "healkit"  # the server for the log and the vault, which only reads
 
 
 def effects_of(
     entry: VaultEntry, lookup: Callable[[str], VaultEntry], seen: frozenset[str] = frozenset()
 ) -> str:
-    """Say why a tool does more than look, in words that follow its name; empty where nothing says so.
+    """Return a phrase, to follow the tool's name, that says why the tool may have effects; empty if there is no reason.
 
-    Side effects are declared, of the tool or of one that it calls; or it may write files, or calls what is outside of
-    the vault: a host function, another server, or by a name that its code makes.
+    There are three reasons. The tool, or a tool that it calls, has declared side effects. It may write files. It calls
+    something outside the vault: a host function, another server, or a tool whose name the code computes.
     """
     if entry.flags.get("side_effects"):
         return "has side effects"
@@ -277,8 +277,8 @@ def effects_of(
 
 
 def called_by(code: str) -> list[str | None]:
-    """Return what code reaches through `mcp`, as `vault.fibonacci`; None for what cannot be read off it."""
-    if code.isascii() and "mcp" not in code:  # other letters may be read as these
+    """Return the tools that code calls through `mcp`, such as `vault.fibonacci`; None for each unclear call."""
+    if code.isascii() and "mcp" not in code:  # Python normalises some non-ASCII letters to ASCII
         return []
     tree = parsed_or_none(code)
     if tree is None:
@@ -287,7 +287,7 @@ def called_by(code: str) -> list[str | None]:
 
 
 def mcp_calls(tree: ast.Module) -> list[str | None]:
-    """Return what a syntax tree reaches through `mcp`; None for what cannot be read off it."""
+    """Return the tools that a syntax tree calls through `mcp`; None for each call that is not clear."""
     calls: list[str | None] = []
     read: set[ast.Name] = set()
     for node in ast.walk(tree):
@@ -303,7 +303,7 @@ def mcp_calls(tree: ast.Module) -> list[str | None]:
 def declares_effects(
     entry: VaultEntry, lookup: Callable[[str], VaultEntry], seen: frozenset[str] = frozenset()
 ) -> bool:
-    """Return True if side effects are declared, of the tool or of one that it calls."""
+    """Return True if the tool, or a tool that it calls, has declared side effects."""
     if entry.flags.get("side_effects"):
         return True
     names = {
@@ -321,7 +321,7 @@ def declares_effects(
 
 
 def parsed_or_none(code: str) -> ast.Module | None:
-    """Return the syntax tree; None for what is not Python."""
+    """Return the syntax tree; None if the code does not parse."""
     try:
         return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

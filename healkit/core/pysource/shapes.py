@@ -1,12 +1,14 @@
 """Shapes of tools: entry, schema, examples in docstrings.
 
-1. a class that derives from `Tool` (or from anything named `…Tool`) and defines `run`, or the only class with
-   `run(arguments)`, whatever it derives from;
-2. a plain function: `run`, or one named like the tool, or the only public one;
-3. the older script, which reads `arguments` and sets `result`.
+A tool is one of the following:
 
-The code is read, never run. The host reads the shape to refuse what cannot run and to derive an input schema; the
-worker reads it again to know what to call. Both use this module, so they cannot disagree.
+1. a class that derives from `Tool` (or from anything named `…Tool`) and defines `run`, or the only class with
+   `run(arguments)`, whatever its base;
+2. a function: `run`, or one named like the tool, or the only public one;
+3. a script of the older kind, which reads `arguments` and sets `result`.
+
+The code is read, never run. The host reads the shape to refuse code that cannot run, and to derive an input schema. The
+worker reads it again to know what to call. Both use this module, so they always agree.
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ class Shape(msgspec.Struct, frozen=True):
 
     kind: Kind
     entry: str = ""
-    #: A function whose only parameter is called `arguments` gets the whole dict, as a class's `run` does.
+    #: A function whose only parameter is named `arguments` gets the whole dict, like a class's `run`.
     takes_dict: bool = False
 
 
 def parse(code: str, filename: str) -> ast.Module:
-    """Return the syntax tree; raises `CodeDoesNotParse` with line, column and a caret under the place."""
+    """Return the syntax tree; raise `CodeDoesNotParse` with the line, the column and a caret at the error."""
     try:
         return ast.parse(code, filename=filename)
     except SyntaxError as error:
@@ -51,12 +53,12 @@ def parse(code: str, filename: str) -> ast.Module:
             lineno=lineno,
             offset=offset,
         ) from None
-    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes; nesting beyond the parser's stack
+    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes; nesting too deep for the parser
         raise CodeDoesNotParse(f"{filename}: {error}", hint="Correct it and save it again.") from None
 
 
 def read_shape(tree: ast.Module, tool_name: str) -> Shape:
-    """Return which of the three kinds this code is; raises `ToolShapeError` if it is none of them."""
+    """Return the shape of the code; raise `ToolShapeError` if it is not a tool."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and _is_tool_class(node):
             return Shape("class", node.name, takes_dict=True)
@@ -88,10 +90,10 @@ def read_shape(tree: ast.Module, tool_name: str) -> Shape:
 
 
 def input_schema(tree: ast.Module, shape: Shape) -> dict[str, Any]:
-    """Return a JSON Schema of the arguments, read off the entry function's signature.
+    """Return a JSON Schema of the arguments, from the entry function's signature.
 
-    Annotations that JSON knows become types; everything else stays open. Without a signature to read (a class,
-    a script, or a function that takes the dict) any object is accepted.
+    Annotations with a JSON type become that type; all others allow any value. A class, a script, or a function that
+    takes the dict accepts any object.
     """
     function = next((n for n in tree.body if isinstance(n, Function) and n.name == shape.entry), None)
     if function is None or shape.takes_dict:
@@ -126,7 +128,7 @@ def docstring(tree: ast.Module, shape: Shape) -> str:
 
 
 def is_script(tree: ast.Module) -> bool:
-    """Return whether a module sets `result`, as a tool of the older kind does."""
+    """Return whether a module sets `result`, like a tool of the older kind."""
     return "result" in bound_names(tree, "variable", "comprehension")
 
 
@@ -137,7 +139,7 @@ def _is_tool_class(node: ast.ClassDef) -> bool:
 
 
 def _runs_arguments(node: ast.ClassDef) -> bool:
-    """Return whether the class defines `run(self, arguments)`; an abstract one only says so to others."""
+    """Return whether the class defines `run(self, arguments)`; an abstract method does not count."""
     for item in node.body:
         if isinstance(item, Function) and item.name == "run":
             named = [arg.arg for arg in parameters(item)]
@@ -156,7 +158,7 @@ _SIMPLE |= {"list": "array", "tuple": "array", "dict": "object", "List": "array"
 
 
 def _annotation_schema(node: ast.expr | None) -> dict[str, Any]:
-    """Return the schema of one annotation; an empty one (anything goes) if JSON has no such type."""
+    """Return the schema of one annotation; an empty schema (any value) if JSON has no such type."""
     match node:
         case ast.Constant(value=None):
             return {"type": "null"}
@@ -195,7 +197,7 @@ def _any_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _with_default(schema: dict[str, Any], default: ast.expr | None) -> dict[str, Any]:
-    """Return the schema with its default; a default of None also means that None may be passed."""
+    """Return the schema with its default; a default of None also allows None."""
     if not isinstance(default, ast.Constant) or not isinstance(
         default.value, int | float | str | bool | None
     ):
@@ -207,17 +209,17 @@ def _with_default(schema: dict[str, Any], default: ast.expr | None) -> dict[str,
 
 # Examples in docstrings, as data
 #
-# `>>> double(4)` and the line `8` below it are read as the standard library's `doctest` reads them. A line that shows
-# a literal becomes a value, so that it is compared as values are; a traceback becomes the name of the exception;
-# anything else is compared as text, through `repr`. Examples that depend on the text of an output (an ellipsis, lines
-# that a loop prints) are left out, because a wrong example is worse than none.
+# `>>> double(4)` and the line `8` below it are read in the same way as by the standard library's `doctest`. A literal
+# becomes a value, so that it is compared as a value. A traceback becomes the name of the exception. Any other output is
+# compared as text, through `repr`. Examples that depend on the text of an output (an ellipsis, lines printed by a loop)
+# are left out, because a wrong example is worse than none.
 
 
 _NOT_A_LITERAL = object()
 
 
 def examples_in(tree: ast.Module, shape: Shape) -> list[dict[str, Any]]:
-    """Return the examples in the docstring of a tool's entry, in the form of `contracts.examples`."""
+    """Return the examples in the docstring of a tool's entry, in the form of `contracts.vault`."""
     prints = _prints(tree)
     examples: list[dict[str, Any]] = []
     for text in _docstrings(tree, shape):
@@ -237,7 +239,7 @@ def _docstrings(tree: ast.Module, shape: Shape) -> Iterator[str]:
 
 
 class _Reader:
-    """Reader of a docstring, line by line; later lines may need what earlier ones assign."""
+    """Reader of a docstring, line by line; a line may need what earlier lines assign."""
 
     def __init__(self, tree: ast.Module, shape: Shape, prints: bool) -> None:
         functions = (node for node in tree.body if isinstance(node, Function) and node.name == shape.entry)
@@ -247,8 +249,8 @@ class _Reader:
         self.before: list[str] = []
 
     def read(self, text: str) -> list[dict[str, Any]]:
-        """Return the examples of a docstring; none if `doctest` cannot read it."""
-        import doctest  # slow to load, and few docstrings need it
+        """Return the examples of a docstring; an empty list if `doctest` cannot read it."""
+        import doctest  # slow to import, and few docstrings need it
 
         try:
             lines = doctest.DocTestParser().get_examples(text)
@@ -262,7 +264,7 @@ class _Reader:
             example = self._example(line, body)
             if example is not None:
                 examples.append(example)
-            # A plain expression leaves nothing behind that a later line could need.
+            # A plain expression has no effect on later lines.
             if line.exc_msg is None and (self.before or not isinstance(body[-1], ast.Expr)):
                 self.before.append(ast.unparse(ast.Module(body, [])))
         return examples
@@ -282,7 +284,7 @@ class _Reader:
         return self._shown(last.value, line.want.rstrip("\n"), exact=not any(line.options.values()))
 
     def _shown(self, value: ast.expr, want: str, *, exact: bool) -> dict[str, Any] | None:
-        """Return an example of an expression and the text below it; exact: the text is the whole output."""
+        """Return an example of an expression and its output; exact: the text is the whole output."""
         if (printed := _printed(value)) is not None:
             text = want.replace("<BLANKLINE>", "")
             return {**self._wrapped("str", printed), "result": text} if exact else None
@@ -304,7 +306,7 @@ class _Reader:
         return self._call([ast.Expr(call)], None)
 
     def _call(self, body: list[ast.stmt], last: ast.stmt | None) -> dict[str, Any]:
-        """Return the arguments of a plain call, which tell more than source; else the source to run."""
+        """Return the arguments of a plain call, which are more useful than source; else the source to run."""
         if not self.before and len(body) == 1 and isinstance(last, ast.Expr):
             arguments = self._arguments(last.value)
             if arguments is not None:
@@ -313,7 +315,7 @@ class _Reader:
         return {"call": "\n".join([*self.before, source])}
 
     def _arguments(self, value: ast.expr) -> dict[str, Any] | None:
-        """Return the arguments by name of a call of the entry with literals; None for anything else."""
+        """Return the arguments, by name, of a call of the entry with literals; None for any other expression."""
         if self.function is None or not isinstance(value, ast.Call) or not _is_name(value.func, self.entry):
             return None
         signature = self.function.args
@@ -330,7 +332,7 @@ class _Reader:
         return arguments if all(is_plain(argument) for argument in arguments.values()) else None
 
     def _calls_the_tool(self, body: list[ast.stmt]) -> bool:
-        """Return whether the tool is named here, or in lines before that this one may use."""
+        """Return whether the tool is named in these lines, or in earlier lines that they may use."""
         text = "\n".join([*self.before, ast.unparse(ast.Module(body, []))])
         return any(_is_name(node, self.entry) for node in ast.walk(ast.parse(text)))
 
@@ -344,7 +346,7 @@ def _prints(node: ast.AST) -> bool:
 
 
 def _printed(value: ast.expr) -> ast.expr | None:
-    """Return what a `print(…)` of one value prints."""
+    """Return the argument of a `print(…)` with one value; None for any other expression."""
     if not isinstance(value, ast.Call) or not _is_name(value.func, "print"):
         return None
     plain = len(value.args) == 1 and not value.keywords and not isinstance(value.args[0], ast.Starred)

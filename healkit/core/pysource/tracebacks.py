@@ -1,6 +1,6 @@
 """Tracebacks: read, written, and compared by fingerprints.
 
-They come from exceptions and from faulthandler.
+They come from exceptions or from faulthandler.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from types import TracebackType
 from healkit.core.contracts.failure import FRAMES_MAX, LINKED_MAX, Failure, Frame, Link
 from healkit.core.wire.encoding import int_text
 
-#: Written by Python for an exception whose text cannot be had.
+#: Python's text for an exception whose `str()` failed.
 _NO_TEXT = "<exception str() failed>"
-#: An exception's own attributes, past a class that would run its own code for them.
+#: Attributes of exceptions, read without running code of the exception's class.
 _BASE = BaseException.__dict__
 _CAUSE, _CONTEXT, _SUPPRESSED = (
     _BASE[name].__get__ for name in ("__cause__", "__context__", "__suppress_context__")
@@ -26,10 +26,10 @@ traceback_of = _BASE["__traceback__"].__get__
 
 
 def read_traceback(error: BaseException) -> TracebackException:
-    """Read an exception for its text and frames; of a stack that is too deep both ends.
+    """Read an exception for its text and frames; of a stack that is too deep, only both ends.
 
-    Since Python 3.12 this guesses the name that was meant, for which it runs the `__dir__` of an object that lacks an
-    attribute. Where that tries to end the process, the exception is read without the guess.
+    Since Python 3.12, this suggests similar names, and so runs the `__dir__` of an object that lacks an attribute. If
+    that tries to end the process, the exception is read again without a suggestion.
     """
     with _shortened(error):
         try:
@@ -45,10 +45,10 @@ def read_traceback(error: BaseException) -> TracebackException:
 
 
 def message_of(error: BaseException) -> str:
-    """Return an exception's message; where its own code fails to give it, what it was made with, or why not."""
+    """Return an exception's message; if its own code fails to make it, the exception's argument or the reason."""
     try:
         return str(error)
-    except Exception as trouble:  # noqa: BLE001 - a foreign __str__ raises what it likes
+    except Exception as trouble:  # noqa: BLE001 - a foreign __str__ may raise anything
         arguments = _BASE["args"].__get__(error)
         if type(error).__str__ in {BaseException.__str__, Exception.__str__} and len(arguments) == 1:
             value = arguments[0]
@@ -58,12 +58,12 @@ def message_of(error: BaseException) -> str:
 
 
 def traceback_text(told: TracebackException, message: str) -> str:
-    """Return a traceback as Python prints it, with the message that was read otherwise where Python could not."""
+    """Return a traceback as Python prints it; `message` replaces a message that Python could not read."""
     return "".join(told.format()).replace(_NO_TEXT, message)
 
 
 def linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
-    """Return the exceptions that an exception was raised from, the nearest first, and the members of a group."""
+    """Return the causes of an exception, the nearest first, and the members of a group."""
     links: list[tuple[Link, BaseException]] = []
     visited = {id(error)}
 
@@ -90,7 +90,7 @@ def linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
 
 @contextmanager
 def _shortened(error: BaseException) -> Iterator[None]:
-    """Leave out the middle of a stack that is too deep to read, here and in all exceptions that are linked to it."""
+    """Temporarily remove the middle of a stack that is too deep, in this exception and all linked ones."""
     whole: list[tuple[BaseException, TracebackType | None]] = []
     for exception in (error, *(linked for _, linked in linked_to(error))):
         stack = traceback_of(exception)
@@ -106,7 +106,7 @@ def _shortened(error: BaseException) -> Iterator[None]:
 
 
 def _ends_of(told: TracebackType | None) -> TracebackType | None:
-    """Return a traceback with both ends of a stack that is longer than `FRAMES_MAX`; another one as it is."""
+    """Return a traceback with both ends of a stack that is longer than `FRAMES_MAX`; a shorter one is unchanged."""
     entries, entry = 0, told
     while entry is not None:
         entries, entry = entries + 1, entry.tb_next
@@ -132,8 +132,8 @@ _FAULTHANDLER_FRAME = re.compile(
 def frames_from_faulthandler(text: str, filename: str, source: str) -> list[Frame]:
     """Read the tool's frames from a dump of CPython's `faulthandler`, outermost first.
 
-    There is only that dump after a crash, or when a hang in C code kept Python from running. It lists the most recent
-    call first and holds no source lines, so those are taken from `source`.
+    After a crash, or if a hang in C code blocks Python, this dump is the only source. It lists the most recent call
+    first and has no source lines, so these come from `source`.
     """
     lines = source.splitlines()
     frames = [
@@ -145,7 +145,7 @@ def frames_from_faulthandler(text: str, filename: str, source: str) -> list[Fram
 
 
 def format_frames(frames: list[Frame], last_line: str) -> str:
-    """Format frames in the layout of a Python traceback, ending in `last_line`."""
+    """Format frames like a Python traceback that ends in `last_line`."""
     parts = ["Traceback (most recent call last):"] if frames else []
     for frame in frames:
         parts.append(f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}')
@@ -160,19 +160,19 @@ def _line(lines: list[str], lineno: int) -> str:
 
 # Fingerprints: one name for all instances of one failure.
 #
-# Made of the exception's type, the tool's own frames (function and code line each) and the message without everything
-# that changes from run to run. Line numbers, revisions, libraries' frames and values are left out: a comment added
-# above, another input, or another machine's paths do not make another failure. A helper that raises two messages from
-# one line does make two.
+# A fingerprint consists of the exception's type, the tool's own frames (function and code line each) and the message
+# without its variable parts. Line numbers, revisions, libraries' frames and values are left out. So a comment above the
+# line, another input, or other paths on another machine give the same fingerprint. A helper that raises two messages
+# from one line gives two.
 #
-# The number in front is the algorithm's: fingerprints of two versions are never equal, so a change never mixes groups.
-# Sentry's grouping is built of the same parts (stack trace in the app, type, parameterised message).
+# The number in front is the version of the algorithm. Fingerprints of two versions are never equal, so a change never
+# mixes groups. Sentry groups by the same parts (stack trace in the app, type, parameterised message).
 
 FINGERPRINT_VERSION = "v1"
-#: Endings of executions stopped from outside, whose stack is random.
+#: Codes of executions that were stopped from outside, whose stack is random.
 _STOPPED = {"TOOL_TIMEOUT", "TOOL_CPU_LIMIT", "TOOL_KILLED", "TOOL_OUT_OF_MEMORY", "WORKER_LOST"}
 _MESSAGE_MAX_CHARS = 2000
-#: Varying part of a message → its replacement, tried in this order; each row has an example.
+#: Variable part of a message → its replacement, tried in this order; each row has an example.
 _VARIABLE: tuple[tuple[str, str, str], ...] = (
     ("url", r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>]+", "https://host.example/a?b=1"),
     ("email", r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b", "ada@example.org"),
@@ -210,16 +210,16 @@ _SEVERAL = re.compile(r"(<\w+>)(?:,?\s+<\w+>)+|(<\w+>)(?:\s*[,:]\s*<\w+>)+")
 
 
 def fingerprint(failure: Failure) -> str:
-    """Return `v1:` and 16 hexadecimal digits; equal for failures that should be grouped."""
+    """Return `v1:` and 16 hexadecimal digits; equal for failures of the same group."""
     parts = [failure.code, failure.ename, *_own_frames(failure), normalise(failure.evalue)]
     digest = hashlib.sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()
     return f"{FINGERPRINT_VERSION}:{digest[:16]}"
 
 
 def normalise(message: str) -> str:
-    """Replace paths, quoted values, numbers, times and ids of a message by `<path>`, `<value>`, `<number>` and so on.
+    """Replace paths, quoted values, numbers, times and ids in a message by `<path>`, `<value>`, `<number>` and so on.
 
-    Several in a row become one: a list of three values and one of four give the same message.
+    Several in a row become one, so lists of three and of four values give the same message.
     """
     short = message[:_MESSAGE_MAX_CHARS]
     marked = _ANY.sub(lambda match: f"<{str(match.lastgroup).rstrip('0123456789')}>", short)
@@ -227,11 +227,11 @@ def normalise(message: str) -> str:
 
 
 def _own_frames(failure: Failure) -> list[str]:
-    """Return the tool's own frames, outermost first, each function and line once however deep it recurses."""
+    """Return the tool's own frames, outermost first; each function and line once, however deep the recursion."""
     lines = [f"{frame.name}|{' '.join(frame.line.split())}" for frame in failure.frames if frame.in_tool]
     if failure.code in _STOPPED:
         return lines[:1]
-    # How deep two functions called each other is no part of what went wrong, where it ended is; unless the depth
+    # The depth of a mutual recursion does not matter, but the line where it ended does; except if the depth
     # itself was the failure.
     ended = [] if failure.ename == "RecursionError" else lines[-1:]
     return [*dict.fromkeys(lines), *ended]

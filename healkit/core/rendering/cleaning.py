@@ -1,10 +1,11 @@
-"""Secrets and personal data, out of all that is shown.
+"""Removal of secrets and personal data from all output.
 
-Every card, list and terminal text passes here: `text_of` and `html_of` clean the document that they write, the commands
-what else they print. A record is cleaned as data before a card is built of it, because a card cuts long texts, and half
-a secret matches no rule. What is hidden at one place of a record or a document is hidden at all others.
+Every card, list and terminal text is cleaned here: `text_of` and `html_of` clean the document that they write, and the
+commands clean all other output. A record is cleaned as data before its card is built. A card cuts long texts, and no
+rule recognises half a secret. A value that is hidden in one place of a record or a document is hidden everywhere in it.
 
-Not cleaned: the code of a tool where it is edited or written to a file, and the value that a command was asked for.
+Two things are not cleaned: the code of a tool that is edited or written to a file, and the value that a command
+returns.
 """
 
 from __future__ import annotations
@@ -53,48 +54,48 @@ if TYPE_CHECKING:
 
 Whole = TypeVar("Whole")
 
-#: No size limit: what is shown is cut by those who draw it.
+#: No size limit: the display cuts long output.
 _UNLIMITED = 1 << 62
-#: Longer arguments are cut before they are cleaned; no card shows as much.
+#: Longer arguments are cut before cleaning; no card shows that much.
 _ARGUMENTS_MAX_BYTES = 64_000
-#: Of a longer text that is shown while a tool runs, only the secrets of the arguments are hidden: it must not wait.
+#: In a longer text, shown while a tool runs, only the secrets of the arguments are hidden, to avoid a delay.
 _LIVE_MAX_CHARS = 100_000
-#: Fields of a document's parts that hold no words; part → the others.
+#: Fields of document parts that contain no words. Next: part → its other fields.
 _NO_WORDS = frozenset({"look", "tone", "form", "terminal", "mark"})
 _WORDED: dict[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in dataclasses.fields(kind) if field.name not in _NO_WORDS)
     for kind in (Card, Code, Diff, Facts, Fold, Items, Line, Only, Section, Span, Step, Steps, Table)
 }
-#: How what stands for a hidden value begins.
+#: Beginning of the placeholder for a hidden value.
 HIDDEN_MARK = "[REDACTED"
 
 
 def sanitizer() -> Cleaner:
-    """Return the sanitiser for what is shown; its tables are read with the first card."""
+    """Return the sanitiser for output; its tables are loaded for the first card."""
     environment = tuple([item for item in os.environ.items() if item[0].startswith("HEALKIT_")])
     try:
         config = _config(environment)
-    except ConfigError:  # the sentence that says so is shown too
+    except ConfigError:  # the message about this error is shown too
         config = Config()
     return sanitizer_of(config)
 
 
 @functools.lru_cache(maxsize=4)
 def _config(environment: tuple[tuple[str, str], ...]) -> Config:
-    """Read the settings anew where the environment has changed."""
+    """Read the settings again if the environment has changed."""
     return Config.from_environment(dict(environment))
 
 
 def text(shown: str) -> str:
-    """Return a text as it may be shown."""
+    """Return a text, cleaned for display."""
     return str(sanitizer().text(shown).value)
 
 
 def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None = None) -> Any:
-    """Return JSON data as a command may print it, or a page may get it; raise `TypeError` for what is none.
+    """Return JSON data, cleaned for a command's output or a page; raise `TypeError` for anything but JSON.
 
-    exact: keys whose values stay as they are, such as `code`, which is read back. cleaner: instead of the
-    environment's.
+    exact: Keys whose values are not changed, such as `code`, which programs read back.
+    cleaner: Used instead of the cleaner of the environment.
     """
     originals: list[Any] = []
 
@@ -109,7 +110,7 @@ def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None 
         for key, item in part.items():
             if key in exact or str(key).startswith("image/"):
                 originals.append(item)
-                item = {_PLACE: len(originals) - 1}  # noqa: PLW2901 - what takes its place
+                item = {_PLACE: len(originals) - 1}  # noqa: PLW2901 - a placeholder for it
             else:
                 item = aside(item)  # noqa: PLW2901 - as above
             result[key] = item
@@ -128,7 +129,7 @@ def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None 
     return back(cleaned) if originals else cleaned
 
 
-#: Key of what stands for a value that is set aside.
+#: Key of the placeholder for a value that is not cleaned.
 _PLACE = "\x00kept"
 
 
@@ -142,7 +143,7 @@ def document(shown: Document) -> Document:
 
 
 def _words(shown: Document) -> dict[str, None]:
-    """Return the words of a document as keys, in its order."""
+    """Return all words of a document in order, as keys."""
     words: dict[str, None] = {}
     pending: list[object] = [shown]
     while pending:
@@ -153,7 +154,7 @@ def _words(shown: Document) -> dict[str, None]:
             pending.extend(reversed(part))
         elif type(part) in _WORDED:
             for name in _WORDED[type(part)][::-1]:
-                pending.append(getattr(part, name))  # noqa: PERF401 - a comprehension is a call more for each part
+                pending.append(getattr(part, name))  # noqa: PERF401 - a comprehension costs one call more for each part
     return words
 
 
@@ -170,7 +171,7 @@ def _rebuilt(part: Any, told: Mapping[str, str]) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class ShownExecution(ExecutionData):
-    """Execution as it may be shown, made by `execution` alone; `record` has learned what is hidden in it."""
+    """Execution that is safe to show, made only by `execution`; `record` knows the values hidden in it."""
 
     record: RecordCleaner = dataclasses.field(kw_only=True, repr=False, compare=False)
 
@@ -178,10 +179,10 @@ class ShownExecution(ExecutionData):
 def execution(
     found: ExecutionData, cleaner: RecordCleaner | None = None, *, in_list: bool = False
 ) -> ShownExecution:
-    """Return an execution as a card may show it, with nothing cut.
+    """Return an execution that is safe to show, with nothing cut.
 
-    cleaner: of the record that it belongs to, where more of it is shown beside. in_list: of a failure, only the message
-    is shown.
+    cleaner: The cleaner of its record, if other parts of the record are shown too.
+    in_list: Of a failure, only the message is shown.
     """
     if isinstance(found, ShownExecution):
         return found
@@ -200,7 +201,7 @@ def execution(
 def execution_texts(
     found: ExecutionData, cleaner: RecordCleaner | None = None, *, in_list: bool = False
 ) -> ShownExecution:
-    """Return an execution as `execution` does, without its value and outputs, which may be large."""
+    """Return an execution like `execution`, but without its value and outputs, which may be large."""
     raw = found.uncleaned
     cleaner = sanitizer().of_record() if cleaner is None else cleaner
     cleaned = dict(vars(raw))
@@ -234,7 +235,7 @@ _TEXTS = (
 
 
 def _value(value: Any, cleaner: RecordCleaner) -> Any:
-    """Return a value as it may be shown: a frame in which anything is hidden becomes a preview."""
+    """Return a value that is safe to show; a frame with anything to hide becomes a preview."""
     if values.is_plain(value):
         cleaned = cleaner.clean(value, limit_bytes=_ARGUMENTS_MAX_BYTES)
         return cleaned.value if cleaned.hidden else value
@@ -245,15 +246,15 @@ def _value(value: Any, cleaner: RecordCleaner) -> Any:
 
 
 def outputs(shown: Sequence[Mapping[str, Any]], cleaner: Cleaner | None = None) -> list[dict[str, Any]]:
-    """Return outputs of a cell as they may be shown: their texts cleaned, their images as they are."""
+    """Return the outputs of a cell with cleaned texts and unchanged images."""
     cleaned: list[dict[str, Any]] = data(list(shown), cleaner=cleaner)
     return cleaned
 
 
 class LiveOutputs:
-    """Outputs of a tool that runs, without secrets, as they come; a secret that is printed in two parts is not found.
+    """Outputs of a running tool, without secrets; a secret that is printed in two parts is not found.
 
-    Personal data stays: it is the answer to whoever runs the tool.
+    Personal data is not hidden, because it may be the result that the user wants.
     """
 
     def __init__(self, given: Mapping[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
@@ -261,7 +262,7 @@ class LiveOutputs:
         self._cleaner: RecordCleaner | None = None
 
     def __call__(self, output: dict[str, Any]) -> None:
-        """Show one output; called with each, in order."""
+        """Show one output; called for each output, in order."""
         if self._cleaner is None:
             self._cleaner = sanitizer().of_record()
             arguments(self._given, self._cleaner)
@@ -278,20 +279,20 @@ class LiveOutputs:
 
 
 def has_secret(text: str) -> bool:
-    """Return whether something in a text would be hidden where it is shown."""
+    """Return whether the display would hide something in a text."""
     return bool(text) and bool(sanitizer().clean([text]).hidden)
 
 
 def failure(found: Failure, cleaner: RecordCleaner) -> Failure:
-    """Return a failure as it may be shown."""
+    """Return a failure that is safe to show."""
     cleaned: Failure = each_text(cleaned_failure(found, cleaner), cleaner.again)
     return cleaned
 
 
 def report(found: Whole, cleaner: RecordCleaner | None = None) -> Whole:
-    """Return a report, or anything else that is made of dataclasses, structs, lists and JSON, with its texts cleaned.
+    """Return a report, or any structure of dataclasses, structs, lists and JSON, with its texts cleaned.
 
-    Names, hashes and code stay as they are: code is read back, and shown cleaned by the document that shows it.
+    Names, hashes and code are unchanged: programs read the code back, and the document that shows code cleans it.
     """
     cleaner = sanitizer().of_record() if cleaner is None else cleaner
 
@@ -308,7 +309,7 @@ def report(found: Whole, cleaner: RecordCleaner | None = None) -> Whole:
 
 
 def each_text(part: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a report or record with `change` applied to each text of it, and to each JSON object."""
+    """Return a report or record with `change` applied to each text and each JSON object in it."""
     if isinstance(part, str | dict):
         return change(part) if part else part
     if isinstance(part, list | tuple):
@@ -329,7 +330,7 @@ def each_text(part: Any, change: Callable[[Any], Any]) -> Any:
     return replace(part, **changed) if changed else part
 
 
-#: Fields that are no text of a tool or a user: names, hashes and ids, and code, which is read back.
+#: Fields that are not texts of a tool or a user: names, hashes and ids; and code, which programs read back.
 _AS_IT_IS = frozenset({
     "advisor", "author", "before", "cell", "cell_id", "client", "code", "diff", "error_code", "ename", "filename",
     "folder", "label", "link", "name", "node", "origin", "outcome", "path", "persona", "run_id", "server", "setup",
@@ -339,7 +340,7 @@ _AS_IT_IS = frozenset({
 
 
 def arguments(given: Mapping[str, Any], cleaner: RecordCleaner) -> dict[str, Any]:
-    """Return the arguments with what is hidden of each, each by itself: one that is too long costs no other."""
+    """Return the cleaned arguments; each is cleaned separately, so that one long argument does not affect others."""
     result: dict[str, Any] = {}
     for name, value in given.items():
         cleaned = _value({name: value}, cleaner)
@@ -360,7 +361,7 @@ def _call(call: CallRecord, cleaner: RecordCleaner) -> CallRecord:
 
 
 def _json(written: str, cleaner: RecordCleaner) -> str:
-    """Return a text that may be JSON cleaned as data, whose keys tell what their values are."""
+    """Clean a text as JSON data if it is JSON, because the keys help to recognise the values."""
     try:
         decoded = msgspec.json.decode(written)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

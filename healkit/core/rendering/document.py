@@ -1,9 +1,9 @@
-"""Documents: what healkit shows, as data.
+"""Documents: the content of cards and lists, as data.
 
-A subject (an execution, a list of tools, a healing) builds one document; `to_text` writes it for a terminal and
-`to_html` for a page. Both write the same words in the same order. Where a form must differ, the document says so: a
-terminal cannot fold, colour or align a button, so a `Span` may have other words there (`plain`), a `Fold` says how much
-of it a terminal shows, and `Only` keeps a part to one form.
+A subject (an execution, a list of tools, a healing) builds one document. `to_text` writes it for a terminal and
+`to_html` for a page, with the same words in the same order. A terminal cannot fold, colour or align a button. So a
+document can say where the two forms differ. A `Span` may have other words for a terminal (`plain`). A `Fold` says how
+much of it a terminal shows. `Only` limits a part to one form.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-#: Outcome as a colour: `bad` is red, `warn` amber, `good` green, `info` blue, `quiet` and `ink` grey and black. `ai` is
-#: purple, for what a model wrote and nothing else.
+#: Outcome as a colour: `bad` is red, `warn` amber, `good` green, `info` blue, `quiet` and `ink` grey and
+#: black. `ai` is purple; only text written by a model has it.
 Tone = Literal["", "good", "warn", "bad", "info", "ai", "quiet", "ink"]
 
-#: `code`: a short word as it is typed. `label`: the same on a coloured heading. `ticked`: a sentence in which backticks
-#: mark code. `quiet`: secondary. `strong`: bold. `state`: bold on one line. `mark`: highlighted. `moment`: a day and a
-#: time. `unbroken`: on one line. `struck`: a claim that is taken back.
+#: `code`: a short word as it is typed. `label`: the same on a coloured heading. `ticked`: a sentence with
+#: code in backticks. `quiet`: secondary. `strong`: bold. `state`: bold on one line. `mark`: highlighted.
+#: `moment`: a day and a time. `unbroken`: on one line. `struck`: a withdrawn claim.
 Look = Literal[
     "", "code", "label", "ticked", "quiet", "strong", "state", "mark", "moment", "unbroken", "struck"
 ]
 
-#: `bare`: not a block of its own. `note`: a remark to the reader, set apart. The rest are lines of one kind of
-#: card each, with the spacing that it wants.
+#: `bare`: not a block. `note`: a remark to the reader, set apart. Each other look belongs to lines of one
+#: kind of card and has its own spacing.
 LineLook = Literal["", "bare", "note", "quiet", "warn", "hint", "frame", "command", "tip", "step", "wrapped"]
-#: Form that a part is for.
+#: Output form of a part.
 Form = Literal["text", "html"]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Few words with a look; `plain` are the words in a terminal, where they differ."""
+    """A few words with a look; `plain` replaces them in a terminal."""
 
     text: str
     look: Look = ""
@@ -45,7 +45,7 @@ Inline = str | Span | tuple[str | Span, ...]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Line of a document; `label` is what a terminal writes before it, "" for a line that belongs to the one above."""
+    """Line of a document; `label` precedes it in a terminal, and is "" for a line that continues the one above."""
 
     content: Inline
     look: LineLook = ""
@@ -62,7 +62,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Preformatted text, as long as it is; a page scrolls it above `max_height_px`."""
+    """Preformatted text of any length; a page scrolls it above `max_height_px`."""
 
     text: str
     max_height_px: int = 0
@@ -71,7 +71,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """A unified diff, its sides told apart by sign and by colour; `compact` is a smaller one within a list."""
+    """A unified diff, whose sides differ in sign and colour; `compact` is a smaller form for lists."""
 
     text: str
     compact: bool = False
@@ -82,8 +82,8 @@ class Diff:
 class Table:
     """Rows of cells under headers; without headers, each row is a line.
 
-    `cut` is the header of the column that a narrow terminal cuts, and which is therefore the last one there.
-    `narrow_first` gives a page's first column a fixed width.
+    `cut` is the header of the column that a narrow terminal cuts; it is the last column there. `narrow_first` gives the
+    first column a fixed width on a page.
     """
 
     headers: Sequence[str]
@@ -95,7 +95,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names and values, one pair a line; `width` is that of the names in a terminal."""
+    """Names and values, one pair per line; `width` is that of the names in a terminal."""
 
     rows: Sequence[tuple[str, Fact]]
     width: int = 10
@@ -106,7 +106,7 @@ class Facts:
 class Fold:
     """Parts that a page opens on a click; a terminal shows its `summary`, its `body`, both or neither.
 
-    `tone` sets a step apart by its colours; its words must say the same.
+    `tone` distinguishes a step by colour; its words must say the same.
     """
 
     summary: Inline
@@ -120,7 +120,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Parts that belong together; `is_last` is the foot of a card."""
+    """Parts that belong together; `is_last` marks the foot of a card."""
 
     parts: Sequence[Part]
     is_last: bool = False
@@ -128,7 +128,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """A part that one form has and the other does not."""
+    """A part that appears in one form only."""
 
     form: Form
     part: Part
@@ -136,7 +136,7 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Step of `Steps`: in full, and in one line; the one with the lower `rank` is shown in full first."""
+    """Step of `Steps`, in full and in one line; steps with a lower `rank` are shown in full first."""
 
     full: Part
     brief: Part
@@ -145,9 +145,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps in order; a page has them in full up to a size, then in one line each, then counted.
+    """Steps in order; a page shows them in full up to a size limit, then in one line each, then as a count.
 
-    A card is saved with the notebook, which should not grow much by it. A terminal has them all.
+    A card is saved with the notebook and should not make it much larger. A terminal shows all steps in full.
     """
 
     steps: Sequence[Step]
@@ -156,10 +156,10 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Card: a mark and a title, lines right under them, and parts.
+    """Card: a mark and a title, lines directly below them, and parts.
 
-    `line` is a terminal's first line, where it is not the mark and the title. A card without a title is its parts, in a
-    frame with the tone's colour.
+    `line` is the first line in a terminal, if it differs from the mark and the title. A card without a title is a frame
+    in the tone's colour around its parts.
     """
 
     title: str = ""
@@ -172,9 +172,9 @@ class Card:
 
 Block = Line | Items | Code | Diff | Table | Facts | Fold | Section | Only | Steps | Card
 Part = Inline | Block
-#: Content of a table's cell: words, and below them parts of its own.
+#: Content of a table's cell: words, or words and parts below them.
 Cell = str | Span | tuple[Part, ...]
-#: Content of a fact: words, or a part of its own.
+#: Content of a fact: words or code.
 Fact = Inline | Code
-#: Input of a writer: one card, or several one below the other.
+#: Input of a writer: one card, or several to be shown one below the other.
 Document = Card | tuple[Card, ...]

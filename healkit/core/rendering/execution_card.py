@@ -1,10 +1,10 @@
 """Card of an execution.
 
-The message comes first: a person looks for the sentence, then for the own line, and only then for the stack. Frames of
-libraries are folded with their count, since they are seldom where the mistake is.
+The message comes first: a reader looks for the message, then for the failed line of their own code, and last for the
+stack. Frames of libraries are folded and counted, since the mistake is rarely there.
 
-An `Execution` read back from the log has no live variables. While the failed frame still exists, a notebook's card
-shows them (`Aside`), says what was hidden of them, and how often this has happened.
+An `Execution` that was read from the log has no live variables. While the failed frame exists, a notebook's card also
+shows its variables (`Aside`), the number of hidden ones, and how often this failure has happened.
 """
 
 from __future__ import annotations
@@ -50,19 +50,23 @@ from healkit.plain_text import untick
 
 if TYPE_CHECKING:
     from healkit.core.contracts.explanation import Explanation
-#: Face in which the reader can type the next step.
+#: Interface where the reader can type the next step.
 Face = Literal["notebook", "terminal"]
 Frames = Sequence[tuple[KeptFrame, Sequence[Local]]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Aside:
-    """Further facts at the moment of a failure.
+    """Further facts from the moment of a failure.
 
-    locals: the variables of the innermost own frame, already cleaned. hidden: how many values were taken out of them.
-    history: how often it happened, as one sentence. tip: shown once, at the end. explained: the most that is explained,
-    if given. why and fix: better words than those of the failure catalogue, in their place. defined: names of the
-    notebook, which need no import. made: the line above that made the value, as a sentence.
+    locals: Variables of the innermost frame of the tool's code, already cleaned.
+    hidden: Number of values that were removed from them.
+    history: How often the failure happened, as one sentence.
+    tip: Shown once, at the end.
+    explained: Highest level of explanation.
+    why, fix: Better texts than those of the failure catalogue, which they replace.
+    defined: Names of the notebook, which need no import.
+    made: The line above that made the value, as a sentence.
     """
 
     locals: Sequence[Local] = ()
@@ -87,11 +91,12 @@ def card(
     note: str = "",
     aside: Aside = NO_ASIDE,
 ) -> Card:
-    """Build the card of an execution that failed, succeeded or still runs.
+    """Build the card of an execution that failed, succeeded or is still running.
 
-    frames: only that many of the innermost frames; None means all, with libraries' folded.
-    face: where the commands under "next" can be typed. note: one more line for the reader. aside: what was known at the
-    moment of the failure.
+    frames: Number of innermost frames to show; None means all, with those of libraries folded.
+    face: Where the user can type the commands under "next".
+    note: One more line for the reader.
+    aside: Facts from the moment of the failure.
     """
     execution = cleaning.execution(execution)
     if execution.failure is not None:
@@ -105,7 +110,7 @@ def card(
 
 
 def success(execution: ExecutionData) -> Card:
-    """Build one line for a success whose value is shown elsewhere, with the calls it made folded under it."""
+    """Build one line for a success whose value is shown elsewhere, with its calls folded below."""
     execution = getattr(execution, "shown", None) or cleaning.execution_texts(execution)
     sign = Span(f"✓ {execution.label} ", "strong", "good")
     record = record_line(execution)
@@ -148,7 +153,7 @@ _VALUES = re.compile(r"`|\d")
 
 
 def _folded(why: list[Part], told: Explanation | None) -> list[Part]:
-    """Fold what explains a failure, under the names of what is there; a part for terminals alone needs no fold."""
+    """Fold the parts of an explanation, under their names; parts for terminals only are not folded."""
     if told is None or all(isinstance(part, Only) and part.form == "text" for part in why):
         return why
     named = [
@@ -161,7 +166,7 @@ def _folded(why: list[Part], told: Explanation | None) -> list[Part]:
 
 
 def title_of(execution: ExecutionData, explained: ExplainLevel) -> str:
-    """Say what failed in one sentence, in which the values that made it stand; empty for what did not fail."""
+    """Describe the failure in one sentence that includes the values; empty if the execution did not fail."""
     failure = execution.failure
     return "" if failure is None else _title(failure, _told(execution, Aside(explained=explained)))
 
@@ -172,12 +177,12 @@ def _title(failure: Failure, told: Explanation | None) -> str:
 
 
 def _is_short(why: str) -> bool:
-    """Return whether a reason that names values has room in the head."""
+    """Return whether a reason that names values is short enough for the head of the card."""
     return len(why) <= _WHY_MAX_CHARS and "`" in why
 
 
 def _with_values(failure: Failure, told: Explanation | None) -> str:
-    """Return what happened, if it names values, and the exception's own message does not say it."""
+    """Return what happened, if it names values and the exception's own message does not."""
     what = "" if told is None else told.what
     return what if _VALUES.search(what) and what.rstrip(".") not in failure.summary else ""
 
@@ -185,7 +190,7 @@ def _with_values(failure: Failure, told: Explanation | None) -> str:
 def _below(
     execution: ExecutionData, failure: Failure, aside: Aside, told: Explanation | None
 ) -> Iterator[Part]:
-    """Say where it failed, and on which line, how it ended, and how often that has happened."""
+    """Yield lines on where it failed, the failed code, how it ended, and how often it has happened."""
     where, own_line = place(execution), tool_line(execution)
     label = Span(execution.label, "label", "bad", plain="at" if where else "")
     line: list[str | Span] = [label, " ", where]
@@ -196,7 +201,7 @@ def _below(
     yield Only("html", Line((*html_line, *quiet)))
     if told is not None and _is_short(told.why):
         yield Only("html", Line(Span(told.why, "ticked"), "quiet"))
-    # A terminal has no fold, and no width for all of it in one line.
+    # A terminal cannot fold, and the whole text may not fit into one line.
     if where:
         yield Only("text", Line(tuple(line)))
     if own_line:
@@ -210,14 +215,14 @@ def _below(
 
 
 def _told(execution: ExecutionData, aside: Aside) -> Explanation | None:
-    """Return the explanation, with better words where there are some, and without what the two limits do not allow."""
+    """Return the explanation, with better texts if available, up to the allowed level."""
     advice = explanation(execution, aside.defined)
     if advice is None:
         return None
     if aside.why:
         what = advice.what.partition(" Did you mean")[0]
         advice = dataclasses.replace(advice, what=what, why=aside.why, hint="", fix=aside.fix, code="")
-    elif aside.made and "`None`" in aside.made:  # what else gives `None` is not the cause
+    elif aside.made and "`None`" in aside.made:  # another reason for `None` is not the cause
         advice = dataclasses.replace(advice, why=aside.made, hint="", fix="", code="")
     elif aside.made:
         advice = dataclasses.replace(advice, why=f"{advice.why} {aside.made}".strip())
@@ -225,7 +230,7 @@ def _told(execution: ExecutionData, aside: Aside) -> Explanation | None:
 
 
 def _explained(failure: Failure, told: Explanation | None) -> list[Part]:
-    """Show why as text, the hint set apart, and the fix: behind a click on a page, so that one tries without first."""
+    """Show why as text, the hint set apart, and the fix, which a page folds so that the reader can try first."""
     if told is None:
         return []
     lines: list[Part] = []
@@ -234,7 +239,7 @@ def _explained(failure: Failure, told: Explanation | None) -> list[Part]:
     if told.why:
         why = Line(Span(told.why, "ticked"), label="why")
         lines.append(Only("text", why) if _is_short(told.why) else why)
-    if told.hint and told.hint != failure.hint:  # healkit's own hint is shown anyway
+    if told.hint and told.hint != failure.hint:  # the failure's own hint is shown anyway
         lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
     if told.fix:
         lines.append(Line((Span("Fix: ", "strong", plain=""), Span(told.fix, "ticked")), label="fix"))
@@ -248,7 +253,7 @@ def _explained(failure: Failure, told: Explanation | None) -> list[Part]:
 
 
 def _frames(failure: Failure, innermost: int | None) -> Section:
-    """Show the stack, its neighbouring library frames folded, and the traceback as Python prints it."""
+    """Show the stack with adjacent library frames folded, and the traceback as Python prints it."""
     groups = grouped(failure.frames, innermost)
     items: list[Part] = []
     for group in groups if worth_listing(groups) else ():
@@ -266,7 +271,7 @@ def _frames(failure: Failure, innermost: int | None) -> Section:
     if items:
         items.insert(0, Only("text", Line("frames, the innermost last")))
     if trace := failure.traceback.strip():
-        # A terminal shows it only without a stack to list; a single line of it repeats the message.
+        # A terminal shows it only if there are no frames to list; a single line would repeat the message.
         alone = not failure.frames and "\n" in trace
         full = (Code(failure.traceback, 400, indent=4),)
         items.append(Fold("Full traceback, as Python prints it", full, "body" if alone else "neither"))
@@ -274,7 +279,7 @@ def _frames(failure: Failure, innermost: int | None) -> Section:
 
 
 def _details(execution: ExecutionData) -> list[Part]:
-    """Show its input, its output, its grants, its calls, and its place on record."""
+    """Show its input, its output, its grants, its calls, and its place in the log."""
     rows: list[tuple[str, Fact]] = []
     if has_arguments(execution):
         arguments_text = plain.value_text(execution.arguments)
@@ -292,7 +297,7 @@ _CALL_TONES: dict[str, Tone] = {"✓": "good", "✗": "bad", "…": "warn"}
 
 
 def _steps(execution: ExecutionData) -> Iterator[tuple[str, Fact]]:
-    """List calls and decisions in order; a call that was answered from the record was not made, and took no time."""
+    """List calls and decisions in order; a call that was answered from the record was not made and has no duration."""
 
     def decided(after_task: str) -> Iterator[tuple[str, Fact]]:
         for decision in execution.decisions:
@@ -321,7 +326,7 @@ def _notes(execution: ExecutionData, note: str) -> list[Part]:
     return [Line(text, "note", "note") for text in [*notes(execution), *([note] if note else [])]]
 
 
-#: Characters of the output's end that are shown; its last words say most.
+#: Number of characters at the end of the output that are shown; the last words matter most.
 _OUTPUT_MAX_CHARS = 4000
 
 
@@ -330,11 +335,11 @@ def _tail(output: str) -> str:
     return output if len(output) <= _OUTPUT_MAX_CHARS else "…" + output[-_OUTPUT_MAX_CHARS:]
 
 
-# Sentences of the card, before text or HTML.
+# Sentences of the card, for text and HTML.
 
 
 def headline(execution: ExecutionData) -> str:
-    """Say in one sentence what happened to which tool."""
+    """State the outcome in one sentence with the tool's name."""
     if execution.failure is not None:
         return plain.one_line(f"{execution.label} failed: {execution.failure.summary}", 400)
     if execution.status == "RUNNING":
@@ -343,21 +348,21 @@ def headline(execution: ExecutionData) -> str:
 
 
 def place(execution: ExecutionData) -> str:
-    """Say where it failed: `line 4 of fibonacci v1, in fibonacci`, or "" where no frame is the tool's own."""
+    """Return where it failed, such as `line 4 of fibonacci v1, in fibonacci`; "" without a frame of the tool."""
     frame = execution.failure.tool_frame if execution.failure is not None else None
     return "" if frame is None else frame.place
 
 
 def tool_line(execution: ExecutionData) -> str:
-    """Find the tool's own line that failed, or an empty text."""
+    """Return the failed line of the tool's own code, or an empty text."""
     frame = execution.failure.tool_frame if execution.failure is not None else None
     return frame.line.strip() if frame is not None else ""
 
 
 def explanation(execution: ExecutionData, defined: Collection[str] = ()) -> Explanation | None:
-    """Explain the failure in plain words, all of it; None for what did not fail, or where no part explains.
+    """Explain the failure in plain words; None if the execution did not fail, or if no part explains it.
 
-    defined: names that need no import.
+    defined: Names that need no import.
     """
     failure = execution.failure
     if failure is None:
@@ -368,18 +373,18 @@ def explanation(execution: ExecutionData, defined: Collection[str] = ()) -> Expl
     if advice is None:
         return None
     if cleaning.has_secret(advice.code):
-        advice = dataclasses.replace(advice, code="")  # run as it is shown, it would change the data
+        advice = dataclasses.replace(advice, code="")  # the hidden secret would change the data
     return advice.of_cell() if execution.origin == "cell" else advice
 
 
 def ending(failure: Failure) -> str:
-    """Say how it ended: `TOOL_TIMEOUT: the tool was still running when its time was up`."""
+    """Return how it ended, such as `TOOL_TIMEOUT: the tool was still running when its time was up`."""
     meaning = TOOL_CODES.get(failure.code)
     return f"{failure.code}: {meaning}" if meaning else failure.code
 
 
 def record_line(execution: ExecutionData) -> str:
-    """Say where it is on record and how it was run: `log row 4 · isolation namespaces · 34 ms · …`."""
+    """Return its place in the log and how it ran: `log row 4 · isolation namespaces · 34 ms · …`."""
     if execution.origin == "cell":
         return f"an ordinary cell: not recorded · {plain.moment(execution.timestamp)}"
     row = f"log row {execution.log_id}" if execution.log_id is not None else "not in the log yet"
@@ -393,12 +398,12 @@ def record_line(execution: ExecutionData) -> str:
 
 
 def has_arguments(execution: ExecutionData) -> bool:
-    """Return whether the arguments are worth a line: a failed tool's always are, a cell has none."""
+    """Return whether to show the arguments: yes for every failed tool, but a cell has none."""
     return bool(execution.arguments) or (execution.failure is not None and execution.origin != "cell")
 
 
 def notes(execution: ExecutionData) -> Iterator[str]:
-    """List what else the reader should know: healkit's warnings first, then what JSON could not hold."""
+    """List further notes: healkit's warnings first, then conversions of values."""
     yield from execution.warnings
     for conversion in execution.conversions:
         yield f"shown in another form than it had: {conversion}"
@@ -406,12 +411,12 @@ def notes(execution: ExecutionData) -> Iterator[str]:
 
 # The value.
 
-#: Beginnings of a result that is a frame or an array, as the log keeps it.
+#: Beginnings of a result in the log that is a frame or an array.
 _FRAMES = ('{"type":', '{"shape":')
 
 
 def result_text(execution: ExecutionData) -> str:
-    """Write the value where it is at hand, else the log's summary of it; a frame as a table."""
+    """Return the value if available, else the log's summary of it; a frame becomes a table."""
     if (frame := recorded_frame(execution)) is not None:
         return _frame_text(frame)
     value, summary = execution.value, execution.result_summary
@@ -421,13 +426,13 @@ def result_text(execution: ExecutionData) -> str:
 
 
 def recorded_frame(execution: ExecutionData) -> values.Preview | None:
-    """Return the frame or array that the log has as the value; None where it is at hand, or another one."""
+    """Return the frame or array that the log recorded; None if the value itself is available or has another type."""
     return _frame_in(execution.result_summary or "") if execution.value is None else None
 
 
 def _frame_in(summary: str) -> values.Preview | None:
     if summary.startswith(_FRAMES):
-        with suppress(msgspec.MsgspecError):  # a summary that was cut
+        with suppress(msgspec.MsgspecError):  # the summary was cut
             return values.recorded_frame(msgspec.json.decode(summary))
     return None
 
@@ -444,7 +449,7 @@ def _frame_text(frame: values.Preview) -> str:
 
 
 def result_line(execution: ExecutionData, limit: int) -> str:
-    """Write the value in one line; of a frame or an array its class and shape."""
+    """Return the value in one line; of a frame or an array, only its class and shape."""
     value = execution.value
     if values.is_tabular(value) and value.shape:
         return f"{type(value).__name__} {shape_text(value.shape)}"
@@ -453,7 +458,7 @@ def result_line(execution: ExecutionData, limit: int) -> str:
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """Write a shape: `1,000 × 3`."""
+    """Format a shape: `1,000 × 3`."""
     return " × ".join(f"{size:,}" for size in shape)
 
 
@@ -462,7 +467,7 @@ def shape_text(shape: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class FrameGroup:
-    """Neighbouring frames shown as one item: the tool's own (`repeats` times), or folded foreign ones."""
+    """Adjacent frames that are shown as one item: the tool's own (`repeats` times), or folded foreign ones."""
 
     frames: tuple[Frame, ...]
     own: bool
@@ -486,9 +491,9 @@ class FrameGroup:
 
 
 def grouped(frames: Sequence[Frame], innermost: int | None = None) -> list[FrameGroup]:
-    """Group frames, outermost first: a recursion is one item with its depth, neighbours from libraries another.
+    """Group frames, outermost first: a recursion is one item with its depth, adjacent library frames another.
 
-    With `innermost`, only that many frames at the failing end.
+    innermost: Number of frames at the failing end to keep.
     """
     chosen = list(frames) if innermost is None else list(frames)[max(len(frames) - innermost, 0) :]
     groups: list[FrameGroup] = []
@@ -504,7 +509,7 @@ def grouped(frames: Sequence[Frame], innermost: int | None = None) -> list[Frame
 
 
 def worth_listing(groups: Sequence[FrameGroup]) -> bool:
-    """Return whether the frames say more than the headline, which has the tool's failing line already."""
+    """Return whether the frames say more than the headline, which already has the failed line."""
     return len(groups) > 1 or any(not group.own for group in groups)
 
 
@@ -512,7 +517,7 @@ def worth_listing(groups: Sequence[FrameGroup]) -> bool:
 
 
 def grant_lines(grants: Grants) -> list[str]:
-    """Write one grant a line, `read /data`; empty where nothing is granted beyond the default."""
+    """Return the grants, one per line, such as `read /data`; empty if there are none beyond the default."""
     lines = [f"{verb} {path}" for verb in ("read", "write") for path in getattr(grants, verb)]
     limits = (
         ("memory", "memory_mb", "MiB"),
@@ -535,12 +540,12 @@ def grant_lines(grants: Grants) -> list[str]:
 
 
 def call_mark(call: CallRecord) -> str:
-    """Mark a call: `✓` answered, `✗` failed, `…` no answer yet."""
+    """Return the mark of a call: `✓` answered, `✗` failed, `…` no answer yet."""
     return "…" if call.success is None else "✓" if call.success else "✗"
 
 
 def call_outcome(call: CallRecord) -> str:
-    """Say what came back, on one line."""
+    """Return the outcome of a call, in one line."""
     if call.success is None:
         return "no answer when the run ended"
     if not call.success:
@@ -550,14 +555,14 @@ def call_outcome(call: CallRecord) -> str:
 
 
 def decision_line(decision: DecisionRecord) -> str:
-    """Say which way the tool went: `size: large, because n > 3`."""
+    """Return the branch that the tool took: `size: large, because n > 3`."""
     because = f", because {decision.condition}" if decision.condition else ""
     return plain.one_line(f"{decision.node}: {decision.outcome}{because}", 300)
 
 
 # The next steps.
 
-#: Beginning of a command → its purpose.
+#: Beginning of a command → what it is for.
 _PURPOSES = {
     "%healkit keep": "make it a tool",
     "%vault show": "fix it",
@@ -569,16 +574,16 @@ _PURPOSES = {
     "%run_tool": "run it again",
     "hk.rerun": "run it again, as it was",
 }
-#: Longest command that is offered for copying, in characters.
+#: Maximum length of a command that is offered for copying, in characters.
 _COMMAND_MAX_CHARS = 1000
-#: The log keeps arguments that were too long as cut text under this name; they cannot be passed again.
+#: The log stores arguments that were too long as cut text under this name; they cannot be passed again.
 _CUT_ARGUMENTS = "…"
-#: A call of a tool that is not there: its code cannot be shown, and calling it again is no use.
+#: Codes of calls of a missing tool: its code cannot be shown, and another call would fail too.
 _NO_SUCH_TOOL = frozenset({"TOOL_NOT_FOUND", "TOOL_REMOVED", "PERSONA_NOT_FOUND"})
 
 
 def next_steps(execution: ExecutionData, face: Face) -> list[str]:
-    """List commands to copy: look at the code, run it again with the same arguments, find the record."""
+    """List commands to copy: show the code, run it again with the same arguments, find the record."""
     name, persona = execution.tool_name, execution.persona
     flag = "" if persona == "default" else f" --persona {persona}"
     if execution.origin == "cell":
@@ -589,7 +594,7 @@ def next_steps(execution: ExecutionData, face: Face) -> list[str]:
         return ["healkit vault list" if face == "terminal" else "%vault list"]
     if face == "terminal":
         steps = [f"healkit vault show {name}{flag}", f"healkit vault patch {name} FILE{flag}"]
-        if values.is_plain(execution.arguments):  # what a command line can say
+        if values.is_plain(execution.arguments):  # a command line can express them
             masked = {key: "…" if is_hidden(value) else value for key, value in execution.arguments.items()}
             payload = shlex.quote(json.dumps(masked, ensure_ascii=False))
             steps.append(f"healkit run {name}{flag}" + (f" --args {payload}" if masked else ""))
@@ -608,9 +613,9 @@ def next_steps(execution: ExecutionData, face: Face) -> list[str]:
 
 
 def _notebook_arguments(arguments: dict[str, Any]) -> str:
-    """Write ` n=10 name='Ada'`, or ` --args '{…}'` where a name could not stand before an equals sign.
+    """Format arguments as ` n=10 name='Ada'`, or as ` --args '{…}'` if a name is not possible before an equals sign.
 
-    What is hidden is `password=…`: the log still holds it, and `hk.rerun` takes it from there.
+    A hidden value becomes `password=…`; the log still has it, and `hk.rerun` reads it from there.
     """
     if all(key.isidentifier() for key in arguments):
         return "".join(
@@ -621,26 +626,26 @@ def _notebook_arguments(arguments: dict[str, Any]) -> str:
 
 
 def is_hidden(value: object) -> bool:
-    """Return whether an argument, or a part of it, was hidden before it is shown."""
+    """Return whether an argument, or a part of it, was hidden for display."""
     return HIDDEN_MARK in repr(value)
 
 
 def purpose(command: str) -> str:
-    """Say what a next step is for: `run it again`."""
+    """Return what a command is for, such as `run it again`."""
     return next((what for begin, what in _PURPOSES.items() if command.startswith(begin)), "")
 
 
-# Variables and history at the moment of a failure.
+# Variables and history at the time of a failure.
 
-#: Number of locals that a terminal shows; it counts the rest.
+#: Maximum number of locals in a terminal; the others are counted.
 _TEXT_MAX = 12
 _TYPE_MAX_CHARS, _REPR_MAX_CHARS = 120, 200
 
 
 def history_line(count: int, first_seen: datetime, resolved_by: str) -> str:
-    """Say how often it happened: `7th time since Tue 17 Nov 2026; last resolved by f v2`; "" for the first time.
+    """Return how often it happened: `7th time since Tue 17 Nov 2026; last resolved by f v2`; "" for the first time.
 
-    resolved_by: the label of the revision that resolved it last; empty where none has.
+    resolved_by: Label of the last revision that resolved it; empty if none did.
     """
     if count < 2:
         return ""
@@ -661,7 +666,7 @@ def _ordinal(number: int) -> str:
 
 
 def locals_of(aside: Aside) -> list[Part]:
-    """Build the table of the locals, and what was hidden of them; empty where there are none."""
+    """Build the table of the locals, with the number of hidden values; empty if there are no locals."""
     if not aside.locals:
         return []
     rows = [row_of(variable, 60, 160) for variable in aside.locals]
@@ -679,7 +684,7 @@ def locals_of(aside: Aside) -> list[Part]:
 
 
 def locals_card(frames: Frames) -> Card:
-    """Build the card of the frames and their locals; the innermost frame is open, the ones around it are folded."""
+    """Build the card of the frames and their locals; the innermost frame is open, all others are folded."""
     title = (
         "Locals, as the worker still holds them"
         if frames
@@ -693,7 +698,7 @@ def locals_card(frames: Frames) -> Card:
 
 
 def _kept_frame(frame: KeptFrame, found: Sequence[Local], *, is_open: bool) -> Fold:
-    """Build one frame: `#1  fibonacci v1, line 3, in fibonacci`; `eval(…, frame=1)` takes that number."""
+    """Build one frame, such as `#1  fibonacci v1, line 3, in fibonacci`; `eval(…, frame=1)` takes that number."""
     rows = [row_of(variable, _TYPE_MAX_CHARS, _REPR_MAX_CHARS) for variable in found]
     table: Part = Table(("name", "type", "value"), rows, indent=6)
     if not rows:
@@ -703,7 +708,7 @@ def _kept_frame(frame: KeptFrame, found: Sequence[Local], *, is_open: bool) -> F
 
 
 def row_of(one: Local, type_chars: int, value_chars: int) -> tuple[Span, Span, Span]:
-    """Build a row of one variable: its name, its type with its shape, and the beginning of its text."""
+    """Build the row of one variable: its name, its type with its shape, and the beginning of its repr."""
     shape = "" if one.shape is None else f" {tuple(one.shape)}"
     return (
         Span(plain.one_line(one.name, 40), "code"),

@@ -1,4 +1,4 @@
-"""Cards of the list of executions, and of a tool in short."""
+"""Cards for the list of executions, and for a tool."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ from healkit.core.rendering.to_text import text_of
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
-# Executions, and their sums.
+# Executions and their sums.
 
-#: Columns that a narrow page shows without scrolling come first.
+#: The columns that a narrow page shows without scrolling come first.
 _EXECUTIONS = ("row", "when", "tool", "status", "result", "took", "isolation")
 _STATES: dict[str, tuple[str, Tone]] = {"SUCCESS": ("✓", "good"), "FAILURE": ("✗", "bad")}
 
 
 def executions(found: Sequence[ExecutionData], *, left_out: int = 0, ask: str = "") -> Card:
-    """Build the list of executions, newest first as given.
+    """Build the list of executions, in the given order (newest first).
 
-    left_out: how many trials are not listed. ask: what lists them too.
+    left_out: Number of executions on trial that are not listed.
+    ask: Command that lists them too.
     """
     below = [Span(left_out_line(left_out, ask), "quiet")] if left_out else []
     if not found:
@@ -73,7 +74,7 @@ def _execution_row(one: ExecutionData) -> tuple[Cell, ...]:
 
 
 def left_out_line(number: int, ask: str) -> str:
-    """Say how many runs that only try code out are not listed, and what lists them."""
+    """Return how many executions on trial are not listed, and which command lists them."""
     more = " or more" if number >= TRIED_COUNTED_MAX else ""
     runs, are, them = ("trial run", "is", "it") if number == 1 else ("trial runs", "are", "them")
     return f"{number:,}{more} {runs}, such as a healing makes, {are} hidden; {ask} lists {them} too."
@@ -81,16 +82,16 @@ def left_out_line(number: int, ask: str) -> str:
 
 # Tools and their revisions.
 
-#: Longest arguments of an example that are offered for typing, in characters.
+#: Maximum length of an example's arguments that are offered for typing, in characters.
 _EXAMPLE_MAX_CHARS = 120
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class ShownVaultEntry(VaultEntry):
-    """Vault entry that a notebook shows as a card; `hk.vault` returns these."""
+    """Vault entry that a notebook shows as a card; `hk.vault` returns it."""
 
     def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
-        """Print the card as text, or within a list the short form; called by IPython for the value of a cell."""
+        """Print the card as text, or the short form in a list; called by IPython for the value of a cell."""
         printer.text(text_of(saved(self)) if printer.indentation == 0 else repr(self))
 
     def _repr_html_(self) -> str:
@@ -104,7 +105,7 @@ def entry_title(found: VaultEntry) -> str:
 
 
 def saved(found: VaultEntry) -> Card:
-    """Build one tool in short: which it is, how its code begins, how to run it."""
+    """Build a short card of a tool: its name, the beginning of its code, and how to run it."""
     plain_ones = {"persona", "note"}
     facts = [(name, text if name in plain_ones else Span(text, "code")) for name, text in _saved_facts(found)]
     described = Only("html", Span(found.description, "ticked"))
@@ -132,7 +133,7 @@ def _saved_facts(found: VaultEntry) -> list[tuple[str, str]]:
 
 
 def _given(found: VaultEntry) -> list[tuple[str, str]]:
-    """Write the arguments to run it with: those of its first example where they are short, else their names alone."""
+    """Return arguments to run it with: those of its first example if they are short, else only their names."""
     for example in found.examples[:1]:
         arguments = dict(example.get("arguments") or {})
         if values.has_tags(arguments):
@@ -145,7 +146,7 @@ def _given(found: VaultEntry) -> list[tuple[str, str]]:
 
 
 def first_line(code: str) -> str:
-    """Find the first line that says something."""
+    """Return the first line that is not empty."""
     return plain.one_line(next((line for line in code.splitlines() if line.strip()), ""), 120)
 
 

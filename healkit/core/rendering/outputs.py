@@ -1,15 +1,15 @@
 """Outputs that a restricted tool may display in a notebook.
 
-A worker has no network and no files, but its outputs are drawn by the user's browser, which has both. So only kinds of
-output that cannot run or fetch anything pass: text, raster images, JSON, HTML cleaned by nh3, and Markdown without
-HTML and active links. Scripts, SVG, widgets and vendor types do not. Text keeps its colours, and no other control
-characters. A kind that was left out is named where nothing else would be shown.
+A worker has no network and no files, but the user's browser, which draws its outputs, has both. So healkit only passes
+kinds of output that cannot run or fetch anything. These are text, raster images, JSON, HTML cleaned by nh3, and
+Markdown without HTML and active links. Scripts, SVG, widgets and vendor types are removed. Text keeps its colours, but
+no other control characters. If nothing is left to show, the output names the removed kinds.
 
-Markdown is drawn by whatever the notebook is opened in: JupyterLab parses it with marked, nbconvert with mistune,
-VS Code with markdown-it. They disagree on where code, HTML and links begin, and JupyterLab takes formulas out before it
-parses at all. A link that one parser does not see is a link in another, so no parser decides here: each place where
-any of them could begin a link's target is found in the text, the target's scheme is read as a browser reads it, and a
-target with another scheme than the allowed ones loses what makes it a link. The tests compare with two of the parsers.
+Each program that opens a notebook has its own Markdown parser: JupyterLab uses marked, nbconvert mistune, VS Code
+markdown-it. They disagree on where code, HTML and links begin, and JupyterLab removes formulas before it parses. Text
+that one parser ignores may be a link for another. So healkit does not rely on a parser. It finds every place in the
+text where a link's target could begin, and reads the target's scheme as a browser does. If the scheme is not allowed,
+it breaks the link. The tests compare the result with two of the parsers.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ _ATTRIBUTES = {
 }
 _DATA_IMAGE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*\Z", re.IGNORECASE)
 _WEB_LINK = re.compile(r"https?://", re.IGNORECASE)
-#: A CSS value that could fetch (`url()`, `image-set()`), compute, or hide one of these behind an escape.
+#: A CSS value that could fetch (`url()`, `image-set()`), compute, or hide one of these in an escape.
 _CSS_ACTIVE = re.compile(r"\\|/\*|\b(?!rgba?\(|hsla?\()[\w-]+\(", re.IGNORECASE)
-#: A negative margin, or a shift of the line, draws over what stands beside the output.
+#: A negative margin or a vertical shift, which could draw over content beside the output.
 _CSS_SHIFT = re.compile(r"\s*(?:margin[\w-]*|vertical-align)\s*:[^;]*?-\s*[\d.]", re.IGNORECASE)
-#: Properties with which content can be larger than the box that it is drawn from.
+#: Properties that can make content larger than its box.
 _CSS_OVERFLOWS = re.compile(r'style="[^"]*(?:margin|height|overflow|font-size|vertical-align)')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def safe_output(output: dict[str, Any]) -> dict[str, Any] | None:
-    """Keep of an nbformat output dict only what is safe to draw; None when it is no output at all."""
+    """Reduce an nbformat output dict to parts that are safe to draw; return None if it is not an output."""
     kind = output.get("output_type")
     if kind == "stream":
         name = "stderr" if output.get("name") == "stderr" else "stdout"
@@ -99,15 +99,15 @@ def _bundle(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spared(kind: str, value: object) -> Any:
-    """Return the value of one kind, made safe; a kind that cannot be read is left out, and the others stay."""
+    """Return the value of one kind, made safe; None if it cannot be read, so that the other kinds are kept."""
     try:
         return _safe_value(kind, value)
-    except Exception:  # noqa: BLE001 - the value is a claim of a worker's
+    except Exception:  # noqa: BLE001 - a worker may have forged the value
         return None
 
 
 def _safe_value(kind: str, value: object) -> Any:
-    """Return the value of one kind, made safe; None when the kind or the value cannot be."""
+    """Return the value of one kind, made safe; None if that is not possible."""
     if kind == "application/json":
         return json.loads(drawn(json.dumps(value, ensure_ascii=False))) if _is_json(value) else None
     text = _text(value)
@@ -123,11 +123,11 @@ def _safe_value(kind: str, value: object) -> Any:
 
 
 def clean_html(text: str) -> str:
-    """Keep of `text` only elements, attributes and styles that neither run nor fetch nor leave their place.
+    """Keep only elements, attributes and styles that cannot run, fetch or leave their place.
 
-    What may be larger than its box is put into an element that scrolls, which nothing inside of it can draw beyond.
+    Content that may be larger than its box is put into a scrolling element, which it cannot leave.
     """
-    import nh3  # here, not above: a terminal that shows no HTML does not need it
+    import nh3  # here, because a terminal that shows no HTML does not need it
 
     cleaned: str = nh3.clean(
         text,
@@ -150,12 +150,12 @@ def clean_html(text: str) -> str:
         },
         strip_comments=True,
     )
-    cleaned = drawn(without_active_tex(cleaned))  # here, not before: entities are characters now
+    cleaned = drawn(without_active_tex(cleaned))  # after nh3, which has decoded entities
     return f'<div style="overflow:auto">{cleaned}</div>' if _CSS_OVERFLOWS.search(cleaned) else cleaned
 
 
 def _attribute(_tag: str, name: str, value: str) -> str | None:
-    """Return the attribute's value to keep, or None; nh3 calls it for each attribute."""
+    """Return the attribute's safe value, or None to remove it; nh3 calls it for each attribute."""
     if name == "src":
         return value if _DATA_IMAGE.match(value) else None
     if name == "href":
@@ -168,7 +168,7 @@ def _attribute(_tag: str, name: str, value: str) -> str | None:
 
 
 def _metadata(metadata: object, shown: dict[str, Any]) -> dict[str, Any]:
-    """Return the size of an image; no other metadata improves an output."""
+    """Return the size of an image; all other metadata is removed."""
     sizes: dict[str, Any] = {}
     for kind in _IMAGES & shown.keys():
         entry = metadata.get(kind) if isinstance(metadata, dict) else None
@@ -183,7 +183,7 @@ def _metadata(metadata: object, shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    """Join a list of lines, the other form in which nbformat writes text; half a surrogate pair becomes a mark."""
+    """Join a list of lines, which nbformat also allows as text; replace lone surrogates."""
     joined = drawn("".join(map(_as_text, value)) if isinstance(value, list) else _as_text(value))
     return joined if joined.isascii() else _SURROGATE.sub("\ufffd", joined)
 
@@ -191,7 +191,7 @@ def _text(value: object) -> str:
 def _as_text(value: object) -> str:
     try:
         return value if isinstance(value, str) else str(value)
-    except (ValueError, RecursionError):  # an integer of more digits than Python writes, a list in itself
+    except (ValueError, RecursionError):  # an int with too many digits to print; a list that contains itself
         return f"<{type(value).__name__}>"
 
 
@@ -212,19 +212,20 @@ def _is_json(value: object) -> bool:
 
 # Markdown.
 
-#: Schemes of links; a target without a scheme is a place on the same page or server.
+#: Allowed schemes of links; a target without a scheme is on the same page or server.
 _SCHEMES = frozenset({"http", "https", "mailto"})
 _HTML_START = re.compile(r"<(?=[A-Za-z/!?])")
-#: `](` before the target of a link, `]:` before the one of a reference; then the target, as far as a scheme may reach.
+#: `](` before the target of a link, or `]:` before that of a reference; then the part of the target with its
+#: scheme.
 _TARGET = re.compile(r"(?<=\])(?P<sign>[(:])(?=[\x00-\x20\xa0]*(?P<target>[^\n\r ()\[\]/?\"]*))")
-#: Bare addresses that some parsers make links of.
+#: Bare addresses that some parsers turn into links.
 _BARE = re.compile(r"(?i)\b(ftp)(?=://)")
 _SCRIPT = re.compile(r"(?i)\b(javascript|vbscript|data)\s*:(?=\S)")
 _ENTITY = re.compile(r"&(?:#\d{1,40}|#[xX][0-9a-fA-F]{1,40}|[A-Za-z][A-Za-z0-9]{1,31});?")
-#: Characters that a browser drops from an address, or that cannot be seen in one.
+#: Characters that a browser removes from an address, or that are invisible in it.
 _DROPPED = re.compile(r"[\x00-\x20\\\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060\ufeff]")
 _SCHEME = re.compile(r"(?:<|&lt;)*([^:/?#&;]*):")
-#: TeX commands of MathJax that make links, load packages or set attributes of the page. The backslash may be an entity.
+#: TeX commands of MathJax that make links, load packages or set attributes. The backslash may be an entity.
 _TEX_ACTIVE = re.compile(
     r"(?P<slash>\\|&(?:#0*92|#[xX]0*5[cC]|bsol|Backslash);?)"
     r"(?P<name>href|url|class|cssId|style|require|unicode|data|includegraphics|html\w*|bbox)(?![A-Za-z])"
@@ -232,7 +233,7 @@ _TEX_ACTIVE = re.compile(
 
 
 def safe_markdown(text: str) -> str:
-    """Return Markdown without HTML, images and active links, so that drawing it runs and fetches nothing."""
+    """Return Markdown without HTML, images and active links, so that drawing it cannot run or fetch anything."""
     text = _ENTITY.sub(_decoded_letter, text)
     text = _HTML_START.sub("&lt;", text)
     text = re.sub(r"(?<!!)!++(?=\[)", "", text)
@@ -243,19 +244,19 @@ def safe_markdown(text: str) -> str:
 
 
 def without_active_tex(text: str) -> str:
-    r"""Return a text in which no formula can make a link; `\\href` is a line end and a word, and stays."""
+    r"""Return a text in which no formula can make a link; `\\href` is unchanged: it is a line end and a word."""
     return _TEX_ACTIVE.sub(_inactive_command, text)
 
 
 def _inactive_command(found: re.Match[str]) -> str:
-    r"""Drop the backslash; keep it, with a blank, where without it the one before would be the command's."""
+    r"""Drop the backslash. If a backslash before it would then make a command, keep it and add a blank."""
     before = found.string[found.start() - 1 : found.start()]
     alone = found["slash"] == "\\" and not (before.isalnum() or before in {"\\", ";"})
     return found["name"] if alone else f"{found['slash']} {found['name']}"
 
 
 def _decoded_letter(found: re.Match[str]) -> str:
-    """Write entities of letters and digits as these: they could spell a command or a scheme; drop controls."""
+    """Decode entities of letters and digits, which could spell a command or a scheme; drop control characters."""
     decoded = html.unescape(found[0])
     if drawn(decoded) != decoded:
         return ""
@@ -263,13 +264,13 @@ def _decoded_letter(found: re.Match[str]) -> str:
 
 
 def _checked_target(found: re.Match[str]) -> str:
-    """Return the sign before a link's target, escaped where the target's scheme is not allowed."""
+    """Return the sign before a link's target, escaped if the target's scheme is not allowed."""
     scheme = _scheme_of(found["target"])
     return found["sign"] if scheme is None or scheme in _SCHEMES else "\\" + found["sign"]
 
 
 def _scheme_of(target: str) -> str | None:
-    """Read a target's scheme as the most lenient parser and browser would; None where it has none."""
+    """Return a target's scheme as the most lenient parser and browser would read it; None if it has none."""
     for _ in range(4):
         decoded = html.unescape(target)
         if decoded == target:

@@ -17,13 +17,13 @@ __all__ = [
 
 Item = TypeVar("Item")
 
-#: Least width of a table's last column, in terminal cells.
+#: Minimum width of a table's last column, in terminal cells.
 _LAST_LEAST = 16
 
 
 def text_table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> str:
-    """Align the columns; with a `width`, cut the last column to fit the terminal."""
-    from rich.cells import cell_len, set_cell_size  # most runs print no table
+    """Align the columns; if `width` is given, cut the last column to fit the terminal."""
+    from rich.cells import cell_len, set_cell_size  # late, because most commands print no table
 
     lines = [list(headers), *([one_line(cell, 10_000) for cell in row] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
@@ -38,12 +38,12 @@ def text_table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int
 
 
 def clipped(text: str, width: int | None) -> str:
-    """Cut every line to the terminal's width, or to 40 characters where that is less; None cuts nothing."""
+    """Cut every line to the terminal's width, but not below 40 characters; with None, cut nothing."""
     return text if width is None else "\n".join(line[: max(width, 40)] for line in text.split("\n"))
 
 
 def duration(milliseconds: float | None) -> str:
-    """Write a duration: `3.5 ms`, `120 ms`, `2.1 s`, `4 min 10 s`, or an en dash where it is not known."""
+    """Format a duration: `3.5 ms`, `120 ms`, `2.1 s`, `4 min 10 s`, or an en dash if it is unknown."""
     if milliseconds is None:
         return "–"
     if milliseconds < 1000:
@@ -53,29 +53,29 @@ def duration(milliseconds: float | None) -> str:
 
 
 def moment(when: datetime | None) -> str:
-    """Write a time in the reader's zone: `2025-03-01 15:02:11 CET`. A naive one is UTC, as the log keeps it."""
+    """Format a time in the reader's zone: `2025-03-01 15:02:11 CET`. A naive time is UTC, as in the log."""
     if when is None:
         return "–"
     try:
         local = (when.replace(tzinfo=UTC) if when.tzinfo is None else when).astimezone()
-    except (OverflowError, ValueError):  # in its own zone in the year 1 or 9999, here outside of them
+    except (OverflowError, ValueError):  # in the years 1 or 9999, the local time may be out of range
         return str(when)
     return local.strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def value_text(value: object, limit: int = 2000) -> str:
-    """Write a value as Python does, a frame by its first items, cut with its size noted."""
+    """Format a value as Python code, a frame by its first items; if it is cut, its size is noted."""
     return shortened(values.as_text(value), limit)
 
 
 def recorded_text(value: object, limit: int = 2000) -> str:
-    """Write a record's JSON likewise, with `DataFrame 2 × 2` in the place of what stands for a frame there."""
+    """Format a record's JSON in the same way, with `DataFrame 2 × 2` in place of a frame."""
     return shortened(values.recorded_text(value), limit)
 
 
 def spared(write: Callable[[Item], str], item: Item) -> str:
-    """Write one item of several; where that raises, say so in its place, so that the others are still shown."""
+    """Format one of several items; if that raises, return a note instead, so that the others are still shown."""
     try:
         return write(item)
-    except Exception as error:  # noqa: BLE001 - whatever is in the item, it costs that item only
+    except Exception as error:  # noqa: BLE001 - an error in one item must not affect the others
         return f"(cannot be shown: {type(error).__name__})"

@@ -1,13 +1,13 @@
 """Writer of documents as static HTML.
 
-The HTML reads without a kernel, in an untrusted notebook, on light and on dark pages. Each part of a document has one
-function here, and each look one style; a subject knows no HTML.
+The HTML is readable without a kernel, in an untrusted notebook, on light and on dark pages. Each part of a document has
+one function here, and each look one style. Subjects contain no HTML.
 
-An untrusted notebook loses `<style>`, scripts, SVG, roles and `var()`, so every element carries its own colours: a card
-brings background and text colour together and reads the same on a light and on a dark page. After each literal colour
-stands the same one in the page's theme: a trusted notebook in JupyterLab takes that, and so does a page that nbconvert
-wrote. Where JupyterLab's variables are not defined, the literal colour is used. All text is escaped, so text from a
-worker is too, unless it is `Html` already; escaping cannot be forgotten.
+An untrusted notebook removes `<style>`, scripts, SVG, roles and `var()`, so every element has its own colours. A card
+sets both background and text colour, and so is readable on light and dark pages. Each literal colour is followed by its
+variant from the page's theme. A trusted notebook in JupyterLab and pages by nbconvert use the variant. If JupyterLab's
+variables are not defined, the literal colour is used. All text is escaped, including text from a worker, unless it is
+`Html` already. So escaping cannot be forgotten.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ AMBER, AMBER_SOFT = "#7a4a00", "#fff3da"
 BLUE, BLUE_SOFT = "#0a4f94", "#e8f1fb"
 PURPLE, PURPLE_SOFT = "#6b2ba0", "#f3eafc"
 MARK = "#ffe08a"
-#: Tone → ink and paper.
+#: Tone → text and background colour.
 TONES: dict[Tone, tuple[str, str]] = {
     "": (LINE, PAPER),
     "good": (GREEN, GREEN_SOFT),
@@ -66,8 +66,9 @@ TONES: dict[Tone, tuple[str, str]] = {
     "quiet": (MUTED, SOFT),
     "ink": (INK, SOFT),
 }
-#: Each colour in the theme: the page's own ink and paper, and mixtures with them, which stay readable on both. No name
-#: holds that of a colour: of an untrusted notebook JupyterLab would keep `var(--hk-red)`, and not what defines it.
+#: Each colour in the theme: the page's own colours for text and background, and mixtures with them, which are
+#: readable on both. A name must not contain a colour's name: in an untrusted notebook, JupyterLab would keep
+#: `var(--hk-red)` but remove its definition.
 _THEME = {
     INK: ("ink", f"var(--jp-content-font-color1,{INK})"),
     PAPER: ("paper", f"var(--jp-layout-color0,{PAPER})"),
@@ -93,11 +94,11 @@ _CARD = (
     "margin:6px 0;font-family:sans-serif;font-family:var(--jp-ui-font-family,sans-serif)"
     ";font-size:13px;line-height:1.45;overflow:hidden;overflow-wrap:anywhere"
 )
-#: Names of the theme's colours in a card; those of `ai` within such a card only, which keeps the others small.
+#: Theme colours of a card. Those of `ai` are only defined in such a card, to keep other cards small.
 _AI = {PURPLE, PURPLE_SOFT}
 _DEFINED = ";".join(f"--hk-{name}:{value}" for key, (name, value) in _THEME.items() if key not in _AI)
 _DEFINED_AI = ";".join(f"--hk-{name}:{value}" for name, value in (_THEME[key] for key in sorted(_AI)))
-#: Mark → the paths of a picture of it and its colour, which is seen on light and dark: few fonts have these characters.
+#: Mark → the paths of its picture and its colour, visible on light and dark: few fonts have these characters.
 _PICTURES = {
     "🛡": (
         "%23239159",
@@ -116,7 +117,7 @@ _PICTURES = {
     ),
 }
 _TAG = re.compile(r"<[^>]*>")
-#: A cell with more characters is prose: it may break anywhere, but keeps a width in which it can be read.
+#: A cell with more characters is prose: it may break anywhere, but keeps a readable width.
 _PROSE_LEAST_CHARS = 40
 _LINES: dict[LineLook, str] = {
     "": "",
@@ -140,7 +141,7 @@ _DIFF_LINE = f"{MONO};margin:0;white-space:pre-wrap;overflow-wrap:anywhere;paddi
 
 
 def html_of(document: Document) -> Html:
-    """Write the document as HTML: one element for each card, which brings its own colours."""
+    """Return the document as HTML: one element for each card, with its own colours."""
     document = cleaning.document(document)
     cards = document if isinstance(document, tuple) else (document,)
     return join(map(_card, cards))
@@ -155,12 +156,12 @@ def _card(card: Card) -> Html:
 
 
 def _label(card: Card) -> str:
-    """Name the card for a screen reader, with the tool's name where a terminal's first line has it."""
+    """Return a card's name for a screen reader, with the tool's name if a terminal's first line has it."""
     return one_line((card.line or card.title).removeprefix(card.mark).strip(), 100)
 
 
 def _block(part: Part) -> Html:
-    """Write a part of a card, with its padding."""
+    """Return a part of a card, with its padding."""
     if isinstance(part, Only):
         return _block(part.part) if part.form == "html" else Html("")
     stands_alone = isinstance(part, Section | Diff) or (isinstance(part, Line) and part.look == "note")
@@ -236,7 +237,7 @@ def _span(span: Span) -> Html:
 
 
 def _cell(cell: Cell) -> str:
-    """Write a cell; plain words stay text, which the table measures."""
+    """Return a cell; plain words remain text, which the table measures."""
     return cell if isinstance(cell, str) else join(map(_part, cell if isinstance(cell, tuple) else (cell,)))
 
 
@@ -256,9 +257,9 @@ def _fold(part: Fold) -> Html:
 
 
 def _steps(steps: Steps) -> Html:
-    """Write steps within a card's size: in full as far as there is room, then one line each, then counted.
+    """Return steps within a card's size limit: in full while there is room, then one line each, then counted.
 
-    Steps of rank 0 are always in full; the last of the others make room for them.
+    Steps of rank 0 are always in full; the last of the other steps are shortened to make room.
     """
     drawn = {at: _part(step.brief) for at, step in enumerate(steps.steps)}
     room = steps.max_chars - sum(map(len, drawn.values()))
@@ -298,14 +299,14 @@ def _compact_line(line: str) -> Html:
 
 
 def _side(line: str) -> tuple[str, str, str]:
-    """Return element, ink and paper of one line of a diff."""
+    """Return the element, text colour and background of one line of a diff."""
     if line.startswith(("+++", "---", "@@")):
         return "span", MUTED, SOFT
     if line.startswith("+"):
         return "ins", GREEN, GREEN_SOFT
     if line.startswith("-"):
         return "del", RED, RED_SOFT
-    if line.startswith("!"):  # what a patch reaches further, above its diff
+    if line.startswith("!"):  # a note above the diff: the patch affects more than this
         return "strong", RED, PAPER
     return "span", INK, PAPER
 
@@ -314,7 +315,7 @@ def _side(line: str) -> tuple[str, str, str]:
 
 
 def tag(name: str, *children: str, style: str = "", **attributes: str | bool) -> Html:
-    """Build one element; children that are not `Html` are escaped. An attribute of True has no value."""
+    """Build one element; children that are not `Html` are escaped. A True attribute has no value."""
     parts = [f'style="{html.escape(themed(style))}"'] if style else []
     for key, value in attributes.items():
         if value is True:
@@ -327,7 +328,7 @@ def tag(name: str, *children: str, style: str = "", **attributes: str | bool) ->
 
 @cache
 def themed(style: str) -> str:
-    """Write the style with each declaration that has a colour of ours once more, in the page's theme."""
+    """Return the style, repeating each declaration of our colours with the page's theme."""
     declarations = []
     for declaration in style.split(";"):
         declarations.append(declaration)
@@ -337,7 +338,7 @@ def themed(style: str) -> str:
 
 
 def join(children: Iterable[str]) -> Html:
-    """Put children one after another, escaped where they are not `Html`."""
+    """Concatenate children; those that are not `Html` are escaped."""
     text = ""
     for child in children:
         text += child if isinstance(child, Html) else html.escape(visible(child))
@@ -345,9 +346,9 @@ def join(children: Iterable[str]) -> Html:
 
 
 def card_frame(*children: str, accent: str = LINE, label: str = "") -> Html:
-    """Build the frame around all that healkit shows: own colours, and a bar that says how it went.
+    """Build the frame of a card, with its own colours and a bar that shows the outcome.
 
-    label: its name for a screen reader, which can then go from card to card.
+    label: Its name for a screen reader, which can then go from card to card.
     """
     defined = f"{_DEFINED};{_DEFINED_AI}" if accent in _AI else _DEFINED
     style = f"{defined};{_CARD};border-left:5px solid {accent}"
@@ -355,15 +356,16 @@ def card_frame(*children: str, accent: str = LINE, label: str = "") -> Html:
 
 
 def heading(mark: str, text: str, colour: str, background: str, *below: str) -> Html:
-    """Build the first line of a card: a mark and a sentence, and what belongs right under it."""
+    """Build the first line of a card: a mark and a sentence, and the parts directly below."""
     style = f"color:{colour};font-size:15px;overflow-wrap:anywhere"
-    # A heading by its role: for an element like h3, JupyterLab adds a link and an entry in the table of contents.
+    # A heading by its role: to an element such as h3, JupyterLab adds a link and an entry in the table of
+    # contents.
     line = tag("div", tag("b", picture(mark), f" {text}"), style=style, role="heading", **{"aria-level": "3"})
     return tag("div", line, *below, style=f"background-color:{background};color:{INK};padding:8px 12px")
 
 
 def picture(mark: str) -> str:
-    """Return a mark, as a picture where it has one; a page that shows none has the character."""
+    """Return a mark, as a picture if it has one; a page without pictures shows the character."""
     if mark not in _PICTURES:
         return mark
     colour, paths = _PICTURES[mark]
@@ -380,7 +382,7 @@ def section(*children: str) -> Html:
 
 
 def muted(text: str) -> Html:
-    """Build secondary text, still at a contrast of 6 to 1."""
+    """Build secondary text, with a contrast of 6 to 1."""
     return tag("span", text, style=f"color:{MUTED}")
 
 
@@ -391,7 +393,7 @@ def chip(text: str, colour: str = INK, background: str = SOFT) -> Html:
 
 
 def ticked(text: str) -> Html:
-    """Build text in which what stands in backticks is code."""
+    """Build text with the parts in backticks as code."""
     pieces = TICKED.split(text)
     if len(pieces) > 1:
         pieces = [chip(piece) if i % 2 else piece for i, piece in enumerate(pieces)]
@@ -407,15 +409,15 @@ def block(text: str, *, max_height: str = "") -> Html:
 
 
 def fold(summary: str, *children: str, is_open: bool = False) -> Html:
-    """Build a part that opens on a click and needs no script for it."""
+    """Build a part that opens on a click, without a script."""
     head = tag("summary", summary, style=f"cursor:pointer;color:{MUTED}")
     return tag("details", head, *children, open=is_open, style="margin:2px 0")
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first: bool = False) -> Html:
-    """Build a table whose rows bring their own colours: a page's zebra stripes may be dark under dark ink.
+    """Build a table whose rows have their own colours, since a page's zebra stripes may be dark under dark text.
 
-    One with headers breaks no word, and is scrolled where the card is too narrow for it.
+    A table with headers does not break words; a card that is too narrow scrolls it.
     """
     cell = "text-align:left;vertical-align:top;padding:3px 10px 3px 0;line-height:1.5"
     cell += ";border:0;white-space:normal"
@@ -446,7 +448,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, narrow_first
 
 
 def moment(text: str) -> Html:
-    """Build a day and a time of it, as `plain.moment` writes them; a narrow column breaks it between the two only."""
+    """Build a time from the text of `plain.moment`; a narrow column breaks it only between day and time."""
     day, _, time = text.partition(" ")
     return join([unbroken(day), " ", unbroken(time)])
 
@@ -462,6 +464,6 @@ def _is_prose(cell: str) -> bool:
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Html:
-    """Build names and values, one pair a line."""
+    """Build names and values, one pair per line."""
     style = f"color:{MUTED};white-space:nowrap;padding-right:12px"
     return table((), ((tag("span", name, style=style), value) for name, value in rows), narrow_first=True)

@@ -1,7 +1,7 @@
 """Writer of documents as plain text.
 
-For a terminal, a log or `str()`. All of it is made `visible`: a worker's text cannot move the cursor or colour the line
-around it.
+For a terminal, a log or `str()`. All text is made `visible`, so text from a worker cannot move the cursor or colour the
+line around it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from healkit.core.rendering.document import (
 from healkit.core.rendering.plain import text_table, visible
 from healkit.plain_text import untick
 
-#: Indentation of code that a fact holds.
+#: Indentation of code in a fact.
 _MARGIN = "    │ "
 
 
 def text_of(document: Document, width: int | None = None) -> str:
-    """Write the document as lines; a table's widest column is cut at `width`, where one is given."""
+    """Return the document as lines; if `width` is given, a table's widest column is cut to it."""
     document = cleaning.document(document)
     cards = document if isinstance(document, tuple) else (document,)
     return "\n".join(line for card in cards for line in _card(card, width))
 
 
 def words_of(content: Inline) -> str:
-    """Write the words of a line or a cell, without their looks."""
+    """Return the words of a line or a cell, without their looks."""
     if isinstance(content, tuple):
         return "".join(map(words_of, content))
     if isinstance(content, Span):
@@ -128,7 +128,7 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
 
 
 def _cell(cell: Cell) -> str:
-    """Return a cell's words; the words below them are a line of its own."""
+    """Return a cell's words; the parts below them start a new line."""
     parts: Sequence[Part] = cell if isinstance(cell, tuple) else (cell,)
     words = ""
     for part in parts:

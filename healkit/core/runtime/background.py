@@ -1,10 +1,10 @@
-"""Event loop and pools of workers, one set a process.
+"""Event loop and pools of workers, one set per process.
 
-Several `Healkit`s share them. They are started when first needed; `shutdown` ends them, at interpreter exit and on
-`%unload_ext`. A forked child starts with none: the parent's workers stay the parent's.
+All `Healkit`s of a process share them. They start on first use. `shutdown` ends them, at the interpreter's exit and on
+`%unload_ext`. A forked child starts without any: the parent's workers remain the parent's.
 
-A notebook has a running loop already, so the async core has its own, in a thread that lives as long as the host
-process. That thread also spawns the workers, whose sandbox dies with the thread that started it.
+A notebook already has a running loop. So healkit has its own loop, in a thread that lives as long as the host process.
+That thread also spawns the workers, because a worker's sandbox dies with the thread that started it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-#: Longest wait before signals are looked at. A signal that comes just before the main thread begins to wait for a lock
-#: does not end that wait: CPython only notices it afterwards, so a Ctrl-C would be lost until the work ends.
+#: Longest wait before signals are checked, in seconds. If a signal arrives just before the main thread waits
+#: for a lock, CPython does not interrupt the wait. Without this limit, a Ctrl-C would have no effect until
+#: the work ends.
 _SIGNALS_S = 0.2
-#: Longest wait for the end of work that was stopped.
+#: Longest wait for stopped work to end, in seconds.
 _SETTLE_S = 5.0
 
 
 class Stop:
-    """Signal from any thread that ends the executions of another one, as a panel's Stop button does.
+    """Request from one thread to end the executions of another, such as a panel's Stop button.
 
-    It reaches the executions that the other thread starts inside `with stop.heard():`. Their workers are ended, and the
-    thread, which waits in `BackgroundLoop.run`, goes on.
+    It affects executions that the other thread starts in `with stop.heard():`. It ends their workers. The other thread,
+    which waits in `BackgroundLoop.run`, continues.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class Stop:
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
-        """Make the runs in this block end when `ask` is called."""
+        """Let `ask` end the executions in this block."""
         token = _stop.set(self)
         try:
             yield
@@ -58,14 +59,14 @@ class Stop:
             _stop.reset(token)
 
     def ask(self) -> None:
-        """End what runs now, and whatever begins later in the block; safe to call twice, from any thread."""
+        """End the running executions of the block, and those that start later; safe to call twice, from any thread."""
         with self._lock:
             self.asked, ends = True, self._ends
         for end in ends:
             end()
 
     def tell(self, end: Callable[[], object]) -> None:
-        """Register the function that ends a run; called by the run as it begins."""
+        """Register the function that ends an execution; called when the execution begins."""
         with self._lock:
             self._ends = [*self._ends, end]
             is_requested = self.asked
@@ -77,12 +78,12 @@ _stop: contextvars.ContextVar[Stop | None] = contextvars.ContextVar("healkit_sto
 
 
 def heard_stop() -> Stop | None:
-    """Return the Stop whose block this code is in, if it is in one."""
+    """Return the Stop whose block contains the running code, if any."""
     return _stop.get()
 
 
 class BackgroundLoop:
-    """An event loop in a thread of its own; started with its first use, and again in a forked child."""
+    """An event loop in its own thread; it starts on first use, and again in a forked child."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -91,7 +92,7 @@ class BackgroundLoop:
         self._pid = 0
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run it in the loop; any thread may wait for the future, except the loop's own."""
+        """Run a coroutine in the loop; any thread except the loop's own may wait for the future."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._running())
 
     def run(
@@ -99,11 +100,11 @@ class BackgroundLoop:
         start: Callable[[Callable[[dict[str, Any]], None], asyncio.Event], Coroutine[Any, Any, T]],
         on_output: Callable[[dict[str, Any]], None] | None,
     ) -> T:
-        """Run what `start(emit, stop)` makes, and wait for it in this thread.
+        """Run the coroutine that `start(emit, stop)` returns, and wait for it in this thread.
 
-        `on_output` gets what is emitted, here and as it comes, so that displays find the caller's cell. Ctrl-C sets
-        `stop`, waits until the work has ended and been recorded, and then goes on to the caller; a `Stop` that this
-        thread hears sets it too, and the work's own outcome is returned.
+        Each emitted output is passed to `on_output` at once, in this thread, so that displays find the caller's cell.
+        Ctrl-C sets `stop`, waits until the work has ended and is recorded, and then reaches the caller. A `Stop` in
+        this thread sets `stop` too; then the outcome of the work is returned.
         """
         outputs: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         loop = self._running()
@@ -123,7 +124,7 @@ class BackgroundLoop:
         return future.result()
 
     def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it in the loop, and wait for its result in this thread; Ctrl-C cancels it, and waits for its end."""
+        """Run a coroutine in the loop and wait for its result in this thread; Ctrl-C cancels it, then waits."""
         over = threading.Event()
 
         async def work() -> T:
@@ -143,7 +144,7 @@ class BackgroundLoop:
         return future.result()
 
     def close(self) -> None:
-        """Stop the loop and its thread; it starts again when it is used again."""
+        """Stop the loop and its thread; it starts again on the next use."""
         with self._lock:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None or self._pid != os.getpid():
@@ -156,7 +157,7 @@ class BackgroundLoop:
             loop.close()
 
     def abandon(self) -> object:
-        """Begin anew in a forked child; returns the parent's loop, which must be kept and never be touched."""
+        """Start afresh in a forked child; return the parent's loop, which must be kept and never used."""
         inherited, self._loop, self._thread, self._lock = self._loop, None, None, threading.Lock()
         return inherited
 
@@ -183,7 +184,7 @@ def _next(outputs: queue.SimpleQueue[dict[str, Any] | None]) -> dict[str, Any] |
 
 
 def _settle(future: Future[Any]) -> None:
-    """Wait for the end of stopped work; its outcome is on record, and a second Ctrl-C need not wait."""
+    """Wait for stopped work to end; its outcome is recorded, and a second Ctrl-C skips the wait."""
     try:
         future.exception(timeout=_SETTLE_S)
     except (TimeoutError, KeyboardInterrupt):
@@ -195,8 +196,8 @@ _pools: dict[tuple[object, ...], Pool] = {}
 
 
 def pool_for(config: Config) -> Pool:
-    """Return the pool for these settings; to be called on healkit's loop."""
-    # Late: Jupyter's client takes longer to load than a row to write.
+    """Return the pool for these settings; call it on healkit's loop."""
+    # Late, because Jupyter's client takes longer to import than a row to write.
     from healkit.core.workers.pool import Pool
 
     settings = (config.fork_server, config.spares, config.preload)
@@ -207,12 +208,12 @@ def pool_for(config: Config) -> Pool:
 
 
 def pools() -> list[Pool]:
-    """Return the pools of this process; to be called on healkit's loop."""
+    """Return the pools of this process; call it on healkit's loop."""
     return list(_pools.values())
 
 
 def shutdown() -> None:
-    """End all workers, fork servers, folders, MCP servers and the loop; each starts again when it is used."""
+    """End all workers, fork servers, folders, MCP servers and the loop; each starts again on the next use."""
     hooks.every("resting")
     if _pools:
         loop.submit(_close_pools()).result(timeout=20)
@@ -226,8 +227,8 @@ async def _close_pools() -> None:
         await pool.close()
 
 
-#: Objects of the parent, in a forked child. Kept, not collected: a coroutine that is collected runs its `finally`,
-#: and would end the parent's workers through descriptors that the child has inherited.
+#: The parent's objects, in a forked child. They must not be garbage-collected: a collected coroutine runs its
+#: `finally`, which would end the parent's workers through inherited descriptors.
 _inherited: list[object] = []
 
 
@@ -243,20 +244,20 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon)
 
 
-# Outputs of a worker, shown in the user's own notebook.
+# Outputs of a worker, in the user's notebook.
 
 
 def no_output(_output: dict[str, Any]) -> None:
-    """Drop an output as it comes: the execution has them all at its end."""
+    """Ignore a live output; the finished execution has all outputs."""
 
 
 def notebook_display() -> Callable[[dict[str, Any]], None] | None:
-    """Return a function that displays one output in the running cell, or None outside of a notebook."""
+    """Return a function that displays one output in the running cell; None outside of a notebook."""
     return show_output if hasattr(_shell(), "kernel") else None
 
 
 def in_ipython() -> bool:
-    """Return True where magics can be typed: in a notebook, or in IPython in a terminal."""
+    """Return True if the user can type magics: in a notebook, or in IPython in a terminal."""
     return _shell() is not None
 
 
@@ -266,7 +267,7 @@ def _shell() -> Any:
 
 
 def show_output(output: dict[str, Any]) -> None:
-    """Display one nbformat output, cleaned of what could act in the user's page."""
+    """Display one nbformat output, without anything that could act in the user's page."""
     clean = safe_output(output)
     if clean is None or clean["output_type"] == "error":  # a failure is raised, not displayed
         return

@@ -1,11 +1,11 @@
 """Calls of a worker: allowed, recorded, performed, answered.
 
-One `CallRouter` for each execution. It decides whether the call is allowed (grants, budget), has its record written
-before anything happens (`CallRecords`), and hands it to the provider. From the worker come only the arguments.
+Each execution has one `CallRouter`. It checks that a call is allowed (grants, budget), has the call recorded before
+anything happens (`CallRecords`), and passes it to the provider. Only the arguments come from the worker.
 
-A branch decision, `trace.decision(…)`, comes as a call of a server that no provider can be, and is answered like one:
-when it returns in the worker, the decision is in the journal, and kill -9 cannot undo it. Its texts are a claim: types
-are checked, sizes and number capped.
+A branch decision, `trace.decision(…)`, arrives as a call of a reserved server and is answered like a call. When it
+returns in the worker, the decision is in the journal, and kill -9 cannot undo it. The worker's texts are not trusted:
+types are checked, sizes and numbers are limited.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from healkit.errors import (
 )
 
 if TYPE_CHECKING:
-    from healkit.core.workers.worker import Worker  # it loads what starts workers, which no row waits for
+    from healkit.core.workers.worker import Worker  # late, because rows must not wait for it
 
 
 _NAME_MAX_CHARS, _CONDITION_MAX_CHARS = 200, 1000
-#: Calls that one execution may make.
+#: Maximum number of calls of one execution.
 CALLS_MAX = 10_000
-#: Limit of a decision's arguments, in bytes.
+#: Maximum size of a decision's arguments, in bytes.
 _DECISION_MAX_BYTES = 64 * 1024
 _decision = msgspec.json.Decoder(rpc.Decision).decode
 
 
 class Decisions:
-    """Branch decisions of one execution; `record` puts each on record."""
+    """Branch decisions of one execution; `record` writes each to the log."""
 
     def __init__(self, trace_id: str, most: int, record: Callable[[DecisionRecord], None]) -> None:
         self._trace_id = trace_id
@@ -93,9 +93,9 @@ class Decisions:
 
 @dataclasses.dataclass(frozen=True)
 class CallContext:
-    """Execution that a call comes from; `depth` counts executions above it, from 0.
+    """Execution that makes a call; `depth` counts the executions above it, from 0.
 
-    caller: bounds what a tool that is called may do.
+    caller: Limits what the called tool may do.
     """
 
     trace_id: str
@@ -106,28 +106,29 @@ class CallContext:
 
 
 class Provider(Protocol):
-    """A source of tools, `mcp.<server>.…` in a worker."""
+    """Source of tools, which are `mcp.<server>.…` in a worker."""
 
     server: str
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
-        """Return its tools as that persona sees them; asked once for each execution whose code mentions `mcp`."""
+        """Return the tools that the persona can see; called once for each execution whose code mentions `mcp`."""
         ...
 
     def expect(self, tool: str) -> None:
-        """Raise `CallRefused` for a tool that it knows it has not; called before the arguments are decoded."""
+        """Raise `CallRefused` if the tool certainly does not exist; called before the arguments are decoded."""
         ...
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
-        """Perform the call; called on a bridge thread, several at a time. What it raises becomes the caller's error."""
+        """Perform the call; called on a bridge thread, several at a time. An exception becomes the caller's error."""
         ...
 
 
 class Replay(Protocol):
-    """Answers to an execution's calls from a record; what is not on record is refused, or made where that is allowed.
+    """Answers from a record to an execution's calls; an unrecorded call is refused, or made if that is allowed.
 
-    cassette: the record. missed: how the execution ends, whatever its tool makes of it, once it has made a call that is
-    not on record; None until then. warning: a sentence on answers that other arguments had.
+    cassette: The record.
+    missed: Failure of the execution after an unrecorded call, whatever its tool does with the error; None before.
+    warning: Sentence about answers whose recorded calls had other arguments.
     """
 
     @property
@@ -138,15 +139,15 @@ class Replay(Protocol):
     def warning(self) -> str: ...
 
     def may_reach(self, server: str) -> bool:
-        """Return whether that server itself may be asked what it has."""
+        """Return whether the real server may be asked for its tools."""
         ...
 
     def may_make(self, name: str) -> bool:
-        """Return whether the call of `server.tool` may be made, where it is not on record."""
+        """Return whether the call of `server.tool` may be made if it is not recorded."""
         ...
 
     def answer(self, call: rpc.RpcCall, opened: OpenCall) -> rpc.RpcResult | None:
-        """Return the answer on record, or the refusal of a call that is not; None for one that the host judges."""
+        """Return the recorded answer, or the refusal of an unrecorded call; None if the host has to decide."""
         ...
 
     def keep(self, call: rpc.RpcCall, opened: OpenCall, result: rpc.RpcResult) -> None:
@@ -157,8 +158,8 @@ class Replay(Protocol):
 class CallRouter:
     """Answers the calls of one execution; implements the bridge's `CallHandler`.
 
-    replay: answers them from a record instead. keep: gets a call's task id and its answer as it crossed, where that has
-    frames or arrays that its record only shows.
+    replay: Answers them from a record instead.
+    keep: Receives a call's task id and its encoded answer, if it has frames or arrays that its record only previews.
     """
 
     def __init__(
@@ -180,18 +181,18 @@ class CallRouter:
         self._decisions = Decisions(context.trace_id, max_decisions, record)
         self._numbers = itertools.count(1)
         self._last_task = ""
-        #: Failed vault tools, by the message with which their caller was told.
+        #: Failed vault tools, each with the message that its caller received.
         self._failed: dict[str, tuple[str, ToolExecutionError]] = {}
         self._allowed: set[tuple[str, str]] = set()
         self.records = CallRecords(context.trace_id, record)
-        # Without a detour: a tenth of what the host does for a call is calls of functions.
+        # Direct references: a tenth of the host's time for a call goes into function calls.
         self.ended, self.timed_out = self.records.end, self.records.time_out
 
     def definitions(self, code: str = "") -> list[ToolDefinition]:
-        """Return what the worker's `mcp` object shows: exactly what a call of it would be allowed to reach.
+        """Return the tools for the worker's `mcp` object: exactly those that it may call.
 
-        A server that cannot say what it has shows whatever `code` may call, so that the call itself is on record and
-        told why. Waits for servers that have to be started; called on a thread that may wait.
+        If a server fails to list its tools, this returns those that `code` may call. So each call is recorded with the
+        reason of its failure. This waits for servers that have to start; call it on a thread that may wait.
         """
         definitions: list[ToolDefinition] = []
         if self._replay is not None:
@@ -200,7 +201,7 @@ class CallRouter:
             if not reaches(self._patterns, server) or (
                 self._replay is not None and not self._replay.may_reach(server)
             ):
-                continue  # do not start it for nothing
+                continue  # do not start it without need
             try:
                 definitions += provider.definitions(self._context.persona)
             except HealkitError as error:
@@ -208,17 +209,17 @@ class CallRouter:
         return [definition for definition in definitions if self._allows(definition.server, definition.name)]
 
     def handle(self, call: rpc.RpcCall) -> rpc.RpcResult:
-        """Record, decide, perform; called by the bridge. Never raises."""
+        """Record, check and perform a call; called by the bridge. Never raises."""
         if call.server == rpc.DECISIONS_SERVER:
             return self._decisions.take(call, self._last_task)
         number = next(self._numbers)
-        if number > self._max_calls + 1:  # the first one over the budget is on record, for all of them
+        if number > self._max_calls + 1:  # the first call over the budget is recorded, on behalf of all
             return rpc.RpcResult(call.id, success=False, error=_told(self._over_budget()))
         task_id = self._last_task = f"t{number}"
         unknown = call.server == rpc.UNKNOWN_SERVER
         server, tool = call.tool.split(".", 1) if unknown and "." in call.tool else (call.server, call.tool)
         opened = self.records.begin(call, task_id, server, tool)
-        if self.records.over:  # its worker ended before its turn came
+        if self.records.over:  # its worker ended first
             result = rpc.RpcResult(call.id, success=False, error=UNANSWERED)
         else:
             result = self._answer(call, number, opened)
@@ -226,9 +227,9 @@ class CallRouter:
         return result
 
     def explained(self, failure: Failure | None, leaves_out: Callable[[str], bool]) -> Failure | None:
-        """Return the failure of the code; where it passes on that of a vault tool, with that one linked to it.
+        """Return the failure; if it passes on that of a vault tool, that failure is linked to it.
 
-        Of several tools that called each other, the last is linked. leaves_out: asked for tools kept off the record.
+        Of several tools that called each other, the last one is linked. leaves_out: Tells if a tool is not logged.
         """
         tool, called = ("", None) if failure is None else self._failed.get(failure.evalue, ("", None))
         if failure is None or called is None or failure.ename != "ToolCallError" or leaves_out(tool):
@@ -239,7 +240,7 @@ class CallRouter:
         return msgspec.structs.replace(failure, linked=[*failure.linked, inner])
 
     def _answer(self, call: rpc.RpcCall, number: int, opened: OpenCall) -> rpc.RpcResult:
-        """Return the answer to the call; what only the host may know goes into `opened`."""
+        """Return the answer to the call; details for the host only go into `opened`."""
         if self._replay is not None and number <= self._max_calls:
             replayed = self._replay.answer(call, opened)
             if replayed is not None:
@@ -270,11 +271,11 @@ class CallRouter:
                 failure = error.failure
                 text = f"mcp.{call.server}.{call.tool}: {failure.ename}: {failure.evalue}"
                 self._failed[text] = call.tool, error
-            if error.__cause__ is not None:  # kept from the worker
+            if error.__cause__ is not None:  # not shown to the worker
                 opened.in_full = self.records.ends_of(f"{error} Cause: {error.__cause__}")
             return rpc.RpcResult(call.id, success=False, error=_told(error))
         except Exception as error:  # noqa: BLE001 - a provider is foreign code
-            # Tell the worker what went wrong, without the host's traceback and paths.
+            # The worker gets the error without the host's traceback and paths.
             message = str(error)[:10_000]
             rpc_error = rpc.RpcError("CALL_FAILED", type(error).__name__, message)
             opened.in_full = self.records.ends_of("".join(traceback.format_exception(error)))
@@ -324,47 +325,49 @@ class CallRouter:
 
 
 def _is_large_frame(answer: bytes | msgspec.Raw) -> bool:
-    """Return True for an answer with frames or arrays that its record cannot hold whole."""
+    """Return True for an answer with frames or arrays that its record cannot contain whole."""
     return len(answer) > CALL_MAX_CHARS and values.MARK in bytes(answer)
 
 
 def _stand_ins(server: str, code: str, why: str) -> list[ToolDefinition]:
-    """Return a proxy for each attribute in the code, with room for arguments by position; any call of it is refused."""
+    """Return a proxy for each attribute in the code; it accepts positional arguments, and any call of it is refused."""
     anything: dict[str, Any] = {"properties": {f"argument_{n}": {} for n in range(1, 10)}}
     names = dict.fromkeys(re.findall(r"\.\s*([^\W\d]\w*)", code))
     return [ToolDefinition(server, name, f"not available: {why}", anything) for name in names]
 
 
 def _told(error: HealkitError) -> rpc.RpcError:
-    """Return a healkit error for the worker; a failed vault tool brings its own type, message and traceback."""
+    """Return a healkit error for the worker; a failed vault tool adds its own type, message and traceback."""
     if isinstance(error, ToolExecutionError):
         failure = error.failure
         return rpc.RpcError(error.code, failure.ename, failure.evalue, failure.traceback)
     return rpc.RpcError(error.code, "", str(error))
 
 
-# A call is on record before it is performed, and again when it ends. It ends with its answer, with CALL_TIMEOUT, or
-# with CALL_UNANSWERED where its worker ended first. An answer that comes after one of the last two changes neither
-# the outcome nor the code, but what the provider returned is added: the call may have changed something outside.
+# A call is recorded before it is performed, and again when it ends. It ends with its answer, with
+# CALL_TIMEOUT, or with CALL_UNANSWERED if its worker ended first. An answer that arrives after one of the
+# last two does not change the outcome or the code. But the provider's result is added, because the call may
+# have changed something outside.
 
 
 _replace = msgspec.structs.replace
-#: Text of one execution's calls that is kept at full length, and what is kept of each text beyond it, in characters.
+#: Total length of the texts of one execution's calls that are recorded in full, and length of each later
+#: text, in characters.
 _TEXTS_MAX_CHARS, _SHORT_MAX_CHARS = 8_000_000, 200
-#: How long a call waits at most until those that were answered before it are on record.
+#: Longest time that a call waits for the records of calls that were answered before it, in seconds.
 _IN_TURN_S = 1.0
 _TIMED_OUT = rpc.RpcError(CallTimedOut.code, "TimeoutError", "no answer in time")
-#: Ending of a call that no worker waits for any more.
+#: Ending of a call whose worker has ended.
 UNANSWERED = rpc.RpcError(CallUnanswered.code, "", "its worker ended before it had an answer")
 
 
 class OpenCall:
-    """Call that has no answer yet, or whose answer is not recorded yet, with its record so far.
+    """Call without an answer, or without a record of its answer, with its record so far.
 
-    in_full: the error as the host knows it, with what is kept from the worker.
-    answered: true once there is an answer.
-    shown: the answer as it is recorded, where its frames and arrays are kept apart.
-    turn: held while an ending that may not be the last one is written, so that they are written in order.
+    in_full: The error as the host knows it, including what the worker may not see.
+    answered: True once there is an answer.
+    shown: The answer for the record, if its frames and arrays are stored separately.
+    turn: Held while an ending is written that may not be the last, so that they are written in order.
     """
 
     __slots__ = ("answered", "in_full", "record", "shown", "started", "turn")
@@ -380,8 +383,8 @@ class OpenCall:
 class CallRecords:
     """Records of one execution's calls, for several threads; `record` writes one of them.
 
-    A call is known by its object: its `id` is the worker's, and may come again. `_open` is changed without a lock: each
-    change is one operation on a dict.
+    A call is identified by its object, because its `id` comes from the worker and may repeat. `_open` is changed
+    without a lock, since each change is one operation on a dict.
     """
 
     def __init__(self, trace_id: str, record: Callable[[Step], None]) -> None:
@@ -398,16 +401,16 @@ class CallRecords:
 
     @property
     def calls(self) -> list[CallRecord]:
-        """Calls that have ended, in the order in which they came."""
+        """Finished calls, in the order in which they began."""
         return sorted(self._ended.values(), key=lambda record: int(record.task_id[1:]))
 
     @property
     def settled(self) -> bool:
-        """True when there is nothing to wait for, and nothing to end."""
+        """True if no call is left to wait for or to end."""
         return not self._open
 
     def begin(self, call: rpc.RpcCall, task_id: str, server: str, tool: str) -> OpenCall:
-        """Put a call on record, after those that were answered before it; kill -9 cannot undo what this has done."""
+        """Record a call, after the calls that were answered before it; kill -9 cannot undo this."""
         self._wait_for_answered(_IN_TURN_S)
         started = time.perf_counter()
         record = CallRecord(
@@ -424,9 +427,9 @@ class CallRecords:
         return opened
 
     def end(self, call: rpc.RpcCall, result: rpc.RpcResult, *, late: bool) -> None:
-        """Write how the call ended; an answer that was dropped is added to the ending that it has.
+        """Record how the call ended; a late answer is added to the ending that was recorded.
 
-        Called by the bridge once the answer is on its way, or dropped as too late.
+        Called by the bridge once the answer was sent, or dropped because it was late.
         """
         opened = self._open.get(id(call))
         if opened is None:  # beyond the budget
@@ -450,10 +453,10 @@ class CallRecords:
             self._give_up([opened], error)
 
     def settle(self, timeout_s: float) -> None:
-        """End the record of every call.
+        """Record an ending for every call.
 
-        Called once the work is over, before its records are closed. A worker may have its answer, and be done with
-        everything, before the thread that gave it has come to writing that down: this waits so long for those.
+        Called once the work is over, before its records are closed. A worker may have received its answer, and
+        finished, before the answering thread has recorded it; this waits up to `timeout_s` for such threads.
         """
         with self._recorded:
             self.over = True
@@ -462,7 +465,7 @@ class CallRecords:
             self._give_up(list(self._open.values()), UNANSWERED)
 
     def ends_of(self, text: str) -> str:
-        """Return an error's text, without its middle if it is long: a worker's arguments may be part of it."""
+        """Return an error's text, without its middle if it is long, because it may include a worker's arguments."""
         limit = CALL_MAX_CHARS if self._left_chars > 0 else _SHORT_MAX_CHARS
         if len(text) > 2 * limit:
             text = f"{text[:limit]}\n… [{len(text):,} characters]\n{text[-limit:]}"
@@ -470,7 +473,7 @@ class CallRecords:
         return text
 
     def _wait_for_answered(self, timeout_s: float) -> None:
-        """Wait until the endings of the calls that have their answers are on record."""
+        """Wait until the endings of all answered calls are recorded."""
         if not self._any_answered():
             return
         with self._recorded:
@@ -482,7 +485,7 @@ class CallRecords:
         return any(opened.answered for opened in list(self._open.values()))
 
     def _give_up(self, calls: Iterable[OpenCall], error: rpc.RpcError) -> None:
-        """End the records of calls whose answers may still come; one that has an ending keeps it."""
+        """Record an ending for calls whose answers may still arrive; a recorded ending is kept."""
         for opened in calls:
             with opened.turn:
                 with self._lock:
@@ -493,10 +496,10 @@ class CallRecords:
                     self._record(opened.record)
 
     def _add(self, opened: OpenCall, result: rpc.RpcResult) -> None:
-        """Add the result of a call whose worker has ended, or was told that the time is up."""
+        """Add the result of a call that has timed out, or whose worker has ended."""
         with opened.turn:
             with self._lock:
-                if opened.record.success is None:  # ahead of the thread that was to write it
+                if opened.record.success is None:  # before the thread that should have written it
                     self._fail(opened, _TIMED_OUT)
                 late_record = self._ending(opened, result, opened.in_full)
                 what = "its answer" if result.success else f"its error ({late_record.error})"
@@ -514,7 +517,7 @@ class CallRecords:
         opened.record = self._ended[record.task_id] = record
 
     def _ending(self, opened: OpenCall, result: rpc.RpcResult, in_full: str) -> CallRecord:
-        """Return the call's record with that ending."""
+        """Return the call's record with this ending."""
         duration_ms = (time.perf_counter() - opened.started) * 1000
         error = result.error
         if error is None:
@@ -537,7 +540,7 @@ class CallRecords:
         )
 
     def _summary(self, raw: msgspec.Raw) -> str:
-        """Return JSON as text, cut to what a call's record may hold, and to less once the records are full."""
+        """Return JSON as text, cut to the limit of a call's record; the limit is lower once the records are full."""
         if len(raw) <= _SHORT_MAX_CHARS:
             return bytes(raw).decode(errors="replace")
         text = summarize_json(raw, CALL_MAX_CHARS if self._left_chars > 0 else _SHORT_MAX_CHARS)
@@ -545,22 +548,23 @@ class CallRecords:
         return text
 
 
-# A nested call runs with the intersection of its caller's grants in force and the callee's own: a tool gains nothing
-# by being called, and a caller nothing by calling. That is the rule of a stack walk (Java's `AccessController`,
-# .NET's code access security), applied once for each call, because what is in force goes down with it. A tool whose
-# owner marked it with `own_grants` keeps its own, as a SECURITY DEFINER function of a database does.
+# A nested call runs with the intersection of its caller's grants and its own: a tool gains nothing by being
+# called, and a caller nothing by calling. This is the rule of a stack walk (Java's `AccessController`, .NET's
+# code access security). It is applied once for each call, because the grants in force are passed down. A tool
+# that its owner marked with `own_grants` keeps its own grants, like a SECURITY DEFINER function of a
+# database.
 
 
 _WILDCARDS = frozenset("*?[")
-#: Stands between patterns of which all must match.
+#: Separates patterns that must all match.
 _AND = " & "
 
 
 class Caller:
-    """Execution that calls others: its grants in force, and what it has left of its limits.
+    """Execution that calls others: its grants in force, and the rest of its limits.
 
-    Made with the limits in force for it. above: the execution that has called it, if one has. `acted` is True once it,
-    or one that it called, began a tool with side effects.
+    It is created with the limits in force for the execution. above: The execution that called it, if any. `acted` is
+    True once this execution, or one that it called, started a tool with side effects.
     """
 
     def __init__(self, grants: Grants, timeout_s: float, cpu_s: int, above: Caller | None = None) -> None:
@@ -575,26 +579,26 @@ class Caller:
         self._lock = threading.Lock()
 
     def act(self) -> None:
-        """Note that a tool with side effects begins on its behalf, for those above it too."""
+        """Note that a tool with side effects starts on its behalf, also for all executions above it."""
         caller: Caller | None = self
         while caller is not None:
             caller.acted, caller = True, caller._above
 
     def start(self, worker: Worker) -> None:
-        """Start counting what this worker uses; called on a thread, when it gets the work."""
+        """Start counting this worker's use; called on a thread when the worker gets the work."""
         self._ends = time.monotonic() + self._timeout_s
         self._worker, self._started_cpu_s = worker, worker.cpu_used_s
 
     @property
     def time_left_s(self) -> float:
-        """Wall time until its deadline; negative after it."""
+        """Wall time until its deadline, in seconds; negative after it."""
         return self._ends - time.monotonic()
 
     @property
     def cpu_used_s(self) -> float:
-        """Processor time of its worker and of the calls below it that have ended.
+        """Processor time of its worker and of the finished calls below it, in seconds.
 
-        A worker that has ended by itself cannot be asked any more: all that its limit allows is counted.
+        A worker that has ended cannot be measured; its whole limit is counted.
         """
         with self._lock:
             if self._worker is None:
@@ -604,30 +608,30 @@ class Caller:
 
     @property
     def cpu_left_s(self) -> float:
-        """Processor time that its limit leaves."""
+        """Processor time left under its limit, in seconds."""
         return self._cpu_s - self.cpu_used_s
 
     def charge(self, caller: Caller) -> None:
-        """Count what this execution has used for the one that called it; on a thread, before its worker is ended."""
+        """Add the use of this execution to its caller's; called on a thread, before the worker is ended."""
         used_s = self.cpu_used_s
         with caller._lock:
             caller._nested_cpu_s += used_s
 
 
 def allows(patterns: Iterable[str], name: str) -> bool:
-    """Return whether one of the grants `calls` allows that name; of a pattern `a & b` both must match."""
+    """Return whether one of the `calls` patterns allows that name; in a pattern `a & b`, both must match."""
     return any(all(fnmatch.fnmatchcase(name, part) for part in pattern.split(_AND)) for pattern in patterns)
 
 
 def reaches(patterns: Iterable[str], server: str) -> bool:
-    """Return whether one of the grants `calls` names that server, whatever the tool."""
+    """Return whether one of the `calls` patterns includes that server, for any tool."""
     return allows(
         (_AND.join(part.partition(".")[0] for part in pattern.split(_AND)) for pattern in patterns), server
     )
 
 
 def effective(own: Grants, caller: Grants, config: Config) -> Grants:
-    """Return the grants in force for a tool with its `own` grants, called by one that runs with the `caller`'s."""
+    """Return the grants in force for a tool with its `own` grants and its `caller`'s grants in force."""
     if own.own_grants:
         return own
     write = _paths(own.write, caller.write)
@@ -644,10 +648,10 @@ def effective(own: Grants, caller: Grants, config: Config) -> Grants:
 
 
 def unaccepted(own: Grants, files: Iterable[str] = ()) -> Grants:
-    """Return the grants in force for code that nobody has accepted, in the place of a tool with its `own` grants.
+    """Return the grants in force for code that no one has accepted yet, in place of a tool with its `own` grants.
 
-    It has no folder and no file but those that a person has named: `files` are paths, or patterns of granted ones. What
-    it may write, it may only read.
+    The code gets only the files and folders that a person named: `files` are paths, or patterns of granted paths. All
+    of them are read-only.
     """
     granted = (*own.read, *own.write)
     patterns = [os.path.abspath(os.path.expanduser(file)) if file[:1] in "~./" else file for file in files]
@@ -661,10 +665,11 @@ def bounded(
 ) -> tuple[Grants, float]:
     """Return the grants in force for an execution of a tool with its `own` grants, and its wall time in seconds.
 
-    asked_s: the wall time that was asked for, which for a nested call can only be shorter. within: the grants of the
-    nested execution that it repeats. caller: the execution that calls it.
+    asked_s: The requested wall time; in a nested call, it can only shorten the limit.
+    within: The grants of the nested execution that it repeats.
+    caller: The execution that calls it.
 
-    Raises `CallRefused` where its caller has nothing left.
+    Raises `CallRefused` if its caller has used up its limits.
     """
     grants = own if within is None else effective(own, within, config)
     if caller is None:
@@ -682,7 +687,7 @@ def bounded(
 
 
 def _paths(own: Iterable[str], caller: Iterable[str]) -> tuple[str, ...]:
-    """Return what lies in both: of `/data` and `/data/a` the inner one, and none inside another."""
+    """Return the intersection of two lists of paths: of `/data` and `/data/a`, the inner one. No path is nested."""
     caller = tuple(caller)
     shared = dict.fromkeys(
         mine if _is_within(mine, theirs) else theirs
@@ -700,7 +705,7 @@ def _is_within(path: str, folder: str) -> bool:
 
 
 def _calls(own: Grants, caller: Grants) -> tuple[str, ...] | None:
-    """Return patterns that match what both allow; None, the default, where both are the default."""
+    """Return patterns that match only names that both allow; None, the default, if both are the default."""
     if own.calls == caller.calls:
         return own.calls
     shared = dict.fromkeys(
@@ -713,9 +718,9 @@ def _calls(own: Grants, caller: Grants) -> tuple[str, ...] | None:
 
 
 def _pattern(a: str, b: str) -> str | None:
-    """Return a pattern for what both match; None if they certainly share nothing.
+    """Return a pattern for the names that both match; None if there certainly are none.
 
-    Two patterns that have no single one for what they share are kept side by side: `*.x & vault.*`.
+    If no single pattern describes them, both patterns are kept: `*.x & vault.*`.
     """
     if a == b:
         return a
@@ -729,14 +734,14 @@ def _pattern(a: str, b: str) -> str | None:
 
 
 def _smaller(own: float | None, caller: float | None, configured: float) -> Any:
-    """Return the smaller limit; None, the configured one, where neither tool has one of its own."""
+    """Return the smaller limit; None, for the configured limit, if neither tool has its own."""
     if own is None and caller is None:
         return None
     return min(configured if limit is None else limit for limit in (own, caller))
 
 
 def _packages(own: Grants, caller: Grants) -> tuple[str, ...] | None:
-    """Return the packages that both may see, with what they need."""
+    """Return the packages that both may import, with their dependencies."""
     if caller.packages is None or own.packages == caller.packages:
         return own.packages
     if own.packages is None:

@@ -1,10 +1,10 @@
-"""Steps of one execution, gathered while it runs.
+"""Steps of one execution, collected while it runs.
 
-And records as the log keeps them.
+This module also prepares records for the log.
 
-Each `Healkit` has one `LogCleaner`. The recorder asks it for a `StepCollector` as an execution begins; the bridge's
-records pass through that on their way to the journal. A part that makes more of the steps, such as a trace, puts a
-subclass of both in their place (`hooks.Specs.cleaner`).
+Each `Healkit` has one `LogCleaner`. When an execution begins, the recorder gets a `StepCollector` from it. The bridge's
+records pass through the collector on their way to the journal. A part that uses the steps in another way, such as for a
+trace, replaces both with subclasses (`hooks.Specs.cleaner`).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from healkit.core.secrets.cleaner import (
     secret_columns,
 )
 
-#: Executions that are running at once, whose hidden values are remembered to the end.
+#: Maximum number of running executions whose hidden values are remembered until they end.
 _CLEANERS_MAX = 500
 
 
 class LogCleaner:
-    """Cleaner of records for the log, as configured; one for each `Healkit`.
+    """Cleaner of records for the log, as configured; each `Healkit` has one.
 
-    `cleaner` is called once. The sanitiser takes half a second to load the first time, so a thread begins to load it
-    when the first execution begins, while its worker starts.
+    `cleaner` is called once. The sanitiser takes half a second to load. So a thread starts to load it when the first
+    execution begins, while its worker starts.
     """
 
     def __init__(self, config: Config, cleaner: Callable[[], Cleaner] = Verbatim) -> None:
@@ -51,7 +51,7 @@ class LogCleaner:
 
     @property
     def sanitizer(self) -> Cleaner:
-        """Cleaner of what a page shows, and of what the log never holds as it was, whatever `trace_raw` says."""
+        """Cleaner for pages, and for data that the log never stores uncleaned, regardless of `trace_raw`."""
         if self._sanitizer is None:
             with self._lock():
                 self._sanitizer = self._sanitizer or self._make_sanitizer()
@@ -59,25 +59,25 @@ class LogCleaner:
 
     @property
     def cleaner(self) -> Cleaner:
-        """Cleaner of traces and run folders: none where `trace_raw` is set."""
+        """Cleaner of traces and run folders; it hides nothing if `trace_raw` is set."""
         return self._verbatim if self.config.trace_raw else self.sanitizer
 
     def _lock(self) -> threading.Lock:
-        """Return the lock for making a cleaner; a new one after a fork, where the old one's holder is gone."""
+        """Return the lock for making a cleaner; after a fork, a new one, because the holder of the old one is gone."""
         if self._pid != os.getpid():
             self._making, self._pid = threading.Lock(), os.getpid()
         return self._making
 
     def collector(self, started: Started, served: str = "", steps: Iterable[Step] = ()) -> StepCollector:
-        """Make the collector of an execution; `started` is its record, uncleaned.
+        """Make the collector of an execution; `started` is its uncleaned record.
 
-        served: the persona whose entry it runs, where that is not the one that was asked for. steps: those that are on
-        record already.
+        served: The persona whose entry it runs, if it differs from the requested one.
+        steps: Steps that are already recorded.
         """
         return StepCollector(self, started, served, steps)
 
     def warm_up(self) -> None:
-        """Begin to load the sanitiser, on a thread of its own."""
+        """Start to load the sanitiser in a thread."""
         if self._warming is None and self._sanitizer is None:
             self._warming = threading.Thread(target=self._warm, name="healkit-cleaner", daemon=True)
             self._warming.start()
@@ -87,7 +87,7 @@ class LogCleaner:
             _ = self.sanitizer
 
     def for_log(self, record: AnyRecord) -> AnyRecord:
-        """Return the record as the log keeps it: cleaned where `sanitize_log` is set, else without secret facts."""
+        """Return the record in the form for the log: cleaned if `sanitize_log` is set, else without secret facts."""
         if self.config.sanitize_log:
             return cleaned_record(record, self._cleaner_for(record))
         if isinstance(record, Finished) and record.failure is not None:
@@ -95,7 +95,7 @@ class LogCleaner:
         return record
 
     def _cleaner_for(self, record: Record) -> Cleaner:
-        """Return the cleaner of the execution that the record belongs to: its arguments tell what its message holds."""
+        """Return the cleaner of the record's execution; values hidden in its arguments are hidden in its message."""
         with self._lock():
             cleaner = self._cleaners.pop(record.trace_id, None)
         cleaner = cleaner or self.sanitizer.of_record()
@@ -107,16 +107,16 @@ class LogCleaner:
         return cleaner
 
     def secret_columns(self, columns: Mapping[str, Sequence[Any]]) -> set[str]:
-        """Return the names of the columns, of these with their first values, of which no preview shows anything."""
+        """Return the names of the columns that no preview may show, judged by name and first values."""
         return secret_columns(self.sanitizer, columns)
 
     def without_secret_facts(self, failure: Failure | None) -> Failure | None:
-        """Return the failure with what was read off live objects cleaned, or without it where that fails."""
+        """Return the failure with cleaned facts about live objects, or without these facts if cleaning fails."""
         if failure is None or not any(member.observed for member in (failure, *failure.linked)):
             return failure
         try:
             return cleaned_facts(failure, self.sanitizer)
-        except Exception:  # noqa: BLE001 - an execution must not fail for what is said of its failure
+        except Exception:  # noqa: BLE001 - facts about a failure must not break the execution
             return msgspec.structs.replace(failure, near=[], known=[], facts={}, linked=[])
 
 
@@ -130,28 +130,28 @@ class StepCollector:
         self._started, self._served = started, served or started.persona
         self._calls: dict[str, CallRecord] = {}
         self._decisions: dict[int, DecisionRecord] = {}
-        #: Whole result as JSON text, where the log keeps only a part of it.
+        #: Whole result as JSON text, if the log stores only a part of it.
         self.result: str | None = None
         for step in steps:
             self.add(step)
 
     @property
     def decisions(self) -> list[DecisionRecord]:
-        """Branches the tool reported, in order."""
+        """Branches that the tool reported, in order."""
         return [self._decisions[number] for number in sorted(self._decisions)]
 
     def add(self, step: Step) -> None:
-        """Take note of a call's beginning or end, or of a decision."""
+        """Note a call's beginning or end, or a decision."""
         if isinstance(step, CallRecord):
             self._calls[step.task_id] = step
         else:
             self._decisions[step.number] = step
 
     def taken(self, step: Step) -> Step:
-        """Take note of a call or a decision, and return it as the log keeps it."""
+        """Note a call or a decision, and return it in the form for the log."""
         self.add(step)
         return self._cleaner.for_log(step)
 
     def conclude(self, finished: Finished) -> Finished:
-        """Return the ending as it is stored, with what was made of the steps; called once."""
+        """Return the ending in the form for storage, with the product of the steps; called once."""
         return finished

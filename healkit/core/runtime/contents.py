@@ -1,8 +1,8 @@
-"""Frames and arrays of executions: who keeps their data.
+"""Frames and arrays of executions: where their data is.
 
-The log has previews of them.
+The log contains only previews of them.
 
-The core keeps none. A part that does has one `Contents` for each `Healkit` (`hooks.Specs.contents`).
+The core does not store any data. A part that does provides one `Contents` for each `Healkit` (`hooks.Specs.contents`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, Literal, NamedTuple
 from healkit.core.crossing import values
 from healkit.errors import ViewGone
 
-#: Side of an execution that data belongs to: its arguments, its result, or the answer to a call, by the call's id.
+#: Origin of data in an execution: its arguments, its result, or the answer to a call, by the call's id.
 Side = Literal["arguments", "result"] | str
 
-#: Those that are open, to be asked for the data of an execution.
+#: Open instances, which can be asked for the data of an execution.
 _open: weakref.WeakSet[Contents] = weakref.WeakSet()
 
 
 class MentionedView(NamedTuple):
-    """View that an entry names, with the name of its file, and the entry's place, execution and time."""
+    """View that an audit entry names, with its file's name and the entry's place, execution and time."""
 
     name: str
     file_name: str
@@ -34,7 +34,7 @@ class MentionedView(NamedTuple):
 
 
 class Contents:
-    """Keeper of the data of executions; this one keeps none. `problem` says what could not be kept."""
+    """Storage for the data of executions; this class stores nothing. `problem` says what could not be stored."""
 
     problem: str = ""
 
@@ -44,36 +44,36 @@ class Contents:
     def keep(
         self, trace_id: str, side: Side, tool_name: str, encoded: bytes, contents: Sequence[Any]
     ) -> None:
-        """Keep what is large in encoded arguments or in a result; `contents` must never change any more."""
+        """Store the large contents of encoded arguments or of a result; `contents` must not change afterwards."""
 
     def digests(self, trace_id: str, side: Side = "arguments") -> Mapping[int, str]:
-        """Return the SHA-256 of the data behind each preview, by its number; of what was kept."""
+        """Return the SHA-256 of the stored data behind each preview, by the preview's number."""
         return {}
 
     def load(self, trace_id: str, preview: values.Preview, side: Side) -> Any:
-        """Return the data behind a preview; `MISSING` where it was not kept. Raises `ViewChanged`."""
+        """Return the data behind a preview; `MISSING` if it was not stored. Raises `ViewChanged`."""
         return MISSING
 
     def fault(self, view: MentionedView) -> str:
-        """Say what is wrong with the file of data that an audit mentions; empty where nothing is."""
+        """Describe the problem of a data file that the audit mentions; empty if there is none."""
         return ""
 
     def close(self) -> None:
-        """Keep the data that is still waiting, as far as time allows."""
+        """Store the waiting data, as far as time allows."""
         _open.discard(self)
 
 
-#: Stands for data that was not kept.
+#: Placeholder for data that was not stored.
 MISSING = object()
 
 
 def data_behind(
     trace_id: str, preview: values.Preview, *, side: Side = "arguments", items_max: float = math.inf
 ) -> Any:
-    """Return the data that a preview in an execution's record stands for.
+    """Return the data behind a preview in an execution's record.
 
-    items_max: more items than this are not loaded, and are refused too. Raises `ViewGone`, and `ViewChanged` where the
-    file does not hold what was kept.
+    items_max: Data with more items is not loaded; it raises too. Raises `ViewGone`, or `ViewChanged` if the file no
+    longer has the stored content.
     """
     if math.prod(preview.shown["shape"]) > items_max:
         raise ViewGone(f"{preview!r}: it has more than {items_max:,} items.")
@@ -87,5 +87,5 @@ def data_behind(
 
 
 def same_data(one: str, other: str) -> bool:
-    """Return whether the previews in two executions' arguments stand for the same data, as far as it was kept."""
+    """Return whether two previews in the arguments of two executions belong to the same data, if it was stored."""
     return all(keeper.digests(one) == keeper.digests(other) for keeper in list(_open))

@@ -1,14 +1,15 @@
 """Events of an execution, and the interface of its receivers.
 
-An event is emitted once, where it happens, through the execution's `Recording`. Its sinks take it in this order, and
-each has a promise of its own:
+An event is emitted once, where it happens, through the execution's `Recording`. The receivers get it in this order, and
+each guarantees something:
 
-- the log: the RUNNING row is committed before a worker gets work, a call is in the journal before it is made;
-- the trace: made of what the log says, and committed in one transaction with the row's end; then OpenTelemetry;
-- the `Sink` of the run, or of the retries, that the execution is a part of: `runs.RunStep` writes the run folder;
+- the log: the RUNNING row is committed before a worker gets work; a call is in the journal before it is made;
+- the trace: made from the log's records, and committed in one transaction with the end of the row; then OpenTelemetry;
+- the `Sink` of the run, or of the retries, that the execution belongs to: `runs.RunStep` writes the run folder;
 - the audit chain: takes each event that the run's journal has written (`run_audit`), and is committed with the step.
 
-What a tool keeps off the record is taken out before any of them sees it. No mistake of a sink reaches the tool.
+Contents that a tool does not log are removed before any receiver gets the event. An error in a sink never reaches the
+tool.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Proposed:
-    """Other code than that of `base`, the stored entry, is to be tried in its place."""
+    """Other code will be tried in place of `base`, the stored entry."""
 
     base: VaultEntry
     code: str
@@ -39,21 +40,21 @@ class Proposed:
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """Whether that code can be run as this tool: `fault` says why not."""
+    """Result of the check of that code; `fault` says why it cannot run as this tool."""
 
     fault: HealkitError | None
 
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """Presence of the tool: it was found, and its code has its hash."""
+    """The tool was found, and its code matches its hash."""
 
     entry: VaultEntry
 
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """Clearance of the call: it passed all checks; emitted before its row is written."""
+    """The call passed all checks; emitted before its row is written."""
 
     timeout_s: float
     mode: str
@@ -61,22 +62,22 @@ class Prepared:
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """Commit of the RUNNING row, whose id is `log_id`, None where it is in the spool; the worker comes next."""
+    """The RUNNING row is committed, with the id `log_id` (None if it is in the spool); the worker is next."""
 
     log_id: int | None
 
 
 @dataclasses.dataclass(frozen=True)
 class Acted:
-    """Call of a tool with side effects, by the execution itself or through others; emitted before its end."""
+    """A tool with side effects is called, by the execution or by one that it called; emitted before its end."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
     """End of the execution.
 
-    ran: False for one that was refused, had no worker, or was cancelled from outside. encoded: its
-    whole value as JSON, None where there is none.
+    ran: False if it was refused, had no worker, or was cancelled from outside.
+    encoded: Its whole value as JSON; None if there is none.
     """
 
     finished: Finished
@@ -90,11 +91,12 @@ Event = Proposed | Judged | Found | Prepared | Running | Acted | Ended
 
 
 class Sink:
-    """Receiver of one execution's events, on any thread; this one discards them.
+    """Receiver of one execution's events, on any thread; this class ignores them.
 
-    `run_id` is the run that the execution is a step of, `problem` says what of it could not be recorded. `attempts` are
-    the log rows of the tries before this one, None for one that is not in the database yet; `retry_in_s` is the pause
-    before another try that the policy has granted, None where the outcome stands.
+    run_id: The run that the execution is a step of.
+    problem: What could not be recorded.
+    attempts: Log rows of the earlier attempts; None for one that is not in the database yet.
+    retry_in_s: Pause before the next attempt, in seconds; None if the policy allows none.
     """
 
     run_id: str | None = None
@@ -103,38 +105,38 @@ class Sink:
     retry_in_s: float | None = None
 
     def admit(self, tool_name: str) -> None:
-        """Admit the step; called before anything else. Raises `PolicyHalted` or `RunNotAllowed` if it may not begin."""
+        """Admit the step; called before anything else. Raises `PolicyHalted` or `RunNotAllowed` if it may not start."""
 
     def take(self, started: Started, event: Event) -> None:
-        """Take an event, with the record of the beginning as far as it is known; raises nothing."""
+        """Take an event, with the record of the beginning as far as it is known; never raises."""
 
     def next_try(self) -> Sink:
-        """Return the sink of that other try; called when the pause is over."""
+        """Return the sink of the next attempt; called when the pause is over."""
         return self
 
 
-#: For an execution that is no step of a run.
+#: Sink of an execution that does not belong to a run.
 UNRECORDED = Sink()
 
-#: What an execution is in a run: a call, other code in a tool's place, or an earlier call again.
+#: Role of an execution in a run: a call, other code in place of a tool, or a repeated call.
 StepKind = Literal["run", "try", "rerun"]
 
 
 class OpenRun(Protocol):
-    """Run that goes on; an execution can be made a step of it."""
+    """Open run, which an execution can be added to as a step."""
 
     @property
     def run_id(self) -> str:
-        """Its id, the name of its folder."""
+        """Its id, which is the name of its folder."""
         ...
 
 
 class RetryPolicy(Protocol):
-    """Policy of retries: how often an action that failed by a passing fault is tried again, after which pauses."""
+    """Policy of retries: how often an action is repeated after a temporary fault, and after which pauses."""
 
     @property
     def retries_per_action(self) -> int:
-        """Number of retries."""
+        """Maximum number of retries."""
         ...
 
     @property
@@ -144,9 +146,9 @@ class RetryPolicy(Protocol):
 
 
 class Steps:
-    """Giver of sinks, one for each execution; this one gives the one that discards everything.
+    """Source of sinks, one for each execution; this class returns sinks that ignore everything.
 
-    A part that records runs, or tries again, puts a subclass in its place (`hooks.Specs.steps`).
+    A part that records runs, or retries, replaces it with a subclass (`hooks.Specs.steps`).
     """
 
     @contextmanager
@@ -157,11 +159,13 @@ class Steps:
         earlier: Finished | None = None,
         retry: bool | RetryPolicy = False,
     ) -> Iterator[Sink]:
-        """Give one execution its sink: a step of a run, a run of its own, retries without one, or none.
+        """Return the sink for one execution: for a step of a run, a new run, retries without a run, or nothing.
 
-        record: a run, whether to make one, or None: the run around the caller, else as `record_runs` says. earlier: the
-        ending that the execution repeats. retry: the policy where there is no run yet, or whether there is one. Raises
-        `UsageInvalid` for what cannot be had here.
+        record: A run, or whether to make one. None takes the run around the caller, or else follows `record_runs`.
+        earlier: The ending that the execution repeats.
+        retry: Policy outside of a run, or whether to retry.
+
+        Raises `UsageInvalid` for a combination that is not possible here.
         """
         if record or retry:
             raise UsageInvalid(
@@ -170,14 +174,14 @@ class Steps:
         yield UNRECORDED
 
 
-# Calls are on record as `CallRecord`s, at their beginning and at their end; `on_call` hears of each of them.
+# Calls are recorded as `CallRecord`s, when they begin and when they end; `on_call` gets an event for each.
 
 
 class CallEvent(msgspec.Struct, frozen=True):
-    """Beginning or end of a call through the bridge, as the host saw it.
+    """Beginning or end of a call through the bridge, as seen by the host.
 
-    `tool` is `server.name`, `trace_id` the execution that makes the call, and `task_id` the call's place in it (`t1`).
-    `success`, `error_code` and `duration_ms` are those of a `tool_end`.
+    `tool` is `server.name`, `trace_id` the execution that makes the call, and `task_id` the call's number in it (`t1`).
+    `success`, `error_code` and `duration_ms` are only set for `tool_end`.
     """
 
     type: Literal["tool_start", "tool_end"]
@@ -194,19 +198,19 @@ OnCall = Callable[[CallEvent], object]
 
 
 def announcing(on_call: OnCall, record: Callable[[Step], None]) -> Callable[[Step], None]:
-    """Return `record`, which then tells `on_call` of each call it has recorded; called by the executor."""
+    """Return a `record` that also sends each recorded call to `on_call`; called by the executor."""
 
     def tell(step: Step) -> None:
         record(step)
         if isinstance(step, CallRecord):
-            with suppress(Exception):  # the listener's own affair: it must not change how a call ends
+            with suppress(Exception):  # an error of the listener must not change how a call ends
                 on_call(event_of(step))
 
     return tell
 
 
 def event_of(call: CallRecord) -> CallEvent:
-    """Return the event that this state of a call is."""
+    """Return the event for this state of a call."""
     tool, took_ms = f"{call.server}.{call.tool}", call.duration_ms or 0.0
     if call.success is None:
         return CallEvent("tool_start", call.trace_id, call.task_id, tool, call.started_at)
@@ -223,7 +227,7 @@ def event_of(call: CallRecord) -> CallEvent:
 
 
 def events_of(calls: Iterable[CallRecord]) -> list[CallEvent]:
-    """Return the events of calls as their records have them; a call without an ending has a beginning only."""
+    """Return the events of recorded calls; a call without an ending only has a beginning."""
     events: list[CallEvent] = []
     for call in calls:
         events.append(event_of(msgspec.structs.replace(call, success=None)))

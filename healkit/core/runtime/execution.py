@@ -1,4 +1,4 @@
-"""Execution as its caller gets it, and reads it off the log."""
+"""Execution, for its caller and from the log."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _ALL_OF_THEM = "hk.executions(tried=True)"
 
 
 class _Cleaned:
-    """Field of an execution that is read cleaned, whoever reads it; what was recorded is in a box beside."""
+    """Field of an execution that is always read in its cleaned form; a box beside it holds the recorded value."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -85,24 +85,25 @@ class _Cleaned:
             return self
         return execution._shown_outputs if self._name == "outputs" else getattr(execution.shown, self._name)
 
-    def __set__(self, execution: Execution, value: object) -> None:  # by the dataclass's own __init__
+    def __set__(self, execution: Execution, value: object) -> None:  # called by the dataclass's `__init__`
         execution.__dict__.setdefault("_recorded", Raw({})).uncleaned[self._name] = value
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Execution(ExecutionData):
-    """Outcome of one tool call: a value or a failure, and where it is on record.
+    """Outcome of one tool call: a value or a failure, and its place in the log.
 
-    It is made of how it began and how it ended (`of`), for its caller as well as from the log. All its texts (the
-    failure, arguments, outputs, calls, notes) are cleaned of secrets when they are first read, so that whatever prints
-    them prints them clean; `uncleaned` has them as they were recorded. `value` is the tool's own.
+    It is made from the records of its beginning and its end (`of`), both for its caller and from the log. Its texts
+    (the failure, arguments, outputs, calls, notes) are cleaned of secrets when they are first read, so that everything
+    that prints them is clean. `uncleaned` has the recorded texts. `value` is the tool's own.
 
-    `explain`, `post_mortem` and `to_notebook` look into a failure; `to_text` and `to_html` show it as a card.
+    `explain`, `post_mortem` and `to_notebook` help with a failure; `to_text` and `to_html` show the execution as a
+    card.
     """
 
     @classmethod
     def of(cls, started: Started, finished: Finished | None, **more: Any) -> Execution:
-        """Return the execution that began and ended so; more: what the two records do not hold, by field."""
+        """Return the execution with this beginning and end; more: fields that the two records do not have."""
         fields: dict[str, Any] = {"status": "RUNNING"}
         if finished is not None:
             fields = {
@@ -128,12 +129,12 @@ class Execution(ExecutionData):
 
     @property
     def uncleaned(self) -> ExecutionData:
-        """Execution with the texts as they were recorded: for what runs, compares or stores it, never to be shown."""
+        """Execution with the recorded texts, for running, comparing or storing; never show it."""
         return ExecutionData(**self._fields())
 
     @functools.cached_property
     def shown(self) -> cleaning.ShownExecution:
-        """Execution as it may be shown, without its value and outputs; `cleaning.execution` adds the value."""
+        """Execution that is safe to show, without its value and outputs; `cleaning.execution` adds the value."""
         return cleaning.execution_texts(self.uncleaned)
 
     @functools.cached_property
@@ -141,7 +142,7 @@ class Execution(ExecutionData):
         return cleaning.outputs(self.uncleaned.outputs, self.shown.record)
 
     def but(self, **changes: Any) -> Execution:
-        """Return it with other values of these fields; `dataclasses.replace` would take what is shown."""
+        """Return a copy with other values of these fields; `dataclasses.replace` would copy the cleaned texts."""
         return Execution(**self._fields() | changes)
 
     def _fields(self) -> dict[str, Any]:
@@ -151,14 +152,14 @@ class Execution(ExecutionData):
 
     @property
     def events(self) -> list[CallEvent]:
-        """Beginning and end of each call, in the order of their times; as `on_call` was told, read from the record."""
+        """Beginning and end of each call, in order of time: the events that `on_call` received, from the record."""
         return events_of(self.calls)
 
     def post_mortem(self) -> Any:
-        """Return the failed run's worker, to be asked for frames, locals and expressions, while it is kept.
+        """Return the failed run's worker, which answers questions about frames, locals and expressions.
 
-        In the process that ran the tool only. Raises `PostMortemGone` with the reason when there is none to ask, and
-        `PostMortemError` when the run did not fail.
+        It works only in the process that ran the tool, and while the worker is kept. Raises `PostMortemGone` with the
+        reason if the worker is not available, and `PostMortemError` if the run did not fail.
         """
         if self.failure is None:
             raise PostMortemError(f"{self.label} did not fail: there is nothing to look into.")
@@ -168,9 +169,9 @@ class Execution(ExecutionData):
         return asked
 
     def explain(self) -> Explanation | None:
-        """Explain the failure in plain words: what happened, where, why, a hint, a fix; None where there is no failure.
+        """Explain the failure in plain words: what happened, where, why, a hint, a fix; None without a failure.
 
-        As far as the configuration allows (`explain`).
+        The configuration (`explain`) limits the explanation.
         """
         explanation = execution_card.explanation(self)
         return (
@@ -182,26 +183,26 @@ class Execution(ExecutionData):
     def to_notebook(
         self, path: str | Path, *, replay: Execution | None = None, overwrite: bool = False
     ) -> Path:
-        """Write the failure as a notebook that runs without healkit, secrets hidden; returns the file.
+        """Write the failure as a notebook that runs without healkit, with secrets hidden; return the file.
 
-        replay: a later execution with the same arguments that passed, to be shown below (`Healkit.replay_of`). Raises
-        `UsageInvalid` for what did not fail, has no code at hand, or cannot be written there.
+        replay: A later execution with the same arguments that passed, to be shown below (`Healkit.replay_of`). Raises
+        `UsageInvalid` if nothing failed, the code is not available, or the file cannot be written.
         """
         return cast("Path", _writer("notebook")(self, path, replay, overwrite=overwrite))
 
     def to_markdown(self) -> str:
-        """Write the failure as a bug report in Markdown, secrets hidden."""
+        """Return the failure as a bug report in Markdown, with secrets hidden."""
         return cast("str", _writer("markdown")(self))
 
     def to_text(self) -> str:
-        """Write the card as plain text, for a terminal or a log."""
+        """Return the card as plain text, for a terminal or a log."""
         from healkit.core.rendering import execution_card
-        from healkit.core.rendering.to_text import text_of  # late: most executions are never shown
+        from healkit.core.rendering.to_text import text_of  # late, because most executions are never shown
 
         return text_of(execution_card.card(self))
 
     def to_html(self) -> str:
-        """Write the card as static HTML that reads in an untrusted notebook too."""
+        """Return the card as static HTML, which is also readable in an untrusted notebook."""
         from healkit.core.rendering import execution_card
         from healkit.core.rendering.to_html import html_of
 
@@ -211,7 +212,7 @@ class Execution(ExecutionData):
         return self.to_text()
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """Return what Jupyter shows; called by IPython's display formatter."""
+        """Return the representations for Jupyter; called by IPython's display formatter."""
         return {"text/plain": self.to_text(), "text/html": self.to_html()}
 
     def __repr__(self) -> str:
@@ -228,20 +229,20 @@ for _name in (
 
 
 class Executions(list[Execution]):
-    """Page of the log as a list; `left_out` counts the trials and searches that it does not show."""
+    """Page of the log as a list; `left_out` counts the trials and searches that it omits."""
 
     def __init__(self, executions: Iterable[Execution] = (), left_out: int = 0) -> None:
         super().__init__(executions)
         self.left_out = left_out
 
     def to_text(self) -> str:
-        """Write a table, and what is left out."""
+        """Return a table, with a note on what is left out."""
         from healkit.core.rendering.to_text import text_of
 
         return text_of(self._card())
 
     def to_html(self) -> str:
-        """Write the same as a card."""
+        """Return the same as a card."""
         from healkit.core.rendering.to_html import html_of
 
         return html_of(self._card())
@@ -252,11 +253,11 @@ class Executions(list[Execution]):
         return listings.executions(self, left_out=self.left_out, ask=_ALL_OF_THEM)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the card for a notebook."""
         return self.to_html()
 
     def _repr_pretty_(self, printer: RepresentationPrinter, _cycle: bool) -> None:
-        """Print it as a whole; IPython in a terminal would print a list item by item."""
+        """Print it as a whole, because IPython in a terminal would print a list item by item."""
         printer.text(self.to_text())
 
 
@@ -266,7 +267,7 @@ class Executions(list[Execution]):
 def execution_of(
     row: ExecutionLog, calls: list[ExecutionCall], decisions: list[ExecutionDecision] | None = None
 ) -> Execution:
-    """Return a row of the log as an `Execution`; its value is gone, its summary is not."""
+    """Return a row of the log as an `Execution`; it has a summary, but no value."""
     return Execution.of(
         started_of(row),
         ending_of(row),
@@ -279,7 +280,7 @@ def execution_of(
 
 
 def started_of(row: ExecutionLog) -> Started:
-    """Return the record with which that row began."""
+    """Return the record of the row's beginning."""
     arguments = row.arguments
     return Started(
         trace_id=row.trace_id,
@@ -301,18 +302,18 @@ def started_of(row: ExecutionLog) -> Started:
 
 
 def nested_grants(row: ExecutionLog | None) -> Grants | None:
-    """Return the grants that a nested execution ran with, which its repetition must not exceed; None for another."""
+    """Return the grants of a nested execution, which a repetition must not exceed; None if it was not nested."""
     return None if row is None or row.parent_trace_id is None else _grants(row.grants)
 
 
 def steps_of(log: Log, trace_id: str) -> list[Step]:
-    """List what that execution did between its beginning and its end, as far as the log knows."""
+    """List the steps of that execution, as far as the log knows them."""
     calls: list[Step] = [call_of(call) for call in log.calls(trace_id)]
     return [*calls, *(_decision(decision) for decision in log.decisions(trace_id))]
 
 
 def calls_cut_short(steps: Iterable[Step]) -> list[Step]:
-    """Return the calls among them that have no ending, with the one that their host's death is."""
+    """Return the calls without an ending, each with an ending that states the death of their host."""
     return [
         msgspec.structs.replace(
             step, success=False, error_code="HOST_DIED", error="its host died before it had an answer"
@@ -323,18 +324,18 @@ def calls_cut_short(steps: Iterable[Step]) -> list[Step]:
 
 
 def _arguments(stored: object) -> dict[str, Any]:
-    if isinstance(stored, str):  # arguments that were too long to be kept whole are kept as cut text
+    if isinstance(stored, str):  # arguments that were too long are stored as cut text
         return {"…": stored}
     if not isinstance(stored, dict):
         return {}
     try:
         return dict(values.restored_value(stored))
-    except values.BadValue:  # what hides secrets may have changed a part of it
+    except values.BadValue:  # the sanitiser may have changed a part of it
         return stored
 
 
 def _grants(stored: object) -> Grants:
-    """Return them as they were; none where another program or another version wrote the row."""
+    """Return the recorded grants; none if another program or another version wrote the row."""
     try:
         return msgspec.convert(stored or {}, Grants)
     except msgspec.ValidationError:
@@ -342,7 +343,7 @@ def _grants(stored: object) -> Grants:
 
 
 def _host(stored: object) -> HostIdentity | None:
-    """Return who ran it; None where another program wrote the row."""
+    """Return the host that ran it; None if another program wrote the row."""
     try:
         return msgspec.convert(stored, HostIdentity)
     except msgspec.ValidationError:
@@ -350,7 +351,7 @@ def _host(stored: object) -> HostIdentity | None:
 
 
 def _failure(row: ExecutionLog) -> Failure | None:
-    """Return the failure as it was; rebuilt from the contract's own columns where another program wrote the row."""
+    """Return the recorded failure; if another program wrote the row, it is rebuilt from the contract's columns."""
     if row.status != "FAILURE":
         return None
     try:
@@ -365,7 +366,7 @@ def _failure(row: ExecutionLog) -> Failure | None:
 
 
 def call_of(row: ExecutionCall) -> CallRecord:
-    """Return the call that a row of the log tells of."""
+    """Return the call from a row of the log."""
     return CallRecord(
         trace_id=row.trace_id,
         task_id=row.task_id,
@@ -388,12 +389,12 @@ def _decision(row: ExecutionDecision) -> DecisionRecord:
     )
 
 
-#: How the sanitiser marks what it has hidden, where the log itself is cleaned (`sanitize_log`).
+#: The sanitiser's mark for hidden values in a cleaned log (`sanitize_log`).
 REDACTED = "[REDACTED"
 
 
 def logged(log: Log, log_id: int) -> ExecutionLog:
-    """Return the row of that id; raises `UsageInvalid` where there is none."""
+    """Return the row with that id; raise `UsageInvalid` if there is none."""
     row = log.get(log_id)
     if row is None:
         raise UsageInvalid(f"There is no log row {log_id!r}.", hint="hk.executions() lists the newest.")
@@ -401,7 +402,7 @@ def logged(log: Log, log_id: int) -> ExecutionLog:
 
 
 def _writer(form: str) -> Callable[..., Any]:
-    """Return what writes a failure in that form; raises `UsageInvalid` where no part does."""
+    """Return the function that writes a failure in that form; raise `UsageInvalid` if no part provides one."""
     write: Callable[..., Any] | None = hooks.first("writer", form=form)
     if write is None:
         raise UsageInvalid(f"Nothing here writes a failure as {form}.", hint="Install healkit whole.")
@@ -411,10 +412,13 @@ def _writer(form: str) -> Callable[..., Any]:
 def arguments_of(
     row: ExecutionLog, *, names: Container[str] | None = None, items_max: float = math.inf
 ) -> dict[str, Any]:
-    """Return the arguments of that execution, with the data in the place of previews.
+    """Return the arguments of that execution, with the stored data in place of previews.
 
-    names: only those. items_max: a frame or an array with more items is not loaded. Raises `ArgumentsInvalid` where not
-    all is there, and `ViewChanged` where the file of a view does not hold what was kept.
+    names: Return only these.
+    items_max: Frames and arrays with more items are not loaded.
+
+    Raises `ArgumentsInvalid` if something is missing, and `ViewChanged` if the file of a view no longer has the stored
+    content.
     """
     stored = row.arguments
     if names is not None and isinstance(stored, dict):
@@ -436,7 +440,7 @@ def arguments_of(
             raise
         except ViewError as error:
             why = f"are not all there: {error.message.rstrip('.')}"
-        except values.BadValue:  # what hides secrets may have changed a part of it
+        except values.BadValue:  # the sanitiser may have changed a part of it
             why = "cannot be read"
     raise ArgumentsInvalid(
         f"The arguments of log row {row.id} {why}; they cannot be used again.",
@@ -445,9 +449,9 @@ def arguments_of(
 
 
 def result_of(row: ExecutionLog, *, items_max: float = math.inf) -> Any:
-    """Return the result of that execution: readable JSON, or the frame or array itself where it was kept as a view.
+    """Return the result of that execution: readable JSON, or the frame or array if it was stored as a view.
 
-    Raises `ValueError` where the record holds no whole JSON, and `ViewChanged`.
+    Raises `ValueError` if the record has no complete JSON, and `ViewChanged`.
     """
     summary = json.loads(row.result_summary or "")
     if isinstance(summary, dict) and summary.keys() >= {"type", "shape", "first"}:
@@ -472,12 +476,13 @@ def ending_of(row: ExecutionLog) -> Finished | None:
     )
 
 
-#: Time after its deadline until a row of another machine or container, whose processes cannot be checked, is given up.
+#: Time after its deadline until a row of another machine or container, whose processes cannot be checked, is
+#: given up.
 FOREIGN_GRACE = timedelta(hours=1)
 
 
 def why_dead(row: ExecutionLog, database: Database) -> str:
-    """Say what of the row's host has died, as far as known; empty while the host may still be alive."""
+    """Return the known cause of death of the row's host; empty while the host may still be alive."""
     host = _host(row.host)
     if host is None:
         return ""
@@ -519,7 +524,7 @@ def orphan_ending(row: ExecutionLog, died: str) -> Finished:
         f"this was found at {_clock(now)}.\n"
         f"{hint}\nHostDied: {TOOL_CODES['HOST_DIED']}"
     )
-    # The message names no process: all orphans of one tool are one and the same failure.
+    # The message names no process, so that all orphans of one tool form one group of failures.
     failure = Failure("HOST_DIED", "HostDied", TOOL_CODES["HOST_DIED"], text, hint=hint)
     until = min(now, row.deadline) if row.deadline is not None else now
     duration_ms = max(0.0, (until - row.timestamp).total_seconds() * 1000)
@@ -532,9 +537,9 @@ def _clock(moment: datetime) -> str:
 
 
 class History:
-    """Executions on record, as `Execution` objects; nothing here runs a tool or changes one.
+    """Recorded executions, as `Execution` objects; nothing here runs or changes a tool.
 
-    log, vault: asked for when they are needed, because the newest page is read without either.
+    log, vault: Loaded on first use, because the newest page needs neither.
     """
 
     def __init__(
@@ -543,16 +548,16 @@ class History:
         self._config, self._newest, self._log, self._vault = config, newest, log, vault
 
     def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
-        """Return the newest failure on record, of one tool and persona where given; None when there is none."""
+        """Return the newest recorded failure, optionally of one tool and persona; None if there is none."""
         row = self._log().last_error(tool_name, persona)
         return None if row is None else self.complete(row)
 
     def last_error_report(self, tool_name: str | None = None, persona: str | None = None) -> str:
-        """Return the newest failure, of one tool and persona where given, as text, which says so when there is none."""
+        """Return the newest failure as text, optionally of one tool and persona; if there is none, the text says so."""
         return last_error_report(self._log(), tool_name, persona)
 
     def execution(self, log_id: int) -> Execution | None:
-        """Return one row of the log with the calls it made; None when there is no such row."""
+        """Return one row of the log with its calls; None if there is no such row."""
         row = self._log().get(log_id)
         return None if row is None else self.complete(row)
 
@@ -567,8 +572,8 @@ class History:
     ) -> Executions:
         """Return one page of the log, newest first; the arguments are those of `Log.query`.
 
-        tried: with the runs that only try code out, such as a healing's trials and searches. Without, the list's
-        `left_out` says how many of them stand between its rows.
+        tried: Include executions that only try code, such as the trials and searches of a healing. Otherwise the list's
+            `left_out` is their number between its rows.
         """
         if filters == Filters(tried=False) and before_id is None and after_id is None:
             log_rows, left_out = self._newest.page(limit)
@@ -580,25 +585,25 @@ class History:
         return Executions(rows, left_out)
 
     def complete(self, row: ExecutionLog) -> Execution:
-        """Return that row with its calls, decisions and code."""
+        """Return a row with its calls, decisions and code."""
         log = self._log()
         execution = execution_of(row, log.calls(row.trace_id), log.decisions(row.trace_id))
-        # Code that was run alone is an argument of its row.
+        # Code that ran without a tool is an argument of its row.
         alone = row.revision is None and row.tool_name == RUN_CODE
         code = execution.uncleaned.arguments.get("code") if alone else None
         if row.code_hash is not None and not alone:
             try:
                 code = self._vault().code(row.code_hash)
             except VaultError:
-                pass  # code that was only tried is not kept, and a row may come from another database
+                pass  # code on trial is not stored, and a row may come from another database
         return execution.but(code=code, explained=self._config.explain)
 
 
 def last_error_report(log: Log, tool_name: str | None = None, persona: str | None = None) -> str:
-    """Write the newest failure with tool, time, persona, input and full traceback, or "No errors found".
+    """Return the newest failure with tool, time, persona, input and full traceback, or "No errors found".
 
-    persona: only its failures. When only the name filter excluded every failure, it says so and names tools that are
-    with similar names.
+    persona: Only its failures. If only the filter for the name excluded all failures, the text says so and suggests
+        tools with similar names.
     """
     row = log.last_error(tool_name, persona)
     if row is None:
@@ -637,9 +642,9 @@ def _nothing_found(log: Log, tool_name: str | None, persona: str | None) -> str:
 
 
 class NewestRows:
-    """Reads the newest executions, without trials and searches, and without SQLAlchemy: loading it takes longer.
+    """Reads the newest executions, without trials and searches; it avoids SQLAlchemy, which takes longer to import.
 
-    refresh: called before each read, to bring in the records that wait in the spool.
+    refresh: Called before each read, to store the records that wait in the spool.
     """
 
     def __init__(self, database: Database, refresh: Callable[[], object]) -> None:
@@ -647,7 +652,7 @@ class NewestRows:
         self._refresh = refresh
 
     def page(self, limit: int) -> tuple[list[Any], int]:
-        """Return at most `limit` rows with the columns of `ExecutionLog`, and how many trials lie between them."""
+        """Return at most `limit` rows with the columns of `ExecutionLog`, and the number of trials between them."""
         check_whole("limit", limit)
         self._refresh()
         limit = max(1, limit)

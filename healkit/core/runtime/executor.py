@@ -2,9 +2,9 @@
 
 call ─► vault entry (hash checked) ─► arguments checked ─► RUNNING row ─► tier ─► worker or SQL ─► finished row
 
-A call that is refused on the way (unknown tool, wrong arguments, tampered code, no isolation) is a finished
-row too. Every execution of a tool comes through `Executor.perform`. The trials of a search, which have no kernel and
-nothing to call, run in `parts/trials/trials.py` and are recorded by the same recorder.
+A refused call (unknown tool, wrong arguments, tampered code, no isolation) is a finished row too. Every execution of a
+tool uses `Executor.perform`. Only the trials of a search, which have no kernel and make no calls, run in
+`parts/trials/trials.py`; the same recorder records them.
 """
 
 from __future__ import annotations
@@ -95,31 +95,35 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-#: SQL tools run in the host, on a connection that cannot write.
+#: SQL tools run in the host, on a read-only connection.
 SQL_ISOLATION = "read-only connection"
-#: Wait for the records of calls whose answers the worker already had.
+#: Longest wait for the records of calls whose answers the worker already had, in seconds.
 _SETTLE_S = 5.0
 _NULL = msgspec.Raw(b"null")
-#: Runs a tool that needs no bridge, in the place of a worker of its own; raises as a worker's start does.
+#: Runs a tool without a bridge, in place of its own worker; raises the errors of a worker's start.
 Place = Callable[[Init, Tier], Awaitable[Outcome]]
 _NOT_DRAINED = "Some of what the tool displayed may be missing: its worker did not send it in time."
 
 
 @dataclasses.dataclass(frozen=True)
 class ExecutionRequest:
-    """Call of a tool, made once, where it is asked for; it travels whole and unchanged.
+    """Call of a tool, created once by its caller and passed on unchanged.
 
-    timeout_s: wall time in seconds. on_output: gets nbformat output dicts as they come. on_call: gets a `CallEvent` as
-    each call begins and ends. code: is run in the place of the stored one, as a candidate that is not saved.
-    within: the grants that a nested execution had, where its call is repeated. parent: the execution that makes a
-    nested call; it bounds what the tool may do. record, kind, earlier, retry: as `Runs.step` takes them. replay:
-    answers its calls from a record; a folder that it may write can only be read then. files: nobody has accepted the
-    code, so of what the tool is granted it may read these paths only; None for code with all of its grants. foreign:
-    the tool that the code is of, where it is none of the vault's. client: the MCP client that asks, for the record.
-    alone: the code is run as a notebook's cell is, in no tool's place; its value is that of its last expression.
-    place: where a tool that `fits_place` is run; others have a worker of their own.
+    timeout_s: Wall time in seconds.
+    on_output: Gets nbformat output dicts as they arrive.
+    on_call: Gets a `CallEvent` when a call begins and when it ends.
+    code: Candidate code to run in place of the stored code, without saving it.
+    within: Grants of a nested execution that is repeated.
+    parent: Execution that makes a nested call; it limits what the tool may do.
+    record, kind, earlier, retry: As in `Steps.step`.
+    replay: Answers the calls from a record; then writable folders are read-only.
+    files: For code that no one has accepted: the only granted paths that it may read. None gives the code all grants.
+    foreign: Tool that the code belongs to, if it is not in the vault.
+    client: MCP client that requests it, for the record.
+    alone: Run the code like a notebook cell, not as a tool; its value is that of its last expression.
+    place: Runs a tool that `fits_place`; other tools have their own worker.
 
-    Raises `ConfigError` for a mode or a time that cannot be, `UsageInvalid` for a name or a persona that is no text.
+    Raises `ConfigError` for an invalid mode or time, `UsageInvalid` for a name or a persona that is not a text.
     """
 
     tool_name: str
@@ -156,10 +160,11 @@ class ExecutionRequest:
 
 @dataclasses.dataclass
 class _Call:
-    """A request with its record and what is needed to run it; `calls` are those it made, once it has ended.
+    """A request with its record and everything needed to run it; `calls` is set once it has ended.
 
-    granted: what the tool may do, where code that nobody has accepted is run in its place, with less. withheld: the
-    files among that. untrusted: its database is, so that the tool runs without its grants.
+    granted: Grants of the tool, while code that no one has accepted runs in its place with less.
+    withheld: Granted files that this code may not read.
+    untrusted: The database is untrusted, so that the tool runs without its grants.
     """
 
     request: ExecutionRequest
@@ -180,15 +185,15 @@ class _Call:
 
 
 def fits_place(entry: VaultEntry) -> bool:
-    """Return whether a tool calls nothing and reaches no file, so that it needs no worker of its own."""
+    """Return whether a tool makes no calls and uses no files, so that it does not need its own worker."""
     grants = entry.grants
     return not (entry.type == "sql" or "mcp" in entry.code or entry.acts or grants.read or grants.starts_cold)
 
 
 class Executor:
-    """Executes vault entries; one for each `Healkit`. `providers` may grow while it lives.
+    """Executes vault entries; each `Healkit` has one. `providers` may grow during its life.
 
-    grants_in_force: makes of a tool's stored grants those that count here and now; raises `ConfigError`.
+    grants_in_force: Turns a tool's stored grants into those that apply here and now; raises `ConfigError`.
     """
 
     def __init__(
@@ -209,7 +214,7 @@ class Executor:
         self._pool = pool
         self._contents = contents
         self.grants_in_force = grants_in_force
-        #: What the probe has found; None until the first execution has waited for it.
+        #: Result of the probe; None until the first execution has waited for it.
         self._tier: Tier | None = None
 
     async def perform(
@@ -219,10 +224,10 @@ class Executor:
         on_output: OnOutput | None = None,
         stop: asyncio.Event | None = None,
     ) -> Execution:
-        """Run one tool and return its outcome, recorded; `on_output` gets its outputs, `stop` ends it.
+        """Run one tool and return its recorded outcome; `on_output` gets its outputs, `stop` ends it.
 
-        Raises a `HealkitError` when the call itself was wrong or no worker could be started; that too is on record,
-        under the error's `log_id`. What the tool does never raises.
+        Raises a `HealkitError` if the call was wrong or no worker could be started; that is recorded too, under the
+        error's `log_id`. It never raises for what the tool does.
         """
         try:
             recording = Recording(
@@ -268,7 +273,7 @@ class Executor:
             internal.log_id = recording.log_id
             raise internal from error
         except BaseException as error:
-            # Cancelled from outside: the row must not stay RUNNING for ever.
+            # Cancelled from outside: the row must not remain RUNNING.
             recording.refuse(interruption_of(recording.started, error, recording.elapsed_ms))
             raise
         finally:
@@ -276,16 +281,16 @@ class Executor:
                 recording.refuse(fault_of(recording.started, raised, recording.elapsed_ms))
 
     async def _written(self, request: ExecutionRequest, work: Callable[[*Ts], T], *args: *Ts) -> T:
-        """Do what writes to the log: on a thread, as it may wait; here where many small ones write to a file.
+        """Write to the log: on a thread, because it may wait, or directly if there are many small writes to a file.
 
-        A hop to a thread and back costs as much as such a write.
+        A switch to a thread and back costs as much as such a write.
         """
         if request.place is not None and self._database_url.startswith("sqlite"):
             return work(*args)
         return await surely(work, *args)
 
     def _prepare(self, request: ExecutionRequest, recording: Recording) -> _Call:
-        """Do every step that can refuse the call, up to the RUNNING row; on a thread, as it may wait."""
+        """Do all steps that can refuse the call, up to the RUNNING row; runs on a thread, because it may wait."""
         if recording.sink is not UNRECORDED:
             recording.sink.admit(request.tool_name)
         arguments = pack_arguments(
@@ -298,7 +303,7 @@ class Executor:
         entry = self._entry(request, recording)
         recording.contents = entry.logged
         recording.add(
-            tool_name=entry.tool_name,  # the call may have given a former name
+            tool_name=entry.tool_name,  # the caller may have used a former name
             revision=entry.revision or None,
             code_hash=entry.code_hash,
             grants=entry.grants,
@@ -331,22 +336,22 @@ class Executor:
         mode = request.mode or self._config.mode
         call = _Call(request, recording, entry, arguments, timeout_s, mode, whole, withheld)
         call.untrusted = stored is UNTRUSTED_GRANTS
-        # Without a tier, `_find_tier` records the rest, once it is known.
+        # If the tier is not known yet, `_find_tier` emits the event.
         recording.begin(None if recording.started.isolation is None else call.prepared)
         return call
 
     def _find_tier(self, call: _Call) -> None:
-        """Probe for the tier and add it to the call's record; for the first execution only, and on a thread.
+        """Probe for the tier and add it to the call's record; only for the first execution, on a thread.
 
-        The row is committed before: the probe takes a tenth of a second, and a host that is killed in it must leave a
-        sign of the execution. Raises `IsolationUnavailable`.
+        The row is committed before. The probe takes a tenth of a second, and if the host is killed during that time,
+        the log must show the execution. Raises `IsolationUnavailable`.
         """
         self._tier = achieved_tier(self._config)
         call.recording.add(isolation=self._tier)
         call.recording.begin(call.prepared)
 
     def _entry(self, request: ExecutionRequest, recording: Recording) -> VaultEntry:
-        """Return the tool's active revision, the candidate to try in its place, or code that is run alone."""
+        """Return the tool's active revision, the candidate to try in its place, or code to run without a tool."""
         if request.alone and request.code is not None:
             entry = VaultEntry(request.tool_name, request.persona, 0, request.code, code_hash(request.code))
             parse(request.code, entry.label)
@@ -364,7 +369,7 @@ class Executor:
         return entry
 
     def _not_run(self, call: _Call) -> Failure | None:
-        """Return why code that nobody has accepted is not run at all: it needs what only its tool is granted."""
+        """Return why code that no one has accepted is not run: it needs a grant that only its tool has."""
         request, granted = call.request, call.granted
         if request.files is None:
             return None
@@ -417,7 +422,7 @@ class Executor:
             worker = await pool.kernel(self._config, tier, entry.grants, library_of(init))
         retained = False
         try:
-            if "mcp" in entry.code or above is not None:  # it may call, or is counted to its caller
+            if "mcp" in entry.code or above is not None:  # it may call, or counts for its caller
                 await off_loop(caller.start, worker)
             if call.arguments.previews and recording.contents:
                 worker.on_sent = partial(self._keep, call, "arguments", call.arguments.sent)
@@ -478,17 +483,17 @@ class Executor:
     async def _conclude(
         self, call: _Call, outcome: Outcome, value: object, failure: Failure | None
     ) -> Execution:
-        """Record the end, on threads: the sanitiser may have to be loaded first, and the database may be locked."""
+        """Record the end, on threads: the sanitiser may have to load first, and the database may be locked."""
         recording, started = call.recording, call.recording.started
         if failure is not None:
             failure = await asyncio.to_thread(self._recorder.without_secret_facts, failure)
         result = outcome.complete if failure is None else None
         raw = _NULL if result is None else result.value
-        if values.MARK in bytes(raw):  # plain JSON is on record as it came
+        if values.MARK in bytes(raw):  # plain JSON is already recorded as it arrived
             if recording.contents:
                 await off_loop(self._keep, call, "result", bytes(raw), outcome.sealed)
             raw = msgspec.Raw(await off_loop(values.readable_json, value, self._recorder.secret_columns))
-        # A run's folder has the whole value; a trace of it has no more than this.
+        # A run's folder has the whole value; a trace has no more than this.
         whole = recording.sink is not UNRECORDED or len(raw) <= WHOLE_MAX_CHARS
         encoded = str(raw, "utf-8") if whole else summarize_json(raw, HEAD_CHARS)
         last_output = outcome.last_output if failure else ""
@@ -498,7 +503,7 @@ class Executor:
         return self._execution(call, outcome, value, finished)
 
     def _execution(self, call: _Call, outcome: Outcome, value: object, finished: Finished) -> Execution:
-        """Return what the caller gets, once the end is on record."""
+        """Return the execution for the caller, after its end is recorded."""
         recording, fault = call.recording, call.recording.fault
         if fault is not None:
             finished = msgspec.structs.replace(finished, failure=fault, result_summary=fault.summary)
@@ -534,12 +539,12 @@ class Executor:
         self._contents.keep(started.trace_id, side, started.tool_name, encoded, sealed)
 
     def _keep_answer(self, call: _Call, task_id: str, answer: bytes) -> None:
-        """Keep the frames and arrays of a call's answer, as far as its tool's contents are kept."""
+        """Store the frames and arrays in a call's answer, unless its tool does not log contents."""
         if call.recording.contents:
             self._contents.keep(call.recording.started.trace_id, task_id, call.entry.tool_name, answer, ())
 
     def _warnings(self, started: Started, *problems: str) -> list[str]:
-        """Return what the user should know besides the outcome."""
+        """Return warnings for the user, besides the outcome."""
         warnings = list(filter(None, (self._recorder.problem, self._contents.problem, *problems)))
         if started.isolation == "process":
             warnings.append(
@@ -549,7 +554,7 @@ class Executor:
 
 
 def _started(request: ExecutionRequest, run_id: str | None) -> Started:
-    """Return the beginning of the record, of which only the request is known yet."""
+    """Return the record of the beginning, with the facts from the request."""
     now = utc_now()
     return Started(
         trace_id=new_trace_id(),
@@ -567,14 +572,14 @@ def _started(request: ExecutionRequest, run_id: str | None) -> Started:
 
 
 def _attempts_before(rows: Sequence[int | None]) -> str:
-    """Say which attempts preceded a call that is retried."""
+    """Return a note on the attempts before a retried call."""
     log_ids = ", ".join(f"{row}" for row in rows if row is not None)
     where = f" (log: {log_ids})" if log_ids else ""
     return f"Attempt {len(rows) + 1}; {count(len(rows), 'earlier one')} failed by a passing fault{where}."
 
 
 def _programs_denied(started: Started, outcome: Outcome) -> str:
-    """Say that the tool tried to start a program; empty where it did not, or may."""
+    """Return a note that the tool tried to start a program; empty if it did not, or may do so."""
     tried = () if outcome.complete is None else outcome.complete.programs
     if not tried or started.isolation == "process":
         return ""
@@ -585,7 +590,7 @@ def _programs_denied(started: Started, outcome: Outcome) -> str:
 
 
 def _threads_left(names: Sequence[str]) -> str:
-    """Say which threads of a tool were ended with its worker."""
+    """Return a note on the threads of a tool that were ended with its worker."""
     return (
         f"The tool returned while its {'thread' if len(names) == 1 else 'threads'} {', '.join(names)} still ran, which "
         "ended with the worker: what was left to do or to print is lost. Join each thread before you return."
@@ -593,18 +598,18 @@ def _threads_left(names: Sequence[str]) -> str:
 
 
 def _close_calls(router: CallRouter, recording: Recording) -> None:
-    """End the records of all calls, and move them into their table; may wait where there were any."""
+    """End the records of all calls, and move them into their table; may wait if there were calls."""
     router.records.settle(_SETTLE_S)
     recording.close_journal()
 
 
 def _load_workers() -> None:
-    """Import what starts workers: no execution waits for it before its row is committed."""
-    import healkit.core.workers.pool  # noqa: F401 - to import it is the work
+    """Import the modules that start workers, so that no execution waits for them before its row is committed."""
+    import healkit.core.workers.pool  # noqa: F401 - imported early for speed
 
 
 def _init(call: _Call, definitions: list[ToolDefinition], config: Config) -> Init:
-    """Return the work as the worker gets it: the tool's own limits where it has any, else the configured ones."""
+    """Return the work for the worker, with the tool's own limits if it has any, else the configured ones."""
     entry = call.entry
     return Init(
         entry=entry.ref,

@@ -1,7 +1,8 @@
 """Outcomes as failures and as results of checks.
 
-Each way an execution can end has one code, one wording and one next step. A worker's own account is a claim: its code
-must be one that a worker can know, and its texts are capped. A value that breaks a rule is a failure too.
+Each way in which an execution can end has one code, one wording and one next step. A worker's own report is not
+trusted: only some codes are accepted from a worker, and its texts are limited. A value that breaks a rule is a failure
+too.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ from healkit.core.workers.process import off_loop
 from healkit.core.workers.worker import Outcome
 from healkit.errors import CallNotOnRecord, HealkitError, InternalError
 
-#: Codes that a worker may claim; the host decides all others.
+#: Codes that a worker may report; the host decides all others.
 _CLAIMABLE = {
     "TOOL_EXCEPTION", "TOOL_TIMEOUT", "TOOL_OUT_OF_MEMORY", "TOOL_OUTPUT_LIMIT", "TOOL_RESULT_TOO_LARGE",
     "TOOL_RESULT_UNSUPPORTED", "INTERNAL_ERROR",
 }  # fmt: skip
-#: On the row of an execution whose worker lacked a layer of its tier, and was given nothing to run.
+#: Tier of an execution whose worker lacked a layer of isolation, and did not run anything.
 NO_ISOLATION = "none"
 _TEXT_MAX_CHARS = 200_000
 _FRAMES_MAX = 400
-#: A dump of faulthandler's with so many frames of the tool's (it writes at most 100) is that of a deep recursion.
+#: A faulthandler dump (at most 100 frames) with this many frames of the tool is that of a deep recursion.
 _DEEP_FRAMES = 50
 _NAME_MAX_CHARS = 100
 _LINE_MAX_CHARS, _LINENO_MAX = 2000, 2**31 - 1
@@ -60,9 +61,9 @@ _value = msgspec.json.Decoder().decode
 
 
 async def conclude(outcome: Outcome, init: Init) -> tuple[Any, Failure | None]:
-    """Return the value that an outcome brought, or the failure that it amounts to; the loop waits for no large value.
+    """Return the value of an outcome, or its failure; the event loop does not wait for a large value.
 
-    A value over the limit of results, or one that cannot be read, is a failure.
+    A value above the size limit, or one that cannot be read, is a failure.
     """
     if outcome.complete is None or (
         len(outcome.complete.value) <= claims.SMALL_BYTES and not outcome.contents
@@ -80,7 +81,7 @@ def _conclude(outcome: Outcome, init: Init) -> tuple[Any, Failure | None]:
     try:
         if len(value) > init.result_max_bytes:
             raise claims.BadClaim(f"{len(value):,} bytes; {init.result_max_bytes:,} are allowed")
-        # It was counted with the message that it is a part of.
+        # It was already counted as part of its message.
         if init.exact:
             return values.decode(value, outcome.contents, limit_bytes=init.data_max_bytes), None
         return claims.decode_checked(value, _value), None
@@ -90,14 +91,14 @@ def _conclude(outcome: Outcome, init: Init) -> tuple[Any, Failure | None]:
 
 
 def outline_of(value: object, claim: ExecutionComplete | None, init: Init) -> str:
-    """Return what the JSON of a value does not say of its types: read off it where it crossed as it is."""
+    """Return the types of a value that its JSON does not show; if it crossed exactly, they come from the value."""
     if claim is None or claim.failure is not None:
         return ""
     return type_outline(value)[:OUTLINE_MAX_CHARS] if init.exact else claim.outline
 
 
 def failure_of(outcome: Outcome, init: Init) -> Failure | None:
-    """Return the failure that an outcome amounts to, or None when it brought a value."""
+    """Return the failure of an outcome, or None if it has a value."""
     if outcome.complete is not None:
         claimed = outcome.complete.failure
         return None if claimed is None else with_own_secrets(_claimed(claimed, init), outcome)
@@ -133,7 +134,7 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
 def end_of(
     started: Started, failure: Failure | None, result: msgspec.Raw, duration_ms: float, last_output: str
 ) -> Finished:
-    """Return the record of a run's end; `result` is its value as readable JSON."""
+    """Return the record of an execution's end; `result` is its value as readable JSON."""
     return Finished(
         trace_id=started.trace_id,
         finished_at=utc_now(),
@@ -153,9 +154,9 @@ def refusal_of(started: Started, error: HealkitError, duration_ms: float) -> Fin
 
 
 def fault_of(started: Started, error: BaseException, duration_ms: float, *, quoted: bool = True) -> Finished:
-    """Return the record of a run that an error of healkit's own has ended.
+    """Return the record of an execution that an internal error of healkit ended.
 
-    quoted: with the error's message, which may hold a part of what the tool was given.
+    quoted: Include the error's message, which may contain a part of the tool's input.
     """
     internal = InternalError.of(error)
     trace = read_traceback(error)
@@ -172,14 +173,14 @@ def fault_of(started: Started, error: BaseException, duration_ms: float, *, quot
 
 
 def interruption_of(started: Started, error: BaseException, duration_ms: float) -> Finished:
-    """Return the record of a run that healkit itself gave up."""
+    """Return the record of an execution that healkit gave up."""
     kind = type(error).__name__
     failure = Failure("TOOL_KILLED", kind, str(error), f"{kind}: {error}")
     return Finished(started.trace_id, utc_now(), duration_ms, None, failure, fingerprint(failure))
 
 
 def _of_death(outcome: Outcome, init: Init) -> Failure:
-    """Return the failure of a process that ended by itself, by its signal or its status."""
+    """Return the failure for a process that ended on its own, from its signal or its status."""
     status = outcome.status if outcome.status is not None else 0
     number = -status
     if number <= 0:
@@ -210,31 +211,31 @@ def _of_death(outcome: Outcome, init: Init) -> Failure:
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # real-time signals have numbers only
+    except ValueError:  # real-time signals have no names
         return f"signal {number}"
 
 
 def _observed(code: str, ename: str, message: str, hint: str, outcome: Outcome, init: Init) -> Failure:
-    """Return a failure in the host's words, with the stack that `faulthandler` left, if it did."""
+    """Return a failure in the host's words, with the stack from `faulthandler`, if there is one."""
     frames = frames_from_faulthandler(outcome.crash_text, init.entry.filename, init.code)[-_FRAMES_MAX:]
     last_line = f"{ename}: {message}"
     return Failure(code, ename, message, format_frames(frames, last_line), frames, hint)
 
 
 def _claimed(failure: Failure, init: Init) -> Failure:
-    """Return the worker's account, with its code checked and its size capped."""
+    """Return the worker's report of a failure, with its code checked and its size limited."""
     played = failure.code == CallNotOnRecord.code and is_played(init)
     code = failure.code if failure.code in _CLAIMABLE or played else "TOOL_EXCEPTION"
     return msgspec.structs.replace(capped(failure), code=code)
 
 
 def is_played(init: Init) -> bool:
-    """Return whether a worker with that work may say that a call is not on record, or a file withheld."""
+    """Return whether this worker may report that a call is not on record, or a file withheld."""
     return init.cassette != rpc.NO_CASSETTE or bool(init.withheld.paths)
 
 
 def with_own_secrets(failure: Failure, outcome: Outcome | None = None) -> Failure:
-    """Return the failure with those of its frames' secrets that stand in its texts or the output, and no others."""
+    """Return the failure with only those secrets of its frames that occur in its texts or the output."""
     if not failure.secrets:
         return failure
     texts = failure.texts
@@ -245,7 +246,7 @@ def with_own_secrets(failure: Failure, outcome: Outcome | None = None) -> Failur
 
 
 def capped(failure: Failure) -> Failure:
-    """Return a failure that came from elsewhere with its texts and lists cut to size."""
+    """Return a failure from outside, with its texts and lists cut to size."""
     return msgspec.structs.replace(
         failure,
         ename=failure.ename[:500],
@@ -291,14 +292,14 @@ _DEATH = {
 
 
 def is_exact(check: Check) -> bool:
-    """Return whether a check is about more than plain JSON, so that its values cross as they are."""
+    """Return whether a check needs more than plain JSON, so that its values must cross exactly."""
     return values.has_tags(check.arguments) or values.has_tags(check.expected)
 
 
 def is_typed(check: Check) -> bool:
-    """Return whether a value has to have the types of a check's plain JSON; a record may have been a set.
+    """Return whether a value must have the same types as a check's plain JSON; a recorded list may have been a set.
 
-    A tuple may meet a list.
+    A tuple may match a list.
     """
     return check.binding and not check.raises and not values.has_tags(check.expected)
 
@@ -311,7 +312,7 @@ def judged(
     trace_id: str = "",
     outline: str = "",
 ) -> CheckResult:
-    """Return the check's result, from the value that came back or the failure that did instead."""
+    """Return the check's result for the value that was returned, or for the failure."""
     outcome: CheckOutcome
     if failure is None:
         exact = is_exact(check)

@@ -1,4 +1,4 @@
-"""Providers of healkit's own: host functions, vault, debug."""
+"""Providers of healkit itself: host functions, vault, debug."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from healkit.core.store.vault import Vault
 
 
-#: How deep vault tools may call each other.
+#: Maximum depth of nested calls of vault tools.
 MAX_DEPTH = 8
-#: What most functions return; to ask whether it is awaitable takes longer than the call of a small function.
+#: Usual result types; the check whether a result is awaitable takes longer than a call of a small function.
 _NOT_AWAITABLE = frozenset({type(None), bool, int, float, str, list, dict, tuple})
 
 
 class HostFunctions:
     """Python functions of the user's kernel, `mcp.host.<name>` in a worker.
 
-    They run in the host, on a thread of the bridge's, with all the host's rights: providing one is a grant.
+    They run in the host, on a thread of the bridge, with all the host's rights. So providing a function is a grant.
     """
 
     server = "host"
@@ -51,13 +51,14 @@ class HostFunctions:
     ) -> ToolDefinition:
         """Let tools call a Python function of this process as `mcp.host.<name>(…)`.
 
-        It runs here, with all your rights, on a thread of healkit's. Can be used as a decorator's call.
+        It runs in this process, with all your rights, on a thread of healkit. It can also be used as a decorator.
 
-        replace: provide it although another function has the name. The same function again, as when its cell is run
-        again, needs none. read_only: a call changes nothing, so that a healing may make one that is not on record.
+        replace: Replace another function of that name. It is not needed for the same function, for instance when its
+            cell runs again.
+        read_only: A call changes nothing, so that a healing may make a call that is not on record.
 
-        Raises `ConfigError` for a name that another function has, what cannot be called, or a name that could not be
-        written as `mcp.host.<name>`.
+        Raises `ConfigError` if another function has the name, if `function` is not callable, or if the name is not
+        possible in `mcp.host.<name>`.
         """
         name = str(name or getattr(function, "__name__", ""))
         if not callable(function) or not is_valid_name(name):
@@ -78,22 +79,22 @@ class HostFunctions:
         return definition
 
     def withdraw(self, name: str) -> None:
-        """Take a provided function back; a name that was never provided is no error."""
+        """Withdraw a provided function; an unknown name is not an error."""
         with self._lock:
             self._functions.pop(name, None)
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
-        """Return all of them, whatever the persona; called by the router."""
+        """Return all functions, for any persona; called by the router."""
         with self._lock:
             return [definition for _, definition in self._functions.values()]
 
     def expect(self, tool: str) -> None:
-        """Refuse a function that is not provided; called by the router."""
+        """Raise if the function is not provided; called by the router."""
         if tool not in self._functions:
             self._find(tool)
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
-        """Call the function; called by the router on a bridge thread. Coroutines are run to their end here."""
+        """Call the function; called by the router on a bridge thread. A coroutine runs to its end here."""
         value = self._find(tool)(**arguments)
         if type(value) in _NOT_AWAITABLE or not inspect.isawaitable(value):
             return value
@@ -107,7 +108,7 @@ class HostFunctions:
 
 
 class VaultTools:
-    """Other tools of the vault, `mcp.vault.<name>`; each call is an execution of its own, on the same path."""
+    """Other tools of the vault, `mcp.vault.<name>`; each call is a separate execution on the same path."""
 
     server = "vault"
 
@@ -120,7 +121,7 @@ class VaultTools:
         self._execute = execute
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
-        """Every tool that persona would find; called by the router."""
+        """Return all tools that the persona can run; called by the router."""
         definitions: dict[str, ToolDefinition] = {}
         for entry in self._vault().list():
             if entry.persona == persona or (
@@ -134,7 +135,7 @@ class VaultTools:
                     self._only_looks(entry),
                 )
         for former, name in self._vault().former_names(persona).items():
-            if name in definitions:  # code that was written before the renaming goes on working
+            if name in definitions:  # code from before a renaming must continue to work
                 now = definitions[name]
                 definitions[former] = ToolDefinition(
                     self.server, former, f"{name} by its former name.", now.input_schema, now.read_only
@@ -142,7 +143,7 @@ class VaultTools:
         return list(definitions.values())
 
     def _only_looks(self, entry: VaultEntry) -> bool:
-        """Return whether it only calculates, and so does each tool that it calls: none is granted anything to read."""
+        """Return whether it only calculates, as does each tool that it calls: it may not read any files."""
         met = [entry]
 
         def lookup(name: str) -> VaultEntry:
@@ -153,7 +154,7 @@ class VaultTools:
         return not effects_of(entry, lookup) and not any(grants.read for grants in granted)
 
     def expect(self, tool: str) -> None:
-        """Refuse nothing: an execution of a tool that is not there is on record too; called by the router."""
+        """Accept every name: the execution of a missing tool is recorded too. Called by the router."""
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Execute the tool and return its value; called by the router on a bridge thread, which waits."""
@@ -165,7 +166,7 @@ class VaultTools:
         try:
             return self._execute(tool, arguments, context)
         except (ToolNotFound, PersonaNotFound) as error:
-            # The vault names what is near for any persona; a tool hears of those that it could call.
+            # The vault suggests similar names of any persona; a tool may only see those that it can call.
             names = [definition.name for definition in self.definitions(context.persona)]
             raise type(error)(
                 f"There is no vault tool {tool!r} for {context.persona!r}.{did_you_mean(tool, names)}"
@@ -177,13 +178,13 @@ def _is_again(function: Callable[..., Any], earlier: Callable[..., Any]) -> bool
     if function is earlier:
         return True
     name = getattr(function, "__qualname__", "<lambda>")
-    named = "<" not in name  # neither a lambda nor made in a function
+    named = "<" not in name  # neither a lambda nor defined in a function
     same = (name, function.__module__) == (getattr(earlier, "__qualname__", ""), earlier.__module__)
     return named and same
 
 
 def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return a JSON Schema of a function's arguments, from its annotations; any object where they do not help."""
+    """Return a JSON Schema of a function's arguments, from its annotations; without useful ones, any object."""
     from pydantic import PydanticUserError, TypeAdapter
 
     try:
@@ -198,9 +199,9 @@ async def _await(value: Awaitable[Any]) -> Any:
     return await value
 
 
-# Debug tools are in the vault and run as any other tool, in a restricted worker, which sees neither the vault nor the
-# log. Both are read through the bridge, by `LogTools`, which only tools with a grant for `healkit.*` may call, and
-# which shows one persona's records: those of the persona that the calling execution runs for.
+# Debug tools are in the vault and run like any other tool, in a restricted worker without access to the vault
+# and the log. They read both through the bridge, by `LogTools`. Only tools with a grant for `healkit.*` may
+# call it. It shows the records of one persona: the one that the calling execution runs for.
 
 
 _MAX_ROWS = 200
@@ -208,7 +209,7 @@ _MAX_ROWS = 200
 
 @dataclasses.dataclass(frozen=True)
 class BuiltinTool:
-    """A tool that the seeding puts into the vault."""
+    """A tool that healkit itself puts into the vault."""
 
     name: str
     code: str
@@ -254,7 +255,7 @@ BUILTIN_TOOLS: tuple[BuiltinTool, ...] = (
 
 
 class LogTools:
-    """`mcp.healkit.*`: read-only views of the vault and the log, as far as the caller's persona goes."""
+    """`mcp.healkit.*`: read-only access to the vault and the log, limited to the caller's persona."""
 
     server = "healkit"
 
@@ -269,19 +270,19 @@ class LogTools:
         }
 
     def definitions(self, persona: str) -> list[ToolDefinition]:
-        """Return all of them; called by the router."""
+        """Return all of these tools; called by the router."""
         return [
             ToolDefinition(self.server, name, function.__doc__ or "")
             for name, function in self._tools.items()
         ]
 
     def expect(self, tool: str) -> None:
-        """Refuse what is none of them; called by the router."""
+        """Raise if there is no such tool; called by the router."""
         if tool not in self._tools:
             raise CallRefused(f"mcp.healkit has no {tool!r}.{did_you_mean(tool, self._tools)}")
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
-        """Look it up; called by the router on a bridge thread."""
+        """Return the requested records; called by the router on a bridge thread."""
         return self._tools[tool](context.persona, **arguments)
 
     def _last_error(self, mine: str, /, tool_name: str | None = None) -> str:
@@ -289,7 +290,7 @@ class LogTools:
         return last_error_report(self._log(), tool_name, mine)
 
     def _list(self, mine: str, /, persona: str | None = None) -> list[dict[str, Any]]:
-        """Name, persona, revision and description of each tool that the caller's persona can run."""
+        """Return name, persona, revision and description of each tool that the caller's persona can run."""
         personas = (DEFAULT_PERSONA, mine) if persona is None else (_visible(persona, mine),)
         return [
             {
@@ -339,7 +340,7 @@ class LogTools:
 
 
 def _visible(persona: str, mine: str) -> str:
-    """Return the persona, if a tool that runs for `mine` may see its tools; raise `CallRefused`."""
+    """Return the persona, if a tool that runs for `mine` may see its tools; else raise `CallRefused`."""
     if persona not in (mine, DEFAULT_PERSONA):
         raise CallRefused(f"A tool that runs for {mine!r} sees no tools of {persona!r}.")
     return persona

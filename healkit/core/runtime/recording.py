@@ -1,11 +1,10 @@
-"""Record of one execution, and the log that takes it.
+"""Record of one execution, and the writer of the log.
 
-Everything that becomes known of an execution passes through its `Recording` on its way to the log, the journal, the
-trace and the run that it is a step of. What its tool keeps off the record is taken out here, and nowhere else. The
-`Recorder` is the one door to the log: a failure of the log never alters a tool's outcome, so nothing there raises for
-one, and what the database does not take waits in the `Backlog`. A record waits `log_wait_s` seconds in all, for other
-threads and for other writers together. A step, a bridged call or a branch decision, waits in its execution's `Journal`
-for the end.
+All information about an execution passes through its `Recording`, on its way to the log, the journal, the trace and its
+run. Contents that a tool does not log are removed here, and nowhere else. Only the `Recorder` writes to the log. An
+error of the log never changes a tool's outcome, so the `Recorder` does not raise. A record that the database does not
+accept waits in the `Backlog`. Writing a record takes at most `log_wait_s` seconds, including waits for other threads
+and other writers. A step, which is a bridged call or a branch decision, waits in its execution's `Journal` for the end.
 """
 
 from __future__ import annotations
@@ -61,12 +60,14 @@ if TYPE_CHECKING:
 class Recording:
     """Record of one execution; `started` is its beginning with all that is known so far, contents included.
 
-    sink: the step of a run that the execution is, or its retries. contents: False keeps the tool's arguments, results
-    and outputs off the record; set it as soon as that is known. leaves_out: asked with the name of a vault tool that
-    this one calls; True keeps that call's contents off the record.
+    sink: Receiver for the run that the execution belongs to, or for its retries.
+    contents: False omits the tool's arguments, results and outputs from the record; set it as soon as this is known.
+    leaves_out: Called with the name of a vault tool that this one calls; True omits that call's contents from the
+        record.
 
-    `log_id` is the row's id, None while there is none. `fault` is the failure on record where its end could not be
-    recorded as it was, for an error of healkit's own. `ended` is True once the row says how it ended.
+    log_id: The row's id; None before there is a row.
+    fault: The recorded failure, if an internal error of healkit prevented the record of the real end.
+    ended: True once the row says how it ended.
     """
 
     def __init__(
@@ -94,28 +95,28 @@ class Recording:
 
     @property
     def elapsed_ms(self) -> float:
-        """Time since the execution was asked for, in milliseconds."""
+        """Time since the execution was requested, in milliseconds."""
         return (time.perf_counter() - self._clock_s) * 1000
 
     @property
     def decisions(self) -> list[DecisionRecord]:
-        """Branch decisions on record, in order."""
+        """Recorded branch decisions, in order."""
         return self._traced().decisions
 
     def add(self, **known: Any) -> None:
-        """Add what has become known of the beginning, by field of `Started`."""
+        """Add known facts about the beginning, by field of `Started`."""
         self.started = msgspec.structs.replace(self.started, **known)
 
     def emit(self, event: Event) -> None:
-        """Tell the run that this execution is a step of; raises nothing, and cannot change how the execution ends."""
+        """Send an event to the run of this execution; never raises, and cannot change how the execution ends."""
         if self.sink is not UNRECORDED:
             with suppress(Exception):
                 self.sink.take(self._kept(self.started), event)
 
     def begin(self, prepared: Prepared | None = None) -> None:
-        """Commit the beginning as RUNNING, behind all rows that the log has; again, when more of it is known.
+        """Commit the beginning as RUNNING, after all rows in the log; call it again when more is known.
 
-        prepared: what the run is told before and after, where nothing speaks against the call and the worker is next.
+        prepared: Event for the run, sent if all checks passed and the worker is next.
         """
         if prepared is not None:
             self.emit(prepared)
@@ -130,23 +131,23 @@ class Recording:
             self.emit(Running(self.log_id))
 
     def record(self, step: Step) -> None:
-        """Put a call or a decision on record; when this returns, kill -9 cannot undo it. For any thread."""
+        """Record a call or a decision; when this returns, kill -9 cannot undo it. Works on any thread."""
         step, collector = self._kept_step(step), self._collector
         self._journal.append(step if collector is None else collector.taken(step))
 
     @property
     def has_steps(self) -> bool:
-        """True once any call or decision was recorded, so that there is a journal to close."""
+        """True once a call or a decision was recorded, so that there is a journal to close."""
         return self._journal.used
 
     def close_journal(self) -> None:
-        """Move the steps into their tables; before the execution's end is recorded. May wait."""
+        """Move the steps into their tables, before the execution's end is recorded. May wait."""
         self._journal.close()
 
     def refuse(self, finished: Finished) -> int | None:
-        """Commit the end of an execution that had no worker or was interrupted; its row's id. May wait.
+        """Commit the end of an execution that had no worker or was interrupted; return its row's id. May wait.
 
-        Where its row is not there yet, it is committed as one.
+        If there is no row yet, beginning and end are committed as one.
         """
         return self._end(Ended(finished))
 
@@ -157,14 +158,14 @@ class Recording:
         outputs: Sequence[dict[str, Any]] = (),
         calls: Sequence[CallRecord] = (),
     ) -> int | None:
-        """Commit how it ended; its row's id. May wait for a locked database.
+        """Commit how it ended; return its row's id. May wait for a locked database.
 
-        encoded: the whole value as JSON, where there is one.
+        encoded: The whole value as JSON, if any.
         """
         return self._end(Ended(finished, True, encoded, outputs, calls))
 
     def _end(self, event: Ended) -> int | None:
-        """Commit the end and emit it, once: the first one counts. An error of healkit's own is the end then."""
+        """Commit the end and emit it; only the first call has an effect. An error in healkit becomes the end."""
         with self._ending:
             if self.ended:
                 return self.log_id
@@ -172,7 +173,7 @@ class Recording:
                 event = self._kept_end(event)
                 row_id = self._write(event)
                 started = self._kept(self.started)
-            except Exception as error:  # noqa: BLE001 - whatever is raised, the row must not stay RUNNING
+            except Exception as error:  # noqa: BLE001 - in any case, the row must not remain RUNNING
                 started = without_contents(self.started)
                 end = fault_of(started, error, self.elapsed_ms, quoted=False)
                 self.fault = end.failure
@@ -184,7 +185,7 @@ class Recording:
         return self.log_id
 
     def _write(self, event: Ended) -> int | None:
-        """Commit row and trace; a row that is not there yet is committed as one."""
+        """Commit row and trace; if there is no row yet, beginning and end are committed as one."""
         if event.ran or self._begun:
             collector = self._traced()
             collector.result = event.encoded if event.ran and event.finished.failure is None else None
@@ -206,7 +207,7 @@ class Recording:
         return step if self.contents and not called_off else without_contents(step)
 
     def _kept_end(self, event: Ended) -> Ended:
-        """Return the end without what is kept off the record: of this tool, and of those that it called."""
+        """Return the end without contents that this tool, or a tool that it called, does not log."""
         calls = event.calls
         if self.contents and (not calls or self.sink is UNRECORDED):
             return event
@@ -220,10 +221,10 @@ class Recording:
 
 
 class Recorder:
-    """Writes executions to one database's log; safe to use from several threads. Close it at the end.
+    """Writes executions to the log of one database; safe to use from several threads. Close it at the end.
 
-    An ending takes its trace along, in one transaction; `on_trace` is told of each that is there, and whether it is to
-    be sent.
+    An ending and its trace are written in one transaction. Then `on_trace` is called, with whether the trace is to be
+    sent.
     """
 
     def __init__(
@@ -237,7 +238,7 @@ class Recorder:
         self._cleaner = cleaner or LogCleaner(self._config)
         self._on_trace = on_trace
         self._database = database
-        host_identity()  # read once, and not on the event loop by the first execution
+        host_identity()  # cached here, so that the first execution does not read it on the event loop
         self._writer = LogWriter(database)
         self.in_order = self._writer.in_order
         backlog = self._backlog = Backlog(database, self._writer, self._config.log_wait_s, self._tell)
@@ -248,20 +249,20 @@ class Recorder:
 
     @property
     def problem(self) -> str:
-        """Sentence for the user on what is wrong with the log; empty when nothing is."""
+        """Sentence for the user about a problem of the log; empty if there is none."""
         return self._backlog.problem
 
     @functools.cached_property
     def _log(self) -> Log:
-        """Log as it is read; loaded where something was left behind."""
+        """The log for reading; loaded only if an earlier process left something behind."""
         from healkit.core.store.log_reader import Log
 
         return Log(self._database)
 
     def open_row(self, started: Started) -> tuple[int | None, datetime]:
-        """Commit the execution as RUNNING, behind all rows that the log has by now; return its row's id and its time.
+        """Commit the execution as RUNNING, after all rows in the log; return its row's id and its time.
 
-        The id is None when the record went to the spool.
+        The id is None if the record went to the spool.
         """
         self._heartbeat.began(started.trace_id)
         if self._backlog.waiting:
@@ -271,14 +272,14 @@ class Recorder:
         if not self._backlog.holds(started.trace_id):
             try:
                 return self._writer.begin_in_order(cleaned, self._config.log_wait_s)
-            except Exception as raised:  # noqa: BLE001 - no failure of the log may reach the tool's caller
+            except Exception as raised:  # noqa: BLE001 - an error of the log must not reach the tool's caller
                 error = raised
         cleaned = self._writer.in_order(cleaned)
         self._backlog.add(cleaned, error)
         return None, cleaned.timestamp
 
     def call(self, record: CallRecord) -> None:
-        """Commit a bridged call; called on the bridge's thread as it begins and as it ends."""
+        """Commit a bridged call; called on the bridge's thread when it begins and when it ends."""
         self._write_or_keep(record, lambda: self._writer.call(record, self._config.log_wait_s))
 
     def steps(self, records: list[Step]) -> None:
@@ -287,30 +288,30 @@ class Recorder:
             try:
                 self._writer.steps(records, self._config.log_wait_s)
                 return
-            except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
+            except Exception as error:  # noqa: BLE001 - an error of the log must not reach the tool's caller
                 self._backlog.add(records[0], error)
                 records = records[1:]
         for record in records:
             self._backlog.add(record, None)
 
     def collector(self, started: Started) -> StepCollector:
-        """Return what gathers an execution's trace while it runs, to be given to `close_row`."""
+        """Return the collector of an execution's steps while it runs; pass it to `close_row`."""
         return self._cleaner.collector(started, persona_served(self._database, started))
 
     def without_secret_facts(self, failure: Failure | None) -> Failure | None:
-        """Return the failure as everything outside the worker sees it: no secret among the facts about its values."""
+        """Return the failure without secrets in the facts about its values, as all code outside the worker gets it."""
         return self._cleaner.without_secret_facts(failure)
 
     def secret_columns(self, columns: Mapping[str, Sequence[Any]]) -> set[str]:
-        """Return the names of the columns, of these with their first values, of which nothing may be shown."""
+        """Return the names of the columns to hide, judged by name and first values."""
         return self._cleaner.secret_columns(columns)
 
     def journal(self, trace_id: str) -> Journal:
-        """Return where an execution's calls and decisions go while it runs; close it before its end is recorded."""
+        """Return the journal for an execution's calls and decisions; close it before its end is recorded."""
         return Journal(self._backlog.spool.folders, trace_id, self.steps)
 
     def close_row(self, finished: Finished, collector: StepCollector | None = None) -> int | None:
-        """Commit how the execution ended; its row's id, or None when the record went to the spool."""
+        """Commit how the execution ended; return its row's id, or None if the record went to the spool."""
         finished = self._concluded(finished, collector)
         row_id = self._write_or_keep(finished, lambda: self._writer.finish(finished, self._config.log_wait_s))
         self._heartbeat.ended(finished.trace_id)
@@ -318,14 +319,14 @@ class Recorder:
             return row_id
         self._backlog.store()
         try:
-            # No wait: if the spool could be emptied, the row is there.
+            # No wait: if the spool could be emptied, the row exists.
             row = None if self._backlog.waiting else self._log.by_trace(finished.trace_id)
         except DatabaseError:
             row = None
         return None if row is None else row.id
 
     def add_row(self, started: Started, finished: Finished) -> int | None:
-        """Commit a call that was refused before a worker was touched, as one row at the time that it has."""
+        """Commit a call that was refused before a worker was touched, as one row with its own time."""
         self._heartbeat.ended(started.trace_id)
         if self._backlog.waiting:
             self._backlog.store()
@@ -335,15 +336,15 @@ class Recorder:
             row_id = self._writer.insert_finished(started, finished, self._config.log_wait_s)
             self._tell(finished)
             return row_id
-        except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
+        except Exception as error:  # noqa: BLE001 - an error of the log must not reach the tool's caller
             self._backlog.add(started, error)
             self._backlog.add(finished, error)
             return None
 
     def add_fault(self, started: Started, finished: Finished) -> int | None:
-        """Commit the end of an execution whose record healkit itself could not make, whether it has a row or not.
+        """Commit the end of an execution that healkit failed to record, whether it has a row or not.
 
-        Nothing is done with the two but writing them, and they must hold no contents. Raises nothing.
+        The two records are only written, without any processing, so they must not have contents. Never raises.
         """
         self._heartbeat.ended(started.trace_id)
         try:
@@ -355,7 +356,7 @@ class Recorder:
             return None
 
     def _concluded(self, finished: Finished, collector: StepCollector | None) -> Finished:
-        """Return the ending as it is stored: with its trace, then cleaned where the log is to be."""
+        """Return the ending in the form for storage: with its trace, and cleaned if the log is to be cleaned."""
         return self._cleaner.for_log(finished if collector is None else collector.conclude(finished))
 
     def _tell(self, record: Record) -> None:
@@ -363,15 +364,15 @@ class Recorder:
             self._on_trace(record.trace.send)
 
     def ingest(self) -> int:
-        """Bring in what waits, without waiting for the database; how many records were. Never raises.
+        """Store the waiting records, without waiting for the database; return their number. Never raises.
 
-        Called before each look at the log. While another thread is at it, this waits for that one, but no longer
-        than a record may wait.
+        Called before each read of the log. If another thread is already storing them, this waits for that thread, but
+        no longer than a record may wait.
         """
         return self._backlog.store_all()
 
     def _recover_journals(self) -> None:
-        """Bring in the steps of executions that are over, or whose host is dead; those of others are theirs."""
+        """Store the steps of executions that are over, or whose host is dead; other journals belong to live hosts."""
         for trace_id, file in left_behind(self._backlog.spool.folders):
             row = self._log.by_trace(trace_id)
             if row is not None and (row.status != "RUNNING" or why_dead(row, self._database)):
@@ -382,10 +383,10 @@ class Recorder:
                     file.parent.rmdir()
 
     def recover_orphans(self) -> int:
-        """Turn each RUNNING row whose host is dead into a FAILURE that says so; how many.
+        """Turn each RUNNING row whose host is dead into a FAILURE that says so; return their number.
 
-        Called at start-up, and while a heartbeat beats. The spool came first: a host that died may have left the true
-        ending there. Raises nothing; a log that cannot be read has no orphans today.
+        Called at start-up, and regularly while a heartbeat runs. The spool is read first, because a dead host may have
+        left the true ending there. Never raises; if the log cannot be read, it returns 0.
         """
         count = 0
         try:
@@ -405,19 +406,19 @@ class Recorder:
         return count
 
     def close(self) -> None:
-        """Store or spool what waits, and give the connection back."""
+        """Store or spool the waiting records, and release the connection."""
         self._backlog.close()
         self._heartbeat.close()
         self._writer.close()
 
     def _write_or_keep(self, record: Record, write: Callable[[], int | None]) -> int | None:
-        """Write it, or keep it for later; None for what was kept, and for calls."""
+        """Write a record, or keep it for later; return None for a kept record, and for calls."""
         if not self._backlog.holds(record.trace_id):
             try:
                 row_id = write()
                 self._tell(record)
                 return row_id
-            except Exception as error:  # noqa: BLE001 - no failure of the log may reach the tool's caller
+            except Exception as error:  # noqa: BLE001 - an error of the log must not reach the tool's caller
                 self._backlog.add(record, error)
         else:
             self._backlog.add(record, None)
@@ -425,7 +426,7 @@ class Recorder:
 
 
 def persona_served(database: Database, started: Started) -> str:
-    """Return whose entry it runs: the persona's that was asked for, or `default` where that has none."""
+    """Return the persona whose entry runs: the requested one, or `default` if it has no entry."""
     if started.persona == DEFAULT_PERSONA or started.code_hash is None:
         return started.persona
     try:
@@ -436,11 +437,12 @@ def persona_served(database: Database, started: Started) -> str:
     return DEFAULT_PERSONA if started.persona not in owners and DEFAULT_PERSONA in owners else started.persona
 
 
-# A tool with the flag `log=False` still has a row, a trace and calls for every execution: that it ran, when, for
-# whom, which revision, for how long and how it ended. What it was given, what it said and what it returned is in none
-# of them, nor in a run folder, a spool or a journal. The place of a failure stays, as function names and lines of the
-# tool's own code, without the exception's message. The caller gets everything, as always. What such a tool asked of
-# another is that one's to keep or not; what another tool asked of it is kept off that one's record too. `Recording`
+# A tool with the flag `log=False` still has a row, a trace and calls for every execution. They record that it
+# ran, when, for whom, which revision, for how long and how it ended. They contain neither its arguments nor
+# its output nor its result; the same holds for run folders, spools and journals. The place of a failure is
+# recorded, as function names and lines of the tool's own code, without the exception's message. The caller
+# gets everything, as always. If such a tool calls another, the other tool's flag decides about the other's
+# record. If another tool calls it, the call's contents are also omitted from that tool's record. `Recording`
 # decides.
 
 
@@ -478,30 +480,31 @@ def without_contents(record: AnyRecord) -> AnyRecord:
 
 # Records that wait for the database.
 #
-# A record that the database does not take goes to the spool file, one that no disk takes stays in memory. What waits is
-# stored as soon as the database is back: before the next execution, before each look at the log, and by a thread that
-# lives only while something waits. An execution whose record had to wait once sends its later records straight to the
-# backlog: its ending would find no row, and where the caller itself holds the lock, waiting again could not help.
+# A record that the database does not accept goes to the spool file; if no disk accepts it, it remains in memory.
+# Waiting records are stored as soon as the database is back: before the next execution, before each read of the log,
+# and by a thread that lives only while records wait. If a record of an execution had to wait, its later records go to
+# the backlog directly. Its ending would not find a row, and if the caller itself holds the lock, waiting does not help.
 
 
-#: Records kept in memory when not even a spool file can be written.
+#: Maximum number of records in memory, if not even a spool file can be written.
 MEMORY_RECORDS = 1000
 
-#: First and longest pause between the retry thread's attempts, in seconds.
+#: First and longest pause between the attempts of the retry thread, in seconds.
 RETRY_FIRST_S, RETRY_LONGEST_S = 0.2, 5.0
 
 
 class Backlog:
-    """Records of one database's log that wait to be stored; safe to use from several threads.
+    """Records for the log of one database that wait to be stored; safe to use from several threads.
 
-    wait_s: how long `store_all` may wait for another thread that is at it. on_stored: gets each ending that was stored.
+    wait_s: How long `store_all` may wait for another thread that is storing them.
+    on_stored: Called for each ending that was stored.
     """
 
     def __init__(
         self, database: Database, writer: LogWriter, wait_s: float, on_stored: Callable[[Record], None]
     ) -> None:
         self.spool = Spool(database.path or database.url)
-        #: Whether anything waits.
+        #: Whether any record waits.
         self.waiting = False
         self._database, self._writer = database, writer
         self._wait_s, self._on_stored = wait_s, on_stored
@@ -516,7 +519,7 @@ class Backlog:
 
     @property
     def problem(self) -> str:
-        """Sentence for the user on what is wrong with the log; empty when nothing is."""
+        """Sentence for the user about a problem of the log; empty if there is none."""
         with self._lock:
             parts = []
             if self._trouble:
@@ -543,7 +546,7 @@ class Backlog:
         return trace_id in self._behind
 
     def note(self, error: BaseException) -> None:
-        """Remember what is wrong with the log."""
+        """Remember an error of the log."""
         self._trouble = _trouble_of(error)
 
     def add(self, record: Record, error: BaseException | None) -> None:
@@ -555,26 +558,26 @@ class Backlog:
             self.waiting = True
             try:
                 self.spool.append(record)
-            except Exception:  # noqa: BLE001 - memory is what is left
+            except Exception:  # noqa: BLE001 - only memory is left
                 self._lost += len(self._memory) == self._memory.maxlen
                 self._memory.append(record)
             self._retry_later()
 
     def store_all(self) -> int:
-        """Store what waits, and return how many records that were; waits for another thread that is at it."""
+        """Store the waiting records and return their number; waits for another thread that is storing them."""
         return self.store(self._wait_s)
 
     def store(self, patience_s: float = 0.0) -> int:
-        # Not under the lock of the state: an execution must be able to spool while a long replay goes on.
+        # Not under the state's lock: an execution must be able to spool during a long replay.
         if self._database.read_only or not self._storing.acquire(timeout=patience_s):
             return 0
         count, trouble = 0, ""
         try:
-            # One execution's records may lie in both places; its ending needs its row.
+            # One execution's records may be in both places; its ending needs its row.
             count += self._store_memory(endings=False)
             count += self.spool.drain(self._store_one)
             count += self._store_memory(endings=True)
-        except Exception as error:  # noqa: BLE001 - the spool keeps its records; the next attempt may do better
+        except Exception as error:  # noqa: BLE001 - the spool keeps its records for the next attempt
             trouble = _trouble_of(error)
         finally:
             self._storing.release()
@@ -587,7 +590,7 @@ class Backlog:
         return count
 
     def close(self) -> None:
-        """Store or spool what waits, and stop the retry thread."""
+        """Store or spool the waiting records, and stop the retry thread."""
         self._closed.set()
         retrier = self._retrier
         if retrier is not None and retrier is not threading.current_thread():
@@ -602,7 +605,7 @@ class Backlog:
                 break
 
     def _store_one(self, record: Record) -> None:
-        """Store one waiting record, as the spool gives it back."""
+        """Store one waiting record, as read from the spool."""
         try:
             match record:
                 case Started():
@@ -618,7 +621,7 @@ class Backlog:
             raise RecordRejected(str(error)) from None
 
     def _store_memory(self, *, endings: bool) -> int:
-        """Store what is in memory, either the endings or all the rest; return how many."""
+        """Store the records in memory, either the endings or all others; return their number."""
         with self._lock:
             waiting = list(self._memory)
         records = [record for record in waiting if isinstance(record, Finished) is endings]
@@ -630,12 +633,12 @@ class Backlog:
             with (
                 self._lock,
                 contextlib.suppress(ValueError),
-            ):  # the oldest may have been crowded out meanwhile
+            ):  # the oldest may have been removed in the meantime
                 self._memory.remove(record)
         return len(records)
 
     def _retry_later(self) -> None:
-        """Have a thread try again while something waits; it could not help a database that is read-only."""
+        """Start a thread that retries while records wait; it would not help for a read-only database."""
         if not self.waiting or self._retrier is not None or self._closed.is_set() or self._database.read_only:
             return
         self._retrier = threading.Thread(target=self._retry, name="healkit-log-retry", daemon=True)
@@ -658,25 +661,25 @@ def _trouble_of(error: BaseException) -> str:
 
 # Steps on their way to their tables.
 #
-# A commit costs more than a bridged call itself. So each step is first appended to a file, and many of them go into
-# the table together: when the execution ends, or with the next call after a while. Once a record is appended, a kill
-# -9 does not lose it; a power failure may, since the file is not synced. The next host that opens the database brings
-# in what a killed one left behind.
+# A commit costs more than a bridged call itself. So each step is first appended to a file. Many steps go into the table
+# together: when the execution ends, or with the next call after a while. An appended record survives a kill -9. It may
+# be lost in a power failure, since the file is not synced. The next host that opens the database stores the records
+# that a killed host left behind.
 
 
 _encode_step = msgspec.json.Encoder().encode
 _decode_step = msgspec.json.Decoder(Step).decode
 
 _JOURNAL_PREFIX, _JOURNAL_SUFFIX = "calls-", ".jsonl"
-#: Records younger than this wait for more of their kind.
+#: Records younger than this wait for more, in seconds.
 _FLUSH_AFTER_S = 0.2
 
 
 class Journal:
     """Steps of one execution on their way to their tables; safe to use from several threads.
 
-    `store` writes records to the tables, or keeps them elsewhere; it must not raise. Where no folder takes the file,
-    every record goes to it at once; so does one that comes after the end, since a call may outlive its worker.
+    `store` writes records to the tables, or keeps them elsewhere; it must not raise. If no folder accepts the file, it
+    gets every record at once. It also gets records that arrive after the end, since a call may outlive its worker.
     """
 
     def __init__(self, folders: list[Path], trace_id: str, store: Callable[[list[Step]], None]) -> None:
@@ -691,7 +694,7 @@ class Journal:
         self._closed = False
 
     def append(self, record: Step) -> None:
-        """Put a decision, or a call's beginning or end, on record; when this returns, kill -9 cannot undo it."""
+        """Record a decision, or a call's beginning or end; when this returns, kill -9 cannot undo it."""
         with self._lock:
             if not self._waiting:
                 self._since = time.monotonic()
@@ -701,11 +704,11 @@ class Journal:
 
     @property
     def used(self) -> bool:
-        """True once anything was put into it."""
+        """True once a record was appended."""
         return self._file is not None or bool(self._waiting)
 
     def close(self) -> None:
-        """Move what waits to the table and remove the file; before the execution's own end is recorded."""
+        """Move the waiting records to the table and remove the file, before the execution's own end is recorded."""
         with self._lock:
             self._closed = True
             self._flush()
@@ -715,7 +718,7 @@ class Journal:
             if self._file is not None:
                 with suppress(OSError):
                     self._file.unlink()
-                    self._file.parent.rmdir()  # only if nothing else waits there
+                    self._file.parent.rmdir()  # only if it is empty
 
     def _write(self, record: Step) -> bool:
         if self._descriptor < 0 and not self._open():
@@ -749,7 +752,7 @@ class Journal:
 
 
 def left_behind(folders: list[Path]) -> Iterator[tuple[str, Path]]:
-    """Trace id and file of every journal that lies there, its execution over or not."""
+    """Yield trace id and file of every journal in these folders, whether its execution is over or not."""
     for folder in folders:
         with suppress(OSError):
             for file in sorted(folder.glob(f"{_JOURNAL_PREFIX}*{_JOURNAL_SUFFIX}")):
@@ -757,7 +760,7 @@ def left_behind(folders: list[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def read_journal(file: Path) -> list[Step]:
-    """Return the steps in a journal, each as it was last seen; a line that a crash tore is left out."""
+    """Return the steps in a journal, each in its last state; a line that a crash cut off is skipped."""
     steps: dict[str | int, Step] = {}
     with suppress(OSError):
         for line in file.read_bytes().splitlines():
@@ -768,5 +771,5 @@ def read_journal(file: Path) -> list[Step]:
 
 
 def _step_key(step: Step) -> str | int:
-    """Return what tells it from the other steps of its execution."""
+    """Return a key that distinguishes a step from the others of its execution."""
     return step.task_id if isinstance(step, CallRecord) else step.number

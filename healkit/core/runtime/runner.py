@@ -1,7 +1,7 @@
 """Ways to execute: run, re-run, run with other code.
 
-Every way to run a tool ends here: in one request to the executor, or in a batch of trials. The async methods are the
-core; the others wait for them on healkit's own event loop, so that they work inside a notebook's running one.
+Every way to run a tool ends here, in one request to the executor or in a batch of trials. The async methods do the
+work. The others wait for them on healkit's own event loop, so that they also work in a notebook, whose loop is running.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """Runs tools; `log` is asked for where an earlier execution is repeated. `steps` gives each its sink."""
+    """Runs tools; `log` is read when an earlier execution is repeated. `steps` returns the sink of each execution."""
 
     def __init__(
         self,
@@ -55,20 +55,20 @@ class Runner:
     ) -> Execution:
         """Run a tool in a restricted worker and return its outcome; never raises for what the tool does.
 
-        mode: `worker` is a Jupyter kernel; `subprocess` a plain fresh interpreter under the same restrictions, which
-            displays nothing. By default as the setting `mode` says.
-        timeout: seconds of wall time, instead of the tool's own or the configured one.
-        on_output: gets each output (an nbformat dict) as it comes; in a notebook, outputs are displayed by default.
-        on_call: gets a `CallEvent` when a call through the bridge begins (`tool_start`) and when it has ended
-            (`tool_end`), on a thread of healkit's; what it raises is dropped.
-        record: a run makes this execution a step of it, True makes it a run of its own, False records no run. None
-            makes it a step of the run around the call, if there is one, else does as `record_runs` says.
-        retry: whether a call that failed because something outside did not answer is tried again, as a policy allows;
-            by default twice, after 0.3 and 1 s. Never where the first try may have done something. In a run it is the
-            run's policy that counts.
+        mode: `worker` is a Jupyter kernel; `subprocess` a plain fresh interpreter with the same restrictions, which
+            displays nothing. The default is the setting `mode`.
+        timeout: Wall time in seconds, instead of the tool's own or the configured limit.
+        on_output: Gets each output (an nbformat dict) as it arrives; in a notebook, outputs are displayed by default.
+        on_call: Gets a `CallEvent` when a call through the bridge begins (`tool_start`) and when it ends (`tool_end`).
+            It runs on a thread of healkit, and its exceptions are ignored.
+        record: A run adds this execution as a step, True creates a new run, False records no run. None uses the run
+            around the call, if there is one, else the setting `record_runs`.
+        retry: Whether to retry a call that failed because something outside did not answer. A policy sets how often; by
+            default twice, after 0.3 and 1 s. A call is not retried if the first try may have had an effect. In a run,
+            the run's policy applies.
 
         Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
-        `IsolationUnavailable` or `WorkerStartFailed` when no tool could be run; those are on record too.
+        `IsolationUnavailable` or `WorkerStartFailed` if no tool could run; these calls are recorded too.
         """
         return self.perform(
             ExecutionRequest(
@@ -91,7 +91,7 @@ class Runner:
         persona: str = "default",
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - the tool's limit, kept by the worker, not this coroutine's
+        timeout: float | None = None,  # noqa: ASYNC109 - the tool's limit, enforced by the worker, not this coroutine's
         mode: Mode | None = None,
         origin: str = "python",
         on_output: OnOutput | None = None,
@@ -99,7 +99,7 @@ class Runner:
         record: bool | OpenRun | None = None,
         retry: bool | RetryPolicy = False,
     ) -> Execution:
-        """Do as `execute`, for async code in any event loop; cancelling it stops the worker.
+        """Run a tool like `execute`, for async code in any event loop; cancelling it stops the worker.
 
         `on_output` is called on healkit's own thread.
         """
@@ -119,7 +119,7 @@ class Runner:
         )
 
     async def aperform(self, request: ExecutionRequest) -> Execution:
-        """Do as `perform`, for async code in any event loop; cancelling it stops the worker."""
+        """Run a request like `perform`, for async code in any event loop; cancelling it stops the worker."""
         on_output = _cleaned(request, request.on_output)
         with self._steps.step(request.record, request.kind, request.earlier, request.retry) as first:
             sink = first
@@ -147,14 +147,14 @@ class Runner:
         origin: str = "python",
         on_output: OnOutput | None = None,
     ) -> Any:
-        """Return the tool's value, or raise `ToolExecutionError` with its failure and log row; else as `execute`."""
+        """Return the tool's value, or raise `ToolExecutionError` with its failure and log row; else like `execute`."""
         execution = self.execute(
             tool_name, persona, arguments, timeout=timeout, origin=origin, on_output=on_output
         )
         return value_or_raise(execution)
 
     async def aexecute_tool(self, *args: Any, **kwargs: Any) -> Any:
-        """Do as `execute_tool`, for async code."""
+        """Run a tool like `execute_tool`, for async code."""
         return value_or_raise(await self.aexecute(*args, **kwargs))
 
     def rerun(
@@ -168,9 +168,9 @@ class Runner:
     ) -> Execution:
         """Run the tool of a logged execution again, at its active revision, with the same arguments.
 
-        One that another tool had called gets no more grants than it had then. A run folder says whether it ended as it
-        had then. Raises `UsageInvalid` where there is no such row,
-        `ArgumentsInvalid` where the log does not hold its arguments whole, and as `execute` does.
+        An execution that another tool called gets no more grants than it had then. A run folder records whether it
+        ended in the same way. Raises `UsageInvalid` if there is no such row, `ArgumentsInvalid` if the log does not
+        have its complete arguments, and the errors of `execute`.
         """
         row = logged(self._log(), log_id)
         return self.perform(
@@ -201,12 +201,13 @@ class Runner:
         on_output: OnOutput | None = None,
         record: bool | OpenRun | None = None,
     ) -> Execution:
-        """Run other code in a tool's place, with its grants, before anything of it is saved.
+        """Run other code in place of a tool, with its grants, without saving it.
 
-        That you type it, or press Try, is your word for it; code that an agent or a model proposes is never run so.
+        By typing the code, or pressing Try, you approve it; code that an agent or a model proposes never runs in this
+        way.
 
-        It is on record like any execution, under no revision. Raises `CodeDoesNotParse`, `ToolShapeError` or
-        `SqlNotAllowed` for code that could not be saved either, and as `execute` does.
+        It is recorded like any execution, without a revision. Raises `CodeDoesNotParse`, `ToolShapeError` or
+        `SqlNotAllowed` for code that could not be saved either, and the errors of `execute`.
         """
         return self.perform(
             ExecutionRequest(
@@ -224,7 +225,7 @@ class Runner:
         )
 
     def perform(self, request: ExecutionRequest) -> Execution:
-        """Wait for a request's outcome, recorded as a step of a run where one is wanted."""
+        """Wait for a request's outcome, recorded as a step of a run if one is wanted."""
         on_output = request.on_output
         if on_output is None:
             on_output = background.notebook_display()
@@ -256,26 +257,26 @@ class Runner:
             parent=context,
         )
         execution = background.loop.wait_for(self._executor.perform(request))
-        return value_or_raise(execution.uncleaned)  # the tool that has called it gets what it said
+        return value_or_raise(execution.uncleaned)  # the calling tool gets the uncleaned message
 
 
 def _cleaned(request: ExecutionRequest, on_output: OnOutput | None) -> OnOutput | None:
-    """Return what gets the outputs as they come, without the secrets that are known by then."""
+    """Return a function that gets the live outputs without the secrets that are known by then."""
     if on_output is None or on_output is background.no_output:
         return on_output
     return cleaning.LiveOutputs(request.arguments, on_output)
 
 
 def _clean_error(request: ExecutionRequest, error: HealkitError) -> None:
-    """Take the secrets of the arguments out of what a refusal says of them."""
+    """Remove the secrets of the arguments from the message of a refusal."""
     cleaner = cleaning.sanitizer().of_record()
-    cleaner.clean(request.arguments, limit_bytes=UNLIMITED)  # whatever was given, also where it is none
+    cleaner.clean(request.arguments, limit_bytes=UNLIMITED)  # also if the arguments are not a mapping
     error.message, error.hint = cleaner.text(error.message).value, cleaner.text(error.hint).value
     error.args = (error.message,)
 
 
 def value_or_raise(execution: ExecutionData) -> Any:
-    """Return the value of an execution; raise `ToolExecutionError` when it has a failure instead."""
+    """Return the value of an execution; raise `ToolExecutionError` if it has a failure instead."""
     if execution.failure is not None:
         raise ToolExecutionError(execution.label, execution.failure, execution.log_id, execution.trace_id)
     return execution.value

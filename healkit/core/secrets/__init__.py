@@ -1,5 +1,5 @@
-"""Secrets by their names, and the seam to what hides them.
+"""Names of secrets, and the interface of cleaners.
 
-`secret_names` knows which names, keys and columns hold a secret. `cleaner` says what cleans, and cleans a record with
-it: what hides is a plug-in, `healkit.parts.sanitizer`.
+`secret_names` recognises names, keys and columns that hold a secret. `cleaner` defines the interface of cleaners and
+cleans records. The cleaner itself is a plug-in, `healkit.parts.sanitizer`.
 """

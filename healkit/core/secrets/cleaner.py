@@ -1,7 +1,7 @@
-"""Cleaners: the seam between a payload and what is kept of it.
+"""Cleaners, which hide secrets in payloads.
 
-A cleaner turns a value into JSON data without what must not be kept. `Sanitizer` is the one in use; `Verbatim` hides
-nothing, for those who ask for raw traces.
+A cleaner turns a value into JSON data and removes secrets and personal data. `Sanitizer` is the usual one. `Verbatim`
+hides nothing, for users who choose raw traces.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from healkit.core.wire.encoding import to_jsonable
 from healkit.core.wire.record_text import shortened
 from healkit.errors import ConfigError
 
-#: Default limit of one payload, in bytes of JSON.
+#: Default size limit of one payload, in bytes of JSON.
 PAYLOAD_MAX_BYTES = 10_240
-#: A value up to this size is cleaned whole and then cut; a longer one is first cut at a word, or it would take seconds.
+#: A value up to this size is cleaned whole and then cut. A longer one is first cut at a word; cleaning it
+#: whole would take seconds.
 WHOLE_MAX_BYTES = 32_768
 
 
@@ -33,8 +34,9 @@ WHOLE_MAX_BYTES = 32_768
 class Cleaned:
     """A cleaned value.
 
-    value: plain JSON data. hidden: how often each rule hid something, by rule id. truncated_from: the value's size in
-    bytes before it was cut, None where it was not.
+    value: Plain JSON data.
+    hidden: Number of hidden values by rule id.
+    truncated_from: Size of the value before it was cut, in bytes; None if it was not cut.
     """
 
     value: Any
@@ -43,10 +45,11 @@ class Cleaned:
 
 
 class Cleaner(Protocol):
-    """Hides secrets and personal data in payloads; `healkit.parts.sanitizer` is one.
+    """Interface of a cleaner, which hides secrets and personal data in payloads, as `healkit.parts.sanitizer` does.
 
-    rule_set_version: a hash of the built-in rules, None without any. custom_rules: ids of the user's own rules.
-    personal_rules: ids of the rules that hide personal data rather than secrets.
+    rule_set_version: Hash of the built-in rules; None if there are none.
+    custom_rules: Ids of the user's own rules.
+    personal_rules: Ids of the rules for personal data, as opposed to secrets.
     """
 
     @property
@@ -57,18 +60,18 @@ class Cleaner(Protocol):
     def personal_rules(self) -> frozenset[str]: ...
 
     def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
-        """Return the value as JSON data without what must not be kept, cut at the limit; never raise.
+        """Return the value as cleaned JSON data, cut to the limit; never raise.
 
-        Called for each payload, before it is stored, sent or shown.
+        Called for each payload before it is stored, sent or shown.
         """
         ...
 
     def text(self, text: str) -> Cleaned:
-        """Return a text with everything hidden and nothing cut."""
+        """Return a cleaned text of full length."""
         ...
 
     def of_record(self) -> RecordCleaner:
-        """Return a cleaner for the parts of one record: what it hides in one, it hides in all that follow."""
+        """Return a cleaner for the parts of one record: a value hidden in one part is also hidden in all later ones."""
         ...
 
 
@@ -81,16 +84,16 @@ class RecordCleaner(Cleaner, Protocol):
         ...
 
     def texts(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return what to show for each text; what is hidden in one is hidden in all of them."""
+        """Return each text with its cleaned form; a value hidden in one is hidden in all of them."""
         ...
 
     def again(self, value: object) -> Any:
-        """Return a cleaned value without what later parts have taught."""
+        """Hide the values learned from later parts in a value that was cleaned before."""
         ...
 
 
 class Verbatim:
-    """Cleaner that hides nothing: values are only made JSON, and cut."""
+    """Cleaner that hides nothing: it only converts values to JSON, and cuts them."""
 
     rule_set_version: str | None = None
     custom_rules: tuple[str, ...] = ()
@@ -98,23 +101,23 @@ class Verbatim:
     has_hidden = False
 
     def text(self, text: str) -> Cleaned:
-        """Return the text as it is."""
+        """Return the text unchanged."""
         return Cleaned(text, {})
 
     def of_record(self) -> Verbatim:
-        """Return itself: it learns nothing."""
+        """Return itself, since it learns nothing."""
         return self
 
     def texts(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return each text as it is."""
+        """Return each text unchanged."""
         return {text: text for text in texts}
 
     def again(self, value: object) -> Any:
-        """Return the value as it is."""
+        """Return the value unchanged."""
         return value
 
     def clean(self, value: object, *, limit_bytes: int | None = None) -> Cleaned:
-        """Return the value as it is; one that is too long becomes text, cut and marked."""
+        """Return the value as JSON data; a value that is too long becomes text, cut and marked."""
         plain, _ = to_jsonable(value)
         encoded = plain.encode() if isinstance(plain, str) else msgspec.json.encode(plain)
         limit = PAYLOAD_MAX_BYTES if limit_bytes is None else limit_bytes
@@ -125,7 +128,7 @@ class Verbatim:
 
 
 def clean_bounded(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
-    """Clean a value to at most `max_bytes`, in time that does not grow with what is cut off."""
+    """Clean a value to at most `max_bytes`; the time does not grow with the part that is cut off."""
     plain = value if isinstance(value, str) else to_jsonable(value)[0]
     encoded = (
         plain.encode(errors="backslashreplace") if isinstance(plain, str) else msgspec.json.encode(plain)
@@ -138,10 +141,10 @@ def clean_bounded(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
 
 
 def sanitizer_of(config: Config) -> Cleaner:
-    """Return the sanitiser of a configuration, made once; the rules of `healkit.parts.sanitizer` take a while to read.
+    """Return the sanitiser of a configuration, made once, because the rules of `healkit.parts.sanitizer` load slowly.
 
-    Raises `RulesInvalid` for bad custom rules, and `ConfigError` where what is kept or sent must be clean and nothing
-    cleans it.
+    Raises `RulesInvalid` for bad custom rules. Raises `ConfigError` if stored or sent data must be clean and there is
+    no cleaner.
     """
     cleaner: Cleaner | None = hooks.first("sanitizer", config=config)
     if cleaner is None and (config.sanitize_log or (config.sync_url and not config.trace_raw)):
@@ -150,30 +153,31 @@ def sanitizer_of(config: Config) -> Cleaner:
     return cleaner or Verbatim()
 
 
-# Records and traces with their payloads cleaned.
+# Cleaning of the payloads in records and traces.
 #
-# A payload is what a tool was given, printed or returned. Ids, names of the contract, hashes, codes and times are not
-# payload and stay as they are.
+# A payload is data that a tool received, printed or returned. Ids, names of the contract, hashes, codes and times are
+# not payload and are not changed.
 
 
-#: Of a payload longer than the first, only as many characters as the second are read: a trace keeps 10 KB of each.
+#: If a payload is longer than the first number, only as many characters as the second are read. A trace keeps
+#: 10 KB.
 WHOLE_MAX_CHARS, HEAD_CHARS = 32_000, 12_000
-#: No size limit: a record of the log is cleaned, not cut.
+#: No size limit: records of the log are cleaned, not cut.
 UNLIMITED = 1 << 62
 
-#: Any kind of record; the kind that goes in comes out.
+#: Any kind of record: a function that takes one kind returns the same kind.
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
-# Written by `records.summarize` in place of the rest.
+# Written by `records.summarize` in place of the rest of a text.
 _CUT = re.compile(r"… \[TRUNCATED, ([\d,]+) characters\]\Z")
 
 _encode = msgspec.json.Encoder().encode
 
 
 def payload_of(text: str) -> tuple[Any, int | None]:
-    """Return a record's text as JSON value, or as text where it was cut, and its size before the cut.
+    """Return a record's text as JSON value, or as text if it was cut, and its size before the cut.
 
-    A cut may stand inside a secret, and half a secret matches no rule. So the last word before a cut is dropped.
+    A cut may be inside a secret, and no rule recognises half a secret. So the last word before a cut is dropped.
     """
     text = text if len(text) <= WHOLE_MAX_CHARS else shortened(text, HEAD_CHARS)
     cut = _CUT.search(text)
@@ -187,7 +191,7 @@ def payload_of(text: str) -> tuple[Any, int | None]:
 
 
 def cleaned_record(record: AnyRecord, cleaner: Cleaner) -> AnyRecord:
-    """Return the record with its payloads cleaned; its trace, if it has one, is clean already."""
+    """Return the record with cleaned payloads; its trace, if any, is already clean."""
     text = partial(_cleaned_text, cleaner)
 
     def json(value: str) -> str:
@@ -219,26 +223,26 @@ def cleaned_record(record: AnyRecord, cleaner: Cleaner) -> AnyRecord:
 
 
 def secret_columns(cleaner: Cleaner, columns: Mapping[str, Sequence[Any]]) -> set[str]:
-    """Return the names of the columns, of these with some of their values, that are to be hidden.
+    """Return the names of the columns to hide, judged by name and sample values.
 
-    A name that says so is enough, whatever the values look like.
+    A secret's name is enough, whatever the values look like.
     """
     return {
         name
         for name, some in columns.items()
         if cleaner.clean(
             {name: list(some)}, limit_bytes=UNLIMITED
-        ).hidden  # first: a record's cleaner learns them
+        ).hidden  # first, so that a record's cleaner learns the values
         or secrecy_of(name) >= Secrecy.TOKEN
     }
 
 
 def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
-    """Return the failure with all its texts cleaned; a page shows it like this."""
+    """Return the failure with all its texts cleaned, as pages show it."""
     cleaner = cleaner.of_record()
     failure = learn(failure, cleaner)
     text = partial(_cleaned_text, cleaner)
-    stack = text(failure.traceback)  # first: a name there tells what a word of the message is
+    stack = text(failure.traceback)  # first, because names in it help to recognise values in the message
     frames = [msgspec.structs.replace(frame, line=text(frame.line)) for frame in failure.frames]
     changes = {name: text(getattr(failure, name)) for name in ("evalue", "hint")}
     changes["traceback"] = cleaner.again(stack)
@@ -247,7 +251,7 @@ def cleaned_failure(failure: Failure, cleaner: Cleaner) -> Failure:
 
 
 def learn(failure: Failure, cleaner: Cleaner) -> Failure:
-    """Teach a record's cleaner the secrets that the failure's frames held, and return the failure without them."""
+    """Teach a record's cleaner the secrets of the failure's frames, and return the failure without them."""
     if not failure.secrets:
         return failure
     cleaner.clean(failure.named, limit_bytes=UNLIMITED)
@@ -255,7 +259,7 @@ def learn(failure: Failure, cleaner: Cleaner) -> Failure:
 
 
 def cleaned_facts(failure: Failure, cleaner: Cleaner) -> Failure:
-    """Return the failure with what was read off live objects cleaned: Python's own traceback does not show that."""
+    """Return the failure with cleaned facts about live objects, which Python's own traceback does not show."""
     if failure.linked:
         failure = msgspec.structs.replace(
             failure, linked=[cleaned_facts(linked_failure, cleaner) for linked_failure in failure.linked]
@@ -274,47 +278,49 @@ def _cleaned_text(cleaner: Cleaner, value: str) -> str:
 
 # Truncation of values to a size in bytes of JSON.
 #
-# A cut value keeps its outline: long texts and long lists lose their ends, and each cut says how much there was. No cut
-# is made inside a replacement, and none leaves half a word, because half a secret matches no rule.
+# A cut value keeps its structure: long texts and long lists lose their ends, and each cut states the original size. A
+# cut is never inside a replacement or a word, because no rule recognises half a secret.
 
 
 MARKER = "[TRUNCATED]"
-#: A container gives one item at most this part (a half) of the room left: the items after it need some too.
+#: A container gives one item at most this part (a half) of the remaining room, to leave some for the next
+#: items.
 _SHARE = 2
 _LEAST_BYTES = 64
 _MARKED = re.compile(r" ?… \[TRUNCATED\] \(([\d,]+) bytes\)\Z")
 _HALF_REPLACEMENT = re.compile(r"\[[A-Za-z][\w:.-]{0,63}\Z")
 _WORD_MAX_CHARS = 4096
-#: The longest mark, the longest replacement and most words are shorter.
+#: Longer than the longest mark, the longest replacement and most words.
 _NEAR_CHARS = 128
-#: Default of `whole_words`: text before a cut may be half a secret, which no rule matches; a longer word is no secret.
+#: Default of `whole_words`. Text before a cut may be half a secret, which no rule recognises; no secret is
+#: longer.
 WORD_MAX_CHARS, _WORD_ENDS = 2048, re.compile(r"[\s\"',;&]")
 
 
 def size_of(value: object) -> int:
-    """Return the size in bytes: of a text's UTF-8, of any other value's JSON."""
+    """Return the size in bytes: of a text in UTF-8, of any other value as JSON."""
     return len(value.encode()) if isinstance(value, str) else len(_encode(value))
 
 
 def cut(value: object, limit_bytes: int) -> Any:
-    """Return the value in at most `limit_bytes`, as `size_of` counts them; the same object where it fits."""
+    """Return the value cut to at most `limit_bytes`, by `size_of`; the same object if it fits."""
     budget = limit_bytes
     for _ in range(8):
         size = size_of(value)
         if size <= limit_bytes:
             return value
         value = _text(value, budget, size) if isinstance(value, str) else _inside(value, budget)
-        budget = budget * 3 // 4  # the sizes of escapes and punctuation are estimates
+        budget = budget * 3 // 4  # sizes of escapes and punctuation are estimates
     return MARKER[:limit_bytes]
 
 
 def whole_words(head: str, longest: int = WORD_MAX_CHARS) -> str:
-    """Drop the text's last word, or the last `longest` characters of it; takes time for those alone.
+    """Drop the text's last word, or at most its last `longest` characters; the time depends only on those.
 
     A regular expression anchored at the end would try every position of a long word and take seconds.
     """
     start = max(0, len(head) - longest)
-    for begin in (max(start, len(head) - _NEAR_CHARS), start):  # the last end is most often near
+    for begin in (max(start, len(head) - _NEAR_CHARS), start):  # usually the last word is short
         ends = [match.end() for match in _WORD_ENDS.finditer(head, begin)]
         if ends:
             return head[: ends[-1]]
@@ -322,7 +328,7 @@ def whole_words(head: str, longest: int = WORD_MAX_CHARS) -> str:
 
 
 def _text(text: str, budget: int, size: int) -> str:
-    """Return a text's beginning, and how many bytes there were before the first cut."""
+    """Return the beginning of a text, with its size in bytes before the first cut."""
     earlier = _MARKED.search(text, max(0, len(text) - _NEAR_CHARS))
     if earlier is not None:
         size = int(earlier[1].replace(",", ""))
@@ -337,7 +343,7 @@ def _text(text: str, budget: int, size: int) -> str:
 
 
 def _inside(value: object, budget: int) -> Any:
-    """Return a list or an object with as much of each item as there is room for; anything else unchanged."""
+    """Return a list or an object with its items cut to the available room; any other value unchanged."""
     if isinstance(value, dict):
         return _object(value, budget)
     if not isinstance(value, list):
@@ -373,7 +379,7 @@ def _object(value: dict[str, Any], budget: int) -> dict[str, Any]:
 
 
 def _fitted(item: object, budget: int) -> tuple[Any, int]:
-    """Return an item within its budget, and its size as JSON."""
+    """Return an item cut to its budget, and its size as JSON."""
     size = len(_encode(item))
     if size <= budget:
         return item, size

@@ -1,10 +1,10 @@
 """Names of secrets, judged word by word.
 
-`author`, `max_tokens`, `primary_key` and `password_policy` hold the letters of a secret's name and are none;
-`dbPassword`, `X-Api-Key` and `CLIENT_SECRET_2` are. So a name is split into words (snake, camel, kebab, dots, spaces),
-and the last word that means something decides, with the word before it where one alone says too little (`key`).
+`author`, `max_tokens`, `primary_key` and `password_policy` only resemble a secret's name; `dbPassword`, `X-Api-Key` and
+`CLIENT_SECRET_2` name a secret. So a name is split into words (snake, camel, kebab, dots, spaces). The last meaningful
+word decides, together with the word before it if one word says too little (`key`).
 
-The kind of name decides how sure the value must look: a password may be any text, a token looks like one.
+The kind of name determines what the value must look like: a password may be any text, but a token has a typical form.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from typing import Any
 _WORDS = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z]|[^A-Za-z]|$)|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 
 
-#: Words of a name with other letters than ASCII's, which has no capitals inside.
+#: Words of a name with non-ASCII letters, which is not split at capitals.
 _FOREIGN_WORDS = re.compile(r"[^\W\d_]+|\d+")
 
 
 class Secrecy(IntEnum):
-    """Kinds of names, by what they say about their value."""
+    """Kinds of names, by what they reveal about their value."""
 
     NONE = 0
-    WEAK = 1  #: holds a secret's word, but says more; only unmistakable values are hidden
-    TOKEN = 2  #: tokens, cookies, `auth`: often words in a grammar, so the value must look like one
+    WEAK = 1  #: contains a secret's word among others; only unmistakable values are hidden
+    TOKEN = 2  #: tokens, cookies, `auth`: often words of a grammar, so the value must look like a token
     SECRET = 3  #: secrets and keys
     PASSWORD = 4  #: any value
     PHRASE = 5  #: several words
     PIN = 6  #: a few digits
     HASHED = 7  #: a password's hash
     LOCATOR = 8  #: an address that may hold a secret
-    WEBHOOK = 9  #: an address that is one
-    HEADER = 10  #: Authorization and cookies: all of it
-    QUERY = 11  #: a secret as a parameter of a URL only
+    WEBHOOK = 9  #: an address that is itself a secret
+    HEADER = 10  #: Authorization and cookies: the whole value
+    QUERY = 11  #: a secret only as a parameter of a URL
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Split a text into a set of words; a list of quoted words is three times as long to read."""
+    """Split a text into a set of words; a list of quoted words would take three times the space."""
     return frozenset(words.split())
 
 
@@ -80,7 +80,7 @@ _KEY_OWNERS = word_set(
     "brevo sendinblue pushover pagerduty opsgenie grafana dynatrace splunk honeycomb databricks snowflake "
     "activation recovery preshared psk"
 )
-#: Words whose key is a place in data.
+#: Words before `key` that make it a key in data, not a secret.
 _DATA_KEYS = word_set(
     "cache primary foreign public publishable partition sort row range object s3 dict group routing "
     "idempotency hash index unique lookup map composite natural surrogate message kafka redis shard item "
@@ -105,7 +105,8 @@ _GLUED = {
     "jsessionid": "session token", "sessid": "session token", "awssecretkey": "secret key",
     "presharedkey": "preshared key", "pgpass": "pg pass", "mypass": "db pass", "kpassword": "password",
 }  # fmt: skip
-#: Words at the end of a name that is about a secret, not the secret: `token_count`, `password_policy`, `secrets.py`.
+#: Last words of a name that is about a secret, but is not one: `token_count`, `password_policy`,
+#: `secrets.py`.
 _ABOUT = word_set(
     "name names id ids uuid arn type types kind count counts counter length len size sizes limit limits max "
     "min minimum maximum index idx url uri urls uris path paths file files filename dir directory folder "
@@ -132,13 +133,13 @@ _ABOUT = word_set(
     "lower upper split replace encode decode startswith endswith append join read write load dump dumps loads "
     "open close next peek done kind text lineno line lines span literal pos_ tag tags"
 )
-#: Words at the end that do not change what a name is: `password2`, `client_secret_prod`, `SECRET_KEY_BASE`.
+#: Last words that do not change the kind of a name: `password2`, `client_secret_prod`, `SECRET_KEY_BASE`.
 _NEUTRAL = word_set(
     "value values val prod production dev development staging stage live old new current default raw plain "
     "plaintext cleartext clear base b64 base64 hex bytes str confirm confirmation confirmed repeat again "
     "verify equals main primary secondary backup override v root admin user db local remote master slave"
 )
-#: Words before `token` that make it a token of a grammar, a model or a cursor.
+#: Words before `token` that make it a token of a grammar, a model or a cursor, not a secret.
 _NO_TOKEN = word_set(
     "max min num n count total no next prev previous first last start end eos bos pad unk sep cls mask stop "
     "special input output prompt completion cached reasoning word sub subword text string number operator op "
@@ -152,7 +153,7 @@ _QUESTIONS = word_set(
     "incorrect enable disable allow min max num validate check verify no without need needs missing bad get "
     "set ask prompt toggle"
 )
-#: Words that end in `pass`; any other in capitals is a program's password: `MAILPASS`.
+#: Ordinary words that end in `pass`; any other such word in capitals is a program's password: `MAILPASS`.
 _NO_PASS = word_set("pass bypass compass encompass overpass surpass trespass underpass multipass singlepass")
 _KEY_PAIRS = {("api", "key"), ("access", "key"), ("secret", "key"), ("private", "key")}
 _NO_SECRET = word_set("santa public open top")
@@ -164,7 +165,7 @@ _PIN_OWNERS = word_set(
 _COOKIES = word_set("cookie cookies")
 _QUERY = word_set("sig signature hmac")
 
-#: Keywords of the rule `secret-name`; every name above holds one of these.
+#: Keywords of the rule `secret-name`; every name above contains one of them.
 NAME_KEYWORDS = (
     "password", "passwd", "pwd", "psw", "passwort", "kennwort", "passcode", "passphrase", "contraseña",
     "contrasena", "senha", "pass", "pw", "psk", "mdp", "пароль", "密码", "パスワード", "secret", "credential", "cred",
@@ -182,7 +183,7 @@ NAME_KEYWORDS = (
 def words_in_name(name: str) -> list[str]:
     """Split a name into lower-case words: `X-Api-Key2` gives `['x', 'api', 'key', '2']`.
 
-    Glued names are taken apart.
+    Words such as `apikey` are split too.
     """
     words: list[str] = []
     for word in (_WORDS if name.isascii() else _FOREIGN_WORDS).findall(name):
@@ -196,7 +197,7 @@ def words_in_name(name: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def secrecy_of(name: str) -> Secrecy:
-    """Judge a name by its first 80 characters."""
+    """Judge a name by its last 80 characters."""
     words = words_in_name(name[-80:])
     if not words:
         return Secrecy.NONE
@@ -222,7 +223,7 @@ def secrecy_of(name: str) -> Secrecy:
 
 
 def _special(words: list[str]) -> Secrecy | None:
-    """Judge names whose last word would mislead: a webhook's URL, a password's hash."""
+    """Judge names whose last word is misleading: a webhook's URL, a password's hash."""
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
     if last in _QUERY:
@@ -261,7 +262,7 @@ def _special(words: list[str]) -> Secrecy | None:
 
 
 def _plain(words: list[str]) -> Secrecy:
-    """Judge a name by its last word, with the word before it."""
+    """Judge a name by its last word and the word before it."""
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
     if last in _PHRASE:
@@ -285,16 +286,17 @@ def _plain(words: list[str]) -> Secrecy:
     return Secrecy.NONE
 
 
-# Variables by such names, where code has failed.
+# Variables with such names, at a failure.
 
-#: Items of a dict or an object that are looked at, and characters of the longest secret.
+#: Maximum number of items of a dict or an object to check; maximum and minimum length of a secret, in
+#: characters.
 _ITEMS_MAX, _VALUE_MAX_CHARS, _VALUE_MIN_CHARS = 200, 4096, 3
 
 
 def named_secrets(spaces: Iterable[Mapping[str, Any]], shown: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the texts with a secret's name among these variables, and in the dicts and objects that they hold.
+    """Yield the texts with a secret's name among these variables, and in the dicts and objects that they contain.
 
-    shown: a text; only values that stand in it are yielded. Empty for all. Runs no code of a value's class.
+    shown: Yield only values that occur in this text; if it is empty, all. It runs no code of a value's class.
     """
     for space in spaces:
         for name, value in list(space.items()):

@@ -1,7 +1,7 @@
 """Arguments of a call as JSON, and their validation.
 
-One error names every problem, in words: `n` must be integer, got 'ten' (str). Defaults are not filled in: the tool's
-own signature has them, and the record shows what the caller passed.
+One error lists every problem, in words: `n` must be integer, got 'ten' (str). Defaults are not filled in: the tool's
+signature has them, and the record shows what the caller passed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ARGUMENTS_MAX_BYTES = MAX_FRAME_BYTES // 4
 
 
 class HasSchema(Protocol):
-    """Vault entry, or anything else with a label and an input schema."""
+    """Vault entry, or any other object with a label and an input schema."""
 
     @property
     def label(self) -> str:
@@ -39,11 +39,13 @@ class HasSchema(Protocol):
 
 
 class PackedArguments(NamedTuple):
-    """Arguments of a call in the forms that it needs.
+    """Arguments of a call in their different forms.
 
-    `sent` is what the worker gets, with `contents` of frames and arrays beside it; `logged` is the record's, with
-    `previews` previews in the place of the large ones; `plain` is what the schema checks, in which a frame is an
-    object with its columns, and an array is a list of its first items; `notes` say what arrives as what it holds.
+    sent: Form for the worker, with the `contents` of frames and arrays beside it.
+    logged: Form for the record, with `previews` previews in place of large frames and arrays.
+    plain: Form for the schema check, in which a frame is an object with its columns and an array a list of its first
+        items.
+    notes: Items that arrive as their contents.
     """
 
     sent: bytes
@@ -61,12 +63,12 @@ def pack_arguments(
     *,
     inline: bool = False,
 ) -> PackedArguments:
-    """Return the arguments in all their forms.
+    """Return the arguments in all forms.
 
-    secret_columns: returns the names of the columns, of these with their first values, that no preview shows.
-    inline: what is sent holds the contents too.
+    secret_columns: Gets the first values of a frame's columns; returns the names of columns that previews hide.
+    inline: Include the contents in `sent`.
 
-    Raises `ArgumentsInvalid` for what is not a mapping, or too much, or cannot cross to a worker as it is.
+    Raises `ArgumentsInvalid` if the arguments are not a mapping, are too large, or cannot cross to a worker unchanged.
     """
     if not isinstance(given, Mapping):
         kind = type(given).__name__
@@ -94,13 +96,13 @@ def pack_arguments(
 
 
 def validate_arguments(entry: HasSchema, arguments: Mapping[str, Any]) -> None:
-    """Check the arguments; raise an `ArgumentsInvalid` that names each wrong one and why."""
+    """Check the arguments; raise an `ArgumentsInvalid` that lists each wrong one with the reason."""
     if _clearly_valid(entry.input_schema, dict(arguments)):
         return
     validator = _validator(json.dumps(entry.input_schema, sort_keys=True))
     try:
         errors = list(validator.iter_errors(dict(arguments)))
-    except Exception as error:  # a pattern that is no regular expression, or a reference to nowhere
+    except Exception as error:  # an invalid regular expression, or a broken reference
         raise SchemaInvalid(
             f"The input schema of {entry.label} cannot be used: {error}.",
             hint="Correct it with a new schema.",
@@ -114,7 +116,8 @@ def validate_arguments(entry: HasSchema, arguments: Mapping[str, Any]) -> None:
         )
 
 
-#: JSON Schema's types as Python's, without the values that need a second look (1.0 is an integer there).
+#: JSON Schema's types as Python types, except for values that need another check (1.0 is an integer in JSON
+#: Schema).
 _TYPES: dict[str, set[type]] = {
     "array": {list},
     "boolean": {bool},
@@ -130,9 +133,9 @@ _KNOWN |= {"default", "description", "examples", "title"}  # these do not restri
 
 
 def _clearly_valid(schema: object, value: Any) -> bool:
-    """Return True when a simple schema, such as one read off a signature, certainly accepts the value.
+    """Return True if a simple schema, such as one from a signature, certainly accepts the value.
 
-    False decides nothing: jsonschema, which takes as long to load as a worker to start, then decides and says why.
+    For False, jsonschema decides and gives the reason; it takes as long to import as a worker to start.
     """
     if not isinstance(schema, dict) or schema.keys() - _KNOWN:
         return False
@@ -158,7 +161,7 @@ def _clearly_valid(schema: object, value: Any) -> bool:
 
 
 def check_schema(schema: object, tool_name: str) -> None:
-    """Raise `SchemaInvalid` unless it is a schema, of draft 2020-12, of an object."""
+    """Raise `SchemaInvalid` unless it is a JSON Schema (draft 2020-12) of an object."""
     _load_jsonschema()
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
@@ -179,7 +182,7 @@ def check_schema(schema: object, tool_name: str) -> None:
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaInvalid(f"The input schema of {tool_name!r} is not JSON: {error}.") from None
     for reference in _references(schema):
-        # A reference to elsewhere would be fetched from the network at each call.
+        # A reference to another document would be fetched from the network at each call.
         if not reference.startswith("#"):
             raise SchemaInvalid(
                 f"The input schema of {tool_name!r} refers to {reference!r}, outside of itself.",
@@ -196,7 +199,7 @@ def _validator(schema: str) -> Draft202012Validator:
     # healkit's own keywords: `format: dataframe`, and the `columns` that such a frame must have.
     keywords = {"format": _check_format, "columns": _check_columns}
     validator: type[Draft202012Validator] = validators.extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]  # its own gap
-    # An empty registry: the default one would fetch what it does not know.
+    # An empty registry, because the default one would fetch unknown documents.
     checker: Draft202012Validator = validator(json.loads(schema), registry=Registry())
     return checker
 
@@ -220,14 +223,14 @@ def _check_columns(
 
 
 def _problems(error: ValidationError) -> Iterator[str]:
-    """Yield a sentence for each argument that the error is about."""
-    # Any, since which kinds they are follows from the keyword that failed.
+    """Yield a sentence for each argument in the error."""
+    # Any, since its type depends on the keyword that failed.
     value: Any = error.instance
     rule: Any = error.validator_value
     schema: Any = error.schema
     match error.validator:
         case "required":
-            # jsonschema reports each missing name by itself, and only its message holds the name.
+            # jsonschema reports each missing name separately, and only its message contains the name.
             names = [name for name in rule if name not in value and error.message.startswith(repr(name))]
             yield from (f"{_path(error, name)} is missing" for name in names)
         case "additionalProperties":
@@ -239,7 +242,7 @@ def _problems(error: ValidationError) -> Iterator[str]:
                 elif name not in properties:
                     yield f"{_path(error, name)}: {error.message}"
         case "type" if schema.get("format") == "dataframe":
-            return  # said for its format
+            return  # reported for its format
         case "type":
             wanted = " or ".join([rule] if isinstance(rule, str) else rule)
             yield f"{_path(error)} must be {wanted}, got {_shown(error)}"
@@ -260,7 +263,7 @@ def _problems(error: ValidationError) -> Iterator[str]:
 
 
 def _path(error: ValidationError, name: str | None = None) -> str:
-    """Write the place of an error: `` `n` ``, or `` `points[2].x` `` deeper down."""
+    """Return the place of an error: `` `n` ``, or `` `points[2].x` `` for a nested one."""
     text = ""
     for step in [*error.absolute_path, *([name] if name is not None else [])]:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
@@ -268,7 +271,7 @@ def _path(error: ValidationError, name: str | None = None) -> str:
 
 
 def _is_secret(error: ValidationError) -> bool:
-    """Return whether the error is about what stands behind a secret's name, which no message quotes."""
+    """Return whether the error concerns a value with a secret's name, which no message quotes."""
     return any(secrecy_of(step) >= Secrecy.TOKEN for step in error.absolute_path if isinstance(step, str))
 
 
@@ -293,10 +296,10 @@ def _references(schema: object) -> Iterator[str]:
 
 
 def _load_jsonschema() -> None:
-    """Import jsonschema without the one format checker that takes longer than a worker's start.
+    """Import jsonschema without one format checker that takes longer than a worker's start.
 
-    A package that Jupyter installs makes it build a grammar of internationalised addresses on import, which is
-    slow. healkit checks no formats, and for jsonschema that package is optional.
+    Jupyter installs a package that makes jsonschema build a grammar of internationalised addresses on import, which is
+    slow. Formats are not checked here, and jsonschema does not require that package.
     """
     slow = "rfc3987_syntax"
     if "jsonschema" in sys.modules or slow in sys.modules:

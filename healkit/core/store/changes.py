@@ -1,8 +1,8 @@
-"""Changes of a server's database, heard and not asked for.
+"""Changes in a server's database, received as notifications.
 
-Who writes says so by NOTIFY: with each transaction of `Database.write`, and the log's writer once a second at most,
-because commits that notify wait for each other. Who shows the database has a connection that listens, and looks at its
-socket, which asks the server nothing.
+Writers send a NOTIFY: `Database.write` with each transaction, the log's writer at most once a second, because commits
+that notify wait for each other. A process that shows the database has a connection that listens, and checks its socket,
+which does not involve the server.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 NOTIFY = "NOTIFY healkit_changed"
 
-#: A writer's pause between two notices, in seconds; what changed meanwhile is heard of by the first.
+#: Pause between two notifications of a writer, in seconds; the first one covers all changes in between.
 PAUSE_S = 1.0
-#: What was read is read again after so many seconds: other programs change it without a notice.
+#: Data is read again after this many seconds, because other programs change it without a notification.
 _LONGEST_S = 30.0
 
 
 class Changes:
-    """Ear for one database; safe to use from several threads. connect: opens a connection in autocommit."""
+    """Listener for one database; safe to use from several threads. connect: Opens a connection in autocommit."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         self._connect = connect
@@ -31,7 +31,7 @@ class Changes:
         self._heard_s = 0.0
 
     def may_differ(self, read_s: float) -> bool:
-        """Return False where all is as it was at that time of `time.monotonic`; True also where that is not known."""
+        """Return False if nothing has changed since that time of `time.monotonic`; True if that is not known."""
         with self._lock:
             try:
                 if new := self._connection is None:
@@ -39,13 +39,13 @@ class Changes:
                     self._connection.execute("LISTEN healkit_changed")
                 if new or list(self._connection.notifies(timeout=0)):
                     self._heard_s = time.monotonic()
-            except Exception:  # noqa: BLE001 - a server that has gone, or cannot notify: then it is asked
+            except Exception:  # noqa: BLE001 - the server is gone or cannot notify: query it instead
                 self.close()
                 return True
         return read_s <= self._heard_s + 1.5 * PAUSE_S or time.monotonic() > read_s + _LONGEST_S
 
     def close(self) -> None:
-        """Listen no more; asked again, it opens a new connection."""
+        """Stop listening; the next question opens a new connection."""
         connection, self._connection = self._connection, None
-        with suppress(Exception):  # there may be none
+        with suppress(Exception):  # it may not exist
             connection.close()

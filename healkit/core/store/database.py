@@ -1,15 +1,15 @@
 """Database connections: opened, migrated, errors mapped.
 
-Reading and writing are told apart when a transaction begins, not when it first writes: on SQLite a DEFERRED transaction
-that reads and then writes fails most of the time with eight writers, whatever its timeout, while BEGIN IMMEDIATE waits
-for the lock (`store.write_turns`). On PostgreSQL `write()` takes one advisory lock instead, so that the vault's
-read-then-write is as safe there.
+A transaction is declared as reading or writing when it begins, not when it first writes. On SQLite, a DEFERRED
+transaction that reads and then writes fails most of the time with eight writers, whatever its timeout. BEGIN IMMEDIATE
+waits for the lock (`store.write_turns`). On PostgreSQL, `write()` takes one advisory lock instead, so that the vault's
+read-then-write is equally safe.
 
-The statements of an execution (`fetch`, and the log's writer) go to the driver itself; SQLAlchemy is loaded by the
+The statements of an execution (`fetch`, and the log's writer) go directly to the driver. SQLAlchemy is imported by the
 first session.
 
-Only healkit's tables are touched. Opening never changes a file that this version cannot handle: the version is read on
-a connection that cannot write before any other is made.
+Only healkit's tables are touched. Opening never changes a file that this version cannot handle: a read-only connection
+reads the version before any other connection is made.
 """
 
 from __future__ import annotations
@@ -63,31 +63,35 @@ if TYPE_CHECKING:
 
 __all__ = ["Database", "resolve_url"]
 
-#: The shortest time that opening waits for another process that migrates the same file, which takes longest for a long
-#: log (benchmarks/bench_log_scale.py).
+#: Minimum time that opening waits for another process that migrates the same file, in seconds; a long log
+#: takes longest (benchmarks/bench_log_scale.py).
 MIGRATION_WAIT_S = 30.0
 
-#: Size of a new SQLite file's pages. A commit writes every page that it touched, and a log row touches a dozen, of the
-#: table and its indexes; with SQLite's own 4,096 bytes it costs more (benchmarks/bench_log.py has the cost of a row).
+#: Page size of a new SQLite file, in bytes. A commit writes every page that it touched, and a log row touches
+#: a dozen pages of the table and its indexes. SQLite's default of 4,096 bytes costs more
+#: (benchmarks/bench_log.py).
 PAGE_BYTES = 2048
 
-#: Whether a server's user may write rows there, and may make and change tables.
+#: Query whether a server's user may write rows, and may make and change tables.
 _MAY_WRITE = """SELECT has_table_privilege('executionlog', 'INSERT') AND NOT pg_is_in_recovery()
     AND current_setting('transaction_read_only') = 'off'"""
 _MAY_CHANGE = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
 
-#: The key of PostgreSQL's advisory lock that stands for SQLite's write lock ("heal" in ASCII).
+#: Key of PostgreSQL's advisory lock that corresponds to SQLite's write lock ("heal" in ASCII).
 _ADVISORY_KEY = 0x6865616C
 
 
 class Database:
-    """Database, open and with current tables.
+    """Open database with current tables.
 
-    url: a URL or a plain path (see `resolve_url`). wait_s: how long a write waits for another writer.
-    synchronous: SQLite's setting for power cuts. create: whether a missing file or missing tables may be made (never a
-    folder). only_read: opens it as it is, for looking at what it would grant. Raises `DatabaseMissing`,
-    `DatabaseNewer`, `DatabaseCorrupt`, `DatabaseNotTrusted` (for what `trust.strange_parts` finds) and the other
-    `DatabaseError`s on opening.
+    url: A URL or a plain path (see `resolve_url`).
+    wait_s: How long a write waits for another writer, in seconds.
+    synchronous: SQLite's setting for power cuts.
+    create: Whether to create a missing file or missing tables (never a folder).
+    only_read: Open it without changes, to see what it would grant.
+
+    Raises `DatabaseMissing`, `DatabaseNewer`, `DatabaseCorrupt`, `DatabaseNotTrusted` (for a result of
+    `trust.strange_parts`) and the other `DatabaseError`s on opening.
     """
 
     def __init__(
@@ -105,15 +109,15 @@ class Database:
         self.wait_s = wait_s
         self.synchronous = synchronous
         self.read_only = False
-        #: The URL as it may be shown, without a password; `where` is how a message names the database.
+        #: The URL for display, without a password; `where` is its name in messages.
         self.shown_url = shown_url(self.url)
         self.where = repr(shown_url(str(self.path)) if self.path else self.shown_url)
-        #: Whether its triggers and tables may be another's; healkit's own triggers write to an FTS5 table, which SQLite
-        #: refuses to a schema that is not trusted.
+        #: Whether its triggers and tables may be foreign. healkit's own triggers write to an FTS5 table,
+        #: which SQLite does not allow in an untrusted schema.
         self._is_unchecked = True
-        #: The file that was found to be trusted (the URL, for a server); None while none is.
+        #: The file that was found to be trusted (the URL, for a server); None if not trusted.
         self._trusted: Hashable = None
-        #: Turns of the writers of its file; None on a server.
+        #: Turns of the file's writers; None on a server.
         self.turns = None if self.path is None else WriteTurns.of(self.path)
         self._engine: Engine | None = None
         self._making = threading.Lock()
@@ -121,7 +125,7 @@ class Database:
             lambda: self._connect_file(self.wait_s) if self.path else self.detached_connection(),
             lambda: (self.file_id(), self.without_room, self._is_unchecked),
         )
-        #: Ear for changes; None for a file, which is asked as cheaply.
+        #: Listener for changes; None for a file, which is just as cheap to query.
         self.changes = Changes(self.detached_connection) if self.path is None else None
         with mapped(self.where, self.path, also=(OSError, ImportError)):
             is_new = self.path is not None and not self.path.exists()
@@ -151,7 +155,7 @@ class Database:
 
     @property
     def engine(self) -> Engine:
-        """SQLAlchemy's engine, made when it is first asked for."""
+        """SQLAlchemy's engine, made on first use."""
         with self._making:
             if self._engine is None:
                 self._engine = self._make_engine(self.wait_s)
@@ -163,14 +167,14 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """Open a session for reading, on one snapshot; the objects it returned stay readable afterwards."""
+        """Open a session for reading, on one snapshot; its objects remain readable afterwards."""
         from sqlalchemy.orm import Session
 
         with mapped(self.where, self.path), Session(self.engine, expire_on_commit=False) as session:
             yield session
 
     def fetch(self, statement: str, **values: Any) -> list[dict[str, Any]]:
-        """Return all rows of the answer to one of `store.statements`, without SQLAlchemy on SQLite."""
+        """Return all rows for one of `store.statements`, without SQLAlchemy on SQLite."""
         question = prepared(self.dialect_name, statement)
         with mapped(self.where, self.path):
             was_kept = bool(self._kept.idle)
@@ -186,13 +190,13 @@ class Database:
             cursor.execute(question.sql, question.bind(values))
             return dicts_of(self.dialect_name, cursor)
 
-    # Trust: `store.trust` says what it is, and where it is kept.
+    # Trust: see `store.trust`.
 
     @property
     def trusted(self) -> bool:
-        """True where its user trusts it; the grants of an untrusted database count for nothing.
+        """True if its user trusts it; the grants of an untrusted database are ignored.
 
-        Who trusts it meanwhile need not open it again; who trusts it no longer must.
+        New trust takes effect at once; withdrawn trust only when the database is opened again.
         """
         now = self.file_id() or self.url
         if self._trusted != now:
@@ -201,23 +205,23 @@ class Database:
 
     @property
     def why_trusted(self) -> str:
-        """Since when and why its user trusts it; "" where they do not."""
+        """Since when and why its user trusts it; "" if they do not."""
         return trust.why_trusted(self.place, self.identity())
 
     @property
     def place(self) -> str:
-        """Where it is, as trust knows it: the file's real path, or the server's URL without its password."""
+        """Its place in the record of trust: the file's real path, or the server's URL without its password."""
         return self.shown_url if self._file is None else os.path.realpath(self._file)
 
     def identity(self) -> str:
-        """Return the random id that was made with its tables; "" where it has none, or several."""
+        """Return the random id that was made with its tables; "" if there is none, or more than one."""
         if self.path is None or not self.fetch(trust.HAS_IDENTITY):
             return ""
         rows = self.fetch(trust.READ_IDENTITY)
         return str(rows[0]["chain"]) if len(rows) == 1 else ""
 
     def require_trust(self, what: str) -> None:
-        """Raise `DatabaseNotTrusted` unless its user trusts it. what: what cannot be done, as a sentence."""
+        """Raise `DatabaseNotTrusted` unless its user trusts it. what: Sentence that says what is not possible."""
         if not self.trusted:
             raise DatabaseNotTrusted(
                 f"{what}: the database {self.where} is not trusted.",
@@ -225,11 +229,11 @@ class Database:
             )
 
     def trust(self) -> None:
-        """Trust it, in every process of this user; raise `DatabaseError` where that cannot be written down."""
+        """Trust it, in every process of this user; raise `DatabaseError` if that cannot be stored."""
         trust.trust(self.place, self.identity())
 
     def strange_parts(self) -> list[str]:
-        """Name what in it is not healkit's own, and could run or be read in its place; nothing of it is run."""
+        """Name foreign parts of it that could run, or be read in place of healkit's own; nothing of it is run."""
         if self.path is None:
             return []
         with mapped(self.where, self.path), self._kept.lent() as connection:
@@ -241,7 +245,7 @@ class Database:
                 connection.execute("ROLLBACK")
 
     def _refuse_strange(self, version: str | None) -> None:
-        """Raise `DatabaseNotTrusted` for an untrusted file with parts of others, before anything is written to it."""
+        """Raise `DatabaseNotTrusted` for an untrusted file with foreign parts, before anything is written to it."""
         if self.path is None or version is None:
             return
         strange = [] if self.trusted else self.strange_parts()
@@ -263,7 +267,7 @@ class Database:
 
         opened = Session(self._writing, expire_on_commit=False)
         with self.turn(self.wait_s), mapped(self.where, self.path), opened as session, session.begin():
-            session.connection()  # takes the lock now, before anything is read
+            session.connection()  # takes the lock before anything is read
             file = self.file_id()
             yield session
             if self.path is None:
@@ -271,11 +275,11 @@ class Database:
         self.check_still(file)
 
     def turn(self, wait_s: float) -> AbstractContextManager[None]:
-        """Return the turn to write, which raises `DatabaseLocked` where another thread keeps it."""
+        """Return the turn to write; it raises `DatabaseLocked` if another thread keeps it too long."""
         return nullcontext() if self.turns is None else self.turns.turn(wait_s, self.where)
 
     def detached_connection(self) -> Any:
-        """Open a driver's connection in autocommit that belongs to the caller; used by the log's writer."""
+        """Open a driver's connection in autocommit that the caller owns; used by the log's writer."""
         with mapped(self.where, self.path):
             if self.path:
                 return self._connect_file(self.wait_s)
@@ -287,7 +291,7 @@ class Database:
             return connection
 
     def close(self) -> None:
-        """Close every connection but detached ones; used again, the database opens new ones."""
+        """Close every connection except detached ones; the next use opens new ones."""
         self._kept.close()
         if self._engine is not None:
             self._engine.dispose()
@@ -298,7 +302,7 @@ class Database:
         return f"Database({self.shown_url!r})"
 
     def _look_before_opening(self, create: bool) -> str | None:
-        """Read the version of an existing file without the right to write; return None for a new or foreign one."""
+        """Read the version of an existing file on a read-only connection; return None for a new or foreign file."""
         if self.path is None:
             return None
         if not self.path.exists():
@@ -321,11 +325,11 @@ class Database:
 
     @property
     def without_room(self) -> bool:
-        """True where a full disk has no room to open the file for writing; it can be read all the same."""
+        """True if a full disk has no room to open the file for writing; it can still be read."""
         return self.path is not None and not Path(f"{self.path}-shm").exists() and is_full(self.path)
 
     def check_room(self) -> None:
-        """Raise `DatabaseFull` where there is no room to open the file for writing."""
+        """Raise `DatabaseFull` if there is no room to open the file for writing."""
         if self.without_room:
             raise DatabaseFull(
                 f"The database {self.where} is out of space: its disk is full.",
@@ -333,7 +337,7 @@ class Database:
             )
 
     def _remove_empty(self) -> None:
-        """Remove the new file in which no tables could be made, unless another process has made them meanwhile."""
+        """Remove the new file if no tables could be made in it, unless another process has made them."""
         assert self.path is not None
         with suppress(OSError):
             if not self.path.stat().st_size:
@@ -363,7 +367,8 @@ class Database:
     def _make_engine(self, wait_s: float) -> Engine:
         from sqlalchemy import create_engine, event
 
-        # All at once: a table that another thread imports later would be mapped while this one configures them.
+        # All at once, because a table that another thread imports during the configuration would be mapped
+        # too late.
         hooks.every("tables")
         if self.path is None:
             engine = server_engine(self.url, pool_pre_ping=True)
@@ -376,7 +381,7 @@ class Database:
         return engine
 
     def _begin(self, connection: Connection) -> None:
-        """Begin a reading or a writing transaction; called by SQLAlchemy where a driver would begin on its own."""
+        """Begin a reading or a writing transaction; called by SQLAlchemy instead of the driver's implicit begin."""
         wait_ms = connection.get_execution_options().get("healkit_write_wait_ms")
         if self.path is None:
             if wait_ms is not None and connection.dialect.name == "postgresql":
@@ -401,7 +406,7 @@ class Database:
             self.turns.write(raw, lambda: raw.execute("BEGIN IMMEDIATE"), wait_ms / 1000)
 
     def file_id(self) -> tuple[int, int] | None:
-        """Return what tells the file that is there now from another of that name; None for no file, or a server."""
+        """Return the identity of the current file, which another file of that name does not have; None without one."""
         if self._file is None:
             return None
         try:
@@ -411,7 +416,7 @@ class Database:
         return status.st_dev, status.st_ino
 
     def check_still(self, file: tuple[int, int] | None) -> None:
-        """Raise `DatabaseMissing` unless that file is still the database; what went into another is lost."""
+        """Raise `DatabaseMissing` unless that file is still the database; data written to another file is lost."""
         if self.file_id() != file:
             raise DatabaseMissing(
                 f"The file of the database {self.where} was removed or replaced while it was in use.",
@@ -422,14 +427,14 @@ class Database:
         record.info["file"] = self.file_id(), self.without_room
 
     def _check_file(self, _connection: object, record: ConnectionPoolEntry, _proxy: object) -> None:
-        """Have the pool open another connection where this one holds a file that is not there any more."""
+        """Make the pool open another connection if this one belongs to a file that no longer exists."""
         from sqlalchemy.exc import DisconnectionError
 
         if record.info["file"] != (self.file_id(), self.without_room):
             raise DisconnectionError
 
     def _connect_file(self, wait_s: float) -> sqlite3.Connection:
-        """Open a connection that never makes a file and begins no transaction itself (`isolation_level=None`)."""
+        """Open a connection that never creates a file and never begins a transaction (`isolation_level=None`)."""
         assert self.path is not None
         connection = sqlite3.connect(
             sqlite_uri(self.path, "ro" if self.read_only or self.without_room else "rw"),
@@ -474,7 +479,7 @@ class Database:
         if self.path is not None:
             self.check_room()
             self._set_wal()
-        # Another process's migration may take longer than an ordinary write waits for.
+        # A migration by another process may take longer than an ordinary write waits.
         migration_wait_s = max(self.wait_s, MIGRATION_WAIT_S)
         engine = self._make_engine(migration_wait_s).execution_options(
             healkit_write_wait_ms=int(migration_wait_s * 1000)
@@ -496,10 +501,10 @@ class Database:
             return migrate.plugins_behind(connection)
 
     def _set_wal(self) -> None:
-        """Set WAL mode; SQLite fails at once, timeout or not, if another process does the same."""
+        """Set WAL mode; SQLite fails at once, whatever the timeout, if another process does the same."""
         give_up = time.monotonic() + max(self.wait_s, MIGRATION_WAIT_S)
         with closing(self._connect_file(self.wait_s)) as connection:
-            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a new file; another keeps its own
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a new file; others keep theirs
             while True:
                 try:
                     connection.execute("PRAGMA journal_mode = WAL")
@@ -510,20 +515,22 @@ class Database:
                     time.sleep(0.01)
 
 
-# SQLite parses a database's whole schema for each new connection, which takes longer than most of the reads; and a
-# connection to a server that begins no transaction takes one round trip for a read, with a plan that is there already.
-# So one connection is kept, and lent to one thread at a time; another thread that comes meanwhile opens its own.
+# SQLite parses a database's whole schema for each new connection, which takes longer than most reads. On a
+# server, an autocommit connection needs one round trip for a read, whose plan is cached. So one connection is
+# kept and lent to one thread at a time. Another thread opens its own in the meantime.
 
 
-#: Connections that a process had as this one was forked from it: to close them here could harm its files.
+#: Connections of the parent process from before a fork: closing them here could damage its files.
 _of_a_parent: list[Any] = []
 
 
 class KeptConnection:
     """Lends a connection to one database.
 
-    connect: opens one. state: what the file is now; a connection that was opened in another state is not lent again.
-    Safe to use from several threads and after a fork. Closed with this object at the latest.
+    connect: Opens a connection.
+    state: Returns the state of the file; a connection that was opened in another state is not lent again.
+
+    Safe to use from several threads and after a fork. It is closed with this object at the latest.
     """
 
     def __init__(self, connect: Callable[[], Any], state: Callable[[], Hashable]) -> None:
@@ -533,7 +540,7 @@ class KeptConnection:
 
     @contextmanager
     def lent(self) -> Iterator[Any]:
-        """Lend the connection for a read that ends with the body; it is closed where the body fails."""
+        """Lend the connection for a read that ends with the block; it is closed if the block fails."""
         state = self._state()
         connection = self._take(state) or self._connect()
         try:
@@ -543,11 +550,11 @@ class KeptConnection:
             raise
         self.idle.append((os.getpid(), state, connection))
         with suppress(IndexError):
-            while len(self.idle) > 1:  # other threads have given theirs back
+            while len(self.idle) > 1:  # other threads have returned theirs
                 _close([self.idle.pop()])
 
     def close(self) -> None:
-        """Close what is kept; used again, a new connection is opened."""
+        """Close the kept connection; the next use opens a new one."""
         _close(self.idle)
 
     def _take(self, state: Hashable) -> Any | None:
@@ -562,7 +569,7 @@ class KeptConnection:
 
 
 def _close(kept: list[tuple[int, Hashable, Any]]) -> None:
-    """Close all that this process has opened, and empty the list."""
+    """Close all connections that this process has opened, and empty the list."""
     with suppress(IndexError):  # another thread may take the last one
         while True:
             owner, _, connection = kept.pop()
@@ -574,7 +581,7 @@ def _close(kept: list[tuple[int, Hashable, Any]]) -> None:
 
 @contextmanager
 def closed_on_error(connection: DBAPIConnection | sqlite3.Connection) -> Iterator[None]:
-    """Close a new connection that cannot be set up: a full disk or a lost file fails its first statement."""
+    """Close a new connection if its set-up fails: a full disk or a lost file fails its first statement."""
     try:
         yield
     except BaseException:
@@ -583,13 +590,13 @@ def closed_on_error(connection: DBAPIConnection | sqlite3.Connection) -> Iterato
 
 
 def wait_at_most(connection: DBAPIConnection, wait_s: float) -> None:
-    """Bound the wait for a locked table, for reading too; called with each new connection to a server."""
+    """Limit the wait for a locked table, also for reads; called for each new connection to a server."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(f"SET lock_timeout = {max(1, int(wait_s * 1000))}")
-    connection.commit()  # a rollback would take the setting back
+    connection.commit()  # a rollback would undo the setting
 
 
-# Exceptions of the backends as healkit's own.
+# Exceptions of the backends, mapped to healkit's own.
 #
 # Every SQLite result code and every PostgreSQL SQLSTATE class that a user can meet is in one of the two tables below;
 # all others become a plain `DatabaseError`. No exception of a driver or of SQLAlchemy leaves the store.
@@ -607,7 +614,7 @@ SQLITE_CODES: dict[int, type[DatabaseError]] = {
     sqlite3.SQLITE_CANTOPEN: DatabaseMissing,
 }
 
-#: The beginning of a PostgreSQL SQLSTATE → healkit's error; the longest match wins.
+#: Prefix of a PostgreSQL SQLSTATE → healkit's error; the longest match wins.
 SQLSTATES: dict[str, type[DatabaseError]] = {
     "08": DatabaseMissing,  # connection_exception
     "3D": DatabaseMissing,  # invalid_catalog_name
@@ -621,7 +628,7 @@ SQLSTATES: dict[str, type[DatabaseError]] = {
     "XX002": DatabaseCorrupt,
 }
 
-#: What SQLite's driver and psycopg say of such a value.
+#: Messages of SQLite's driver and psycopg for a value without a column type.
 _NO_COLUMN = re.compile(r"type '(\w+)' (?:is not supported|using placeholder)")
 
 _NEXT_STEP: dict[type[DatabaseError], str] = {
@@ -632,7 +639,7 @@ _NEXT_STEP: dict[type[DatabaseError], str] = {
     DatabaseCorrupt: "Restore it from a copy, or move it away to start with a new one.",
 }
 
-#: The same, where the database is on a server.
+#: Next step if the database is on a server.
 _NEXT_STEP_ON_A_SERVER: dict[type[DatabaseError], str] = {
     DatabaseMissing: "Is the server running, and are user, password, host, port and name in the URL right?",
     DatabaseReadOnly: "Let the URL's user write there, or choose another database with HEALKIT_DB.",
@@ -652,8 +659,8 @@ _STATE_OF: dict[type[DatabaseError], str] = {
 def translate(error: BaseException, where: str, path: Path | None = None) -> DatabaseError:
     """Return the healkit error for an exception of SQLAlchemy, a driver or the file system.
 
-    where: names the database in the message. path: its file, where it has one; the cause of a failed open or of an
-    input/output error is read off it.
+    where: Name of the database in the message.
+    path: Its file, if any; it shows the cause of a failed open or of an input/output error.
     """
     if isinstance(error, DatabaseError):
         return error
@@ -686,7 +693,7 @@ def mapped(where: str, path: Path | None = None, also: tuple[type[Exception], ..
         _refuse_type(error)
         raise translate(error, where, path) from error
     except Exception as error:
-        from sqlalchemy.exc import SQLAlchemyError  # here, not above: most blocks end without an error
+        from sqlalchemy.exc import SQLAlchemyError  # late, because most blocks end without an error
 
         if not isinstance(error, SQLAlchemyError):
             raise
@@ -695,7 +702,7 @@ def mapped(where: str, path: Path | None = None, also: tuple[type[Exception], ..
 
 
 def _refuse_type(error: Exception) -> None:
-    """Raise `UsageInvalid` where a driver was given what no column holds, such as a list for a name."""
+    """Raise `UsageInvalid` if a driver received a value that fits no column, such as a list for a name."""
     if match := _NO_COLUMN.search(str(getattr(error, "orig", None) or error)):
         raise UsageInvalid(f"A {match[1]} cannot stand there.", hint="Give text or a number.") from error
 
@@ -715,7 +722,7 @@ def _kind_of(error: BaseException, path: Path | None) -> type[DatabaseError]:
 
 def _kind_of_sqlite(code: int, path: Path | None) -> type[DatabaseError]:
     if code == sqlite3.SQLITE_CANTOPEN and path is not None and path.exists():
-        # The file exists, so it or its WAL files in the same folder could not be opened.
+        # The file exists, so the file or its WAL files in the same folder could not be opened.
         return DatabaseFull if is_full(path) else DatabaseReadOnly
     if code == sqlite3.SQLITE_IOERR and path is not None and is_full(path):
         return DatabaseFull

@@ -1,7 +1,7 @@
-"""Vault entries: looked up, made of rows, grants checked.
+"""Vault entries: looked up, made from rows, grants checked.
 
-An execution looks its entry up here without SQLAlchemy, which takes longer to import; so nothing here imports it. The
-vault answers everything else.
+An execution finds its entry here without SQLAlchemy, which takes longer to import, so nothing here imports it. The
+vault has all other functions.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 
 CodeType = Literal["python", "sql"]
-#: Who or what wrote a revision.
+#: Author of a revision.
 Author = Literal["person", "rule", "search", "model", "agent", "seed"]
 
-#: The revision number of code that no revision holds: a traceback calls it `<fibonacci@0>`.
+#: Revision number of code without a revision: a traceback shows it as `<fibonacci@0>`.
 NO_REVISION = 0
 
 _PERSONA = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
 class EntryRows(NamedTuple):
-    """Rows of three tables that an entry is made of."""
+    """Rows of three tables that make up an entry."""
 
     tool: ToolRegistry
     revision: Revision
@@ -58,7 +58,7 @@ class EntryRows(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """Schema, description and examples, as a tool's code states them."""
+    """Schema, description and examples from a tool's code."""
 
     input_schema: dict[str, Any]
     description: str
@@ -66,16 +66,17 @@ class Described:
 
 
 class HasEntries(Protocol):
-    """Vault, as far as `EntryLookup` needs it."""
+    """The part of the vault that `EntryLookup` needs."""
 
     def active(self, name: str, persona: str) -> VaultEntry:
         """Return the entry by a former name; called by `lookup`. Raises `ToolNotFound` or `PersonaNotFound`."""
 
 
 class EntryLookup:
-    """Finds the entry that is to be run.
+    """Finds the entry to run.
 
-    vault: asked where nothing is found, because the vault says what is wrong. entry_type: the class of entries.
+    vault: Called if nothing is found, because it raises the right error.
+    entry_type: Class of the entries.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class EntryLookup:
         """Return the active revision for exactly that persona, else for `default`; its code is hashed again.
 
         Raises `ToolNotFound` or `PersonaNotFound` with near matches, `ToolRemoved`, `VaultTampered`, and `VaultError`
-        for a stored grant that healkit no longer has.
+        for a stored grant that healkit no longer supports.
         """
         if not (isinstance(name, str) and isinstance(persona, str)):
             return self._vault().active(name, persona)
@@ -112,7 +113,7 @@ class EntryLookup:
         return entry
 
     def leaves_out(self, name: str, persona: str) -> bool:
-        """Return whether that tool has its contents kept off the record; False where there is no such tool."""
+        """Return whether that tool does not log its contents; False if there is no such tool."""
         try:
             return not self.lookup(name, persona).logged
         except ToolRemoved as error:
@@ -121,14 +122,14 @@ class EntryLookup:
             return False
 
     def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
-        """Return the entry with other code, as `patch` would make it, unsaved; raise as `patch` does for the code."""
+        """Return the unsaved entry that `patch` would make with other code; raise the errors of `patch`."""
         return candidate(entry, code, self._database.dialect_name)
 
 
 def entry_of(rows: EntryRows, kind: type[VaultEntry] = VaultEntry, *, check: bool = True) -> VaultEntry:
-    """Make the entry of its rows.
+    """Make an entry from its rows.
 
-    Raises `VaultTampered` where the code no longer has its hash, and `DatabaseCorrupt` for grants that are none.
+    Raises `VaultTampered` if the code does not match its hash, and `DatabaseCorrupt` for invalid grants.
     """
     tool, revision, code = rows
     try:
@@ -150,16 +151,16 @@ def entry_of(rows: EntryRows, kind: type[VaultEntry] = VaultEntry, *, check: boo
         flags={**tool.flags, "removed_grants": removed} if removed else tool.flags,
         group=tool.group_name,
         draft=revision.draft,
-        removed_at=getattr(tool, "removed_at", None),  # what an execution looks up is never removed
+        removed_at=getattr(tool, "removed_at", None),  # `lookup` never finds a removed tool
     )
-    # The label is made for a tampered one only: each execution comes this way.
+    # Build the label only for a tampered entry, because every execution runs this.
     if check and stored_hash(code) != code.hash:
         check_untampered(entry.label, code)
     return entry
 
 
 def candidate(entry: VaultEntry, code: str, dialect: str) -> VaultEntry:
-    """Return the entry with other code, as a patch would make it; its grants stay, and nothing is saved.
+    """Return the entry with other code, as a patch would make it; its grants are unchanged, and nothing is saved.
 
     Raises `CodeDoesNotParse`, `ToolShapeError` or `SqlNotAllowed`.
     """
@@ -193,10 +194,10 @@ def code_hash(code: str) -> str:
 
 
 def describe(code: str, kind: str, ref: EntryRef, dialect: str, *, draft: bool) -> Described:
-    """Read the schema, the description and the examples off the code.
+    """Read the schema, the description and the examples from the code.
 
-    Raises `CodeDoesNotParse`, `ToolShapeError` or `SqlNotAllowed`; a draft that cannot be read is described as a tool
-    that takes anything.
+    Raises `CodeDoesNotParse`, `ToolShapeError` or `SqlNotAllowed`. A draft that cannot be read is described as a tool
+    that accepts anything.
     """
     if kind == "sql":
         if draft:
@@ -218,7 +219,7 @@ def describe(code: str, kind: str, ref: EntryRef, dialect: str, *, draft: bool) 
 
 
 def check_names(name: str, persona: str) -> None:
-    """Refuse names that cannot stand in `mcp.vault.<name>` or in a label; raise `VaultError`."""
+    """Raise `VaultError` for names that are not possible in `mcp.vault.<name>` or in a label."""
     if not (isinstance(name, str) and is_valid_name(name)):
         raise VaultError(
             f"{named(name)} cannot be a tool's name.",
@@ -232,14 +233,14 @@ def check_names(name: str, persona: str) -> None:
 
 
 def check_same(entry: VaultEntry, name: str, digest: str, grants: Grants | None) -> None:
-    """Raise `ToolExists` where the entry, added again by that name, has other code or other grants than are given."""
+    """Raise `ToolExists` if the entry, added again by that name, has other code or grants than before."""
     note = "" if entry.tool_name == name else f" It was called {name!r} before."
     if digest != entry.code_hash:
         raise ToolExists(
             f"The vault has {entry.label} already, with other code.{note}",
             hint=f"Patch it: vault.patch({entry.tool_name!r}, code, reason=…), or take another name.",
         )
-    if grants not in (None, entry.grants):  # dropping a limit silently would leave the tool without it
+    if grants not in (None, entry.grants):  # silently dropping a limit would leave the tool without it
         raise ToolExists(
             f"The vault has {entry.label} already, with other grants.{note}",
             hint=f"Change them: vault.set_grants({entry.tool_name!r}, …).",
@@ -247,12 +248,12 @@ def check_same(entry: VaultEntry, name: str, digest: str, grants: Grants | None)
 
 
 def stored_hash(code: CodeVault) -> str:
-    """Return the hash of the code that is stored, which may not be the one that it is stored under."""
+    """Return the hash of the stored code, which may differ from its key."""
     return hashlib.sha256(code.code.encode(errors="surrogatepass")).hexdigest()
 
 
 def check_untampered(label: str, code: CodeVault) -> None:
-    """Raise `VaultTampered` unless the stored code has the hash it is stored under."""
+    """Raise `VaultTampered` unless the stored code matches its hash."""
     actual = stored_hash(code)
     if actual != code.hash:
         raise VaultTampered(
@@ -262,10 +263,10 @@ def check_untampered(label: str, code: CodeVault) -> None:
         )
 
 
-# Checks of grants: their form, and what no tool may have.
+# Checks of grants: their form, and what may never be granted.
 
 
-#: Suffixes of the files that SQLite keeps beside the database.
+#: Suffixes of the database's file and of the files that SQLite keeps beside it.
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
 
@@ -297,10 +298,12 @@ def make_grants(given: Grants | Mapping[str, Any]) -> Grants:
 
 
 def keep_records_apart(grants: Grants, database: Path | None, folders: Iterable[Path]) -> None:
-    """Refuse to grant the database, its side files, or a folder with any of them; raise `ConfigError`.
+    """Raise `ConfigError` for a grant of the database, its side files, or a folder that contains one of them.
 
-    A tool that reads the vault and the log reads the arguments of all tools; one that writes there passes every check.
-    folders: where records wait for their database.
+    A tool that can read the vault and the log can read the arguments of all tools. One that can write there passes
+    every check.
+
+    folders: Folders of records that wait for their database.
     """
     files = [] if database is None else [Path(f"{database}{suffix}") for suffix in _BESIDE]
     protected = {os.path.realpath(path): path for path in (*files, *folders)}
@@ -329,7 +332,7 @@ def _full_path(name: str, path: object) -> str:
 
 
 def _same_file(a: str, b: str) -> bool:
-    """Return True for two names of one file, as hard links are."""
+    """Return True for two names of one file, such as hard links."""
     try:
         return os.path.samefile(a, b)
     except OSError:

@@ -1,11 +1,11 @@
 """Heartbeats of hosts that share a database on a server.
 
-A host whose executions run keeps one row there: until when it counts as alive, by the database's own clock. A thread
-renews it, and removes it when nothing runs any more. So a host of another machine, whose process cannot be asked
-(`core.host`), is dead once its row has run out, and one without a row is unknown. A host that was paused or cut off for
-so long comes back with the true ending of its executions, which takes the place of the verdict that it had died.
+A host with running executions has one row there, with the time until which it counts as alive, by the database's clock.
+A thread renews the row, and removes it when nothing runs any more. Another machine cannot check the host's process
+(`core.host`). So a host counts as dead once its row has expired, and as unknown without a row. If a host was paused or
+cut off for so long, it later records the true ending of its executions. This replaces the verdict that it had died.
 
-A file has no heartbeats: it is used on one machine.
+A file has no heartbeats, because only one machine uses it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from healkit.core.store.log_writer import LogWriter
 from healkit.core.store.statements import prepared
 from healkit.errors import DatabaseError
 
-#: Time between two beats, and how long a host counts as alive after one, in seconds.
+#: Time between two heartbeats, and how long a host counts as alive after one, in seconds.
 BEAT_S, ALIVE_S = 10.0, 60.0
 
 _BEAT = """INSERT INTO hostheartbeat (host, alive_until)
     VALUES (:host, clock_timestamp() + make_interval(secs => :alive_s))
     ON CONFLICT (host) DO UPDATE SET alive_until = excluded.alive_until"""
 _LEAVE = "DELETE FROM hostheartbeat WHERE host = :host OR alive_until < clock_timestamp() - interval '1 day'"
-# While the server was down, no host could beat.
+# While the server was down, no host could renew its row.
 _ALIVE = """SELECT greatest(alive_until, pg_postmaster_start_time() + make_interval(secs => :alive_s))
         > clock_timestamp() AS alive
     FROM hostheartbeat WHERE host = :host"""
 
 
 def is_alive_there(database: Database, host: HostIdentity) -> bool | None:
-    """Return whether a host of another machine counts as alive; None where the database does not know it."""
+    """Return whether a host of another machine counts as alive; None if the database does not know it."""
     if database.path is not None:
         return None
     rows = database.fetch(_ALIVE, host=_name(host), alive_s=ALIVE_S)
@@ -48,10 +48,12 @@ def _name(host: HostIdentity) -> str:
 
 
 class Heartbeat:
-    """Beats while executions of this process run, or records of theirs wait; safe to use from several threads.
+    """Renews the row while executions of this process run, or records wait; safe to use from several threads.
 
-    waiting: whether records wait for the database. look: called from time to time while it beats. Raises nothing; a
-    beat that the database does not take is made up for by the next.
+    waiting: Whether records wait for the database.
+    look: Called regularly while the heartbeat runs.
+
+    Never raises; if the database does not accept a heartbeat, the next one makes up for it.
     """
 
     def __init__(
@@ -65,20 +67,20 @@ class Heartbeat:
         self._closed = threading.Event()
 
     def began(self, trace_id: str) -> None:
-        """Take note of an execution that begins; called before its row is written."""
+        """Note the beginning of an execution; called before its row is written."""
         if self._beats:
             with self._lock:
                 self._running.add(trace_id)
-                if self._thread is None or not self._thread.is_alive():  # as after a fork
+                if self._thread is None or not self._thread.is_alive():  # the thread is gone after a fork
                     self._thread = threading.Thread(target=self._beat, name="healkit-heartbeat", daemon=True)
                     self._thread.start()
 
     def ended(self, trace_id: str) -> None:
-        """Take note of its end."""
+        """Note the end of an execution."""
         self._running.discard(trace_id)
 
     def close(self) -> None:
-        """Beat no more, and remove the row."""
+        """Stop, and remove the row."""
         self._closed.set()
         if (thread := self._thread) is not None:
             thread.join(timeout=5.0)
@@ -91,7 +93,7 @@ class Heartbeat:
             if self._closed.wait(BEAT_S) or self._is_idle():
                 self._say(_LEAVE)
                 with self._lock:
-                    if self._closed.is_set() or self._is_idle():  # else one began meanwhile
+                    if self._closed.is_set() or self._is_idle():  # otherwise an execution began in between
                         self._thread = None
                         return
 

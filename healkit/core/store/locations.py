@@ -1,9 +1,8 @@
 """Location of the database, and SQLite's URI of a file.
 
-An in-memory SQLite database belongs to one connection, and healkit's log needs a connection of its own beside the
-caller's. A shared-cache memory database would give two connections, but they lock each other's tables out, so a
-caller's open transaction would block the log. `sqlite://` therefore means a private temporary FILE here, removed when
-the process that asked for it ends.
+An in-memory SQLite database belongs to one connection, but healkit's log needs its own connection beside the caller's.
+A shared-cache memory database allows two connections. But they lock each other's tables, so a caller's open transaction
+would block the log. So `sqlite://` means a private temporary FILE here, which is removed when its process ends.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from healkit.plain_text import shown_url
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine, Pool
 
-#: The time that a server has to answer at all, in seconds, unless the URL has a `connect_timeout`.
+#: Time that a server has to answer, in seconds, unless the URL has a `connect_timeout`.
 CONNECT_TIMEOUT_S = 10
 
-#: Name of the file that is looked for upward from the working directory.
+#: Name of the file that is searched for in the working directory and above it.
 FILE_NAME = "healkit.db"
 
-#: A question mark, as it stands in a URL's path.
+#: A question mark in a URL's path.
 _ENCODED_MARK = re.compile("%3F", re.IGNORECASE)
 _IN_MEMORY = {":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite+pysqlite://"}
 _IN_MEMORY |= {"sqlite+pysqlite:///", "sqlite+pysqlite:///:memory:"}
@@ -42,25 +41,25 @@ _IN_MEMORY |= {"sqlite+pysqlite:///", "sqlite+pysqlite:///:memory:"}
 def resolve_url(
     given: str | Path | None = None, environ: Mapping[str, str] | None = None, cwd: str | Path | None = None
 ) -> str:
-    """Return the URL of the database in use, as `choice` does, without the reason."""
+    """Return the URL of the database in use, like `choice`, without the reason."""
     return choice(given, environ, cwd)[0]
 
 
 def choice(
     given: str | Path | None = None, environ: Mapping[str, str] | None = None, cwd: str | Path | None = None
 ) -> tuple[str, str]:
-    """Return the URL of the database in use, and why it is this one.
+    """Return the URL of the database in use, and the reason for this choice.
 
-    `given` and `HEALKIT_DB` are a URL or a plain path. The nearest file is looked for in `cwd` and upward, up to the
-    home folder, and not in a folder above that another user owns; the user's own is in the platform's folder for user
-    data. Raises `DatabaseMissing` when that cannot be made.
+    `given` and `HEALKIT_DB` are a URL or a plain path. The nearest file is searched for in `cwd` and upward, up to the
+    home folder, but not in a parent folder that another user owns. The user's default database is in the platform's
+    folder for user data. Raises `DatabaseMissing` if that folder cannot be made.
     """
     environ = os.environ if environ is None else environ
     folder = Path(cwd) if cwd is not None else Path.cwd()
     if given is not None and str(given):
         return _as_url(str(given), folder), "named"
     if wanted := environ.get("HEALKIT_DB"):
-        # Every reader of the variable in this process gets the same database, in memory or not.
+        # Every reader of the variable in this process gets the same database, even one in memory.
         return _process_url() if _is_in_memory(wanted) else _as_url(wanted, folder), "named by HEALKIT_DB"
     for place in _upward(folder.absolute()):
         if (place / FILE_NAME).is_file():
@@ -70,7 +69,7 @@ def choice(
 
 
 def _upward(folder: Path) -> Iterator[Path]:
-    """Yield the folder, and those above it up to the home folder, as long as they are this user's own."""
+    """Yield the folder and its parents up to the home folder, as long as this user owns them."""
     home = os.path.expanduser("~")
     for place in (folder, *folder.parents):
         try:
@@ -84,13 +83,13 @@ def _upward(folder: Path) -> Iterator[Path]:
 
 
 def file_url(path: Path) -> str:
-    """Return the URL of a SQLite file; a `?` in its name, which would begin a query, is written as `%3F`."""
+    """Return the URL of a SQLite file; a `?` in its name, which would begin a query, becomes `%3F`."""
     text = _ENCODED_MARK.sub("%253F", str(path.absolute())).replace("?", "%3F")
     return f"sqlite:///{text}"
 
 
 def _file_of(url: str) -> str:
-    """Return the path in a SQLite URL, as `file_url` wrote it there; its query is left out."""
+    """Return the path in a SQLite URL, decoded as `file_url` encodes it, without the query."""
     text = url.partition(":///")[2].partition("?")[0]
     return _ENCODED_MARK.sub("?", text).replace("%253F", "%3F")
 
@@ -109,7 +108,7 @@ def sqlite_path(url: str) -> Path | None:
 
 
 def server_url(url: str) -> URL:
-    """Read the URL of a server; raise `ConfigError`, whose message holds no piece of a password."""
+    """Parse the URL of a server; raise `ConfigError` without any part of the password."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -133,10 +132,10 @@ def server_engine(
     pool_pre_ping: bool = False,
     poolclass: type[Pool] | None = None,
 ) -> Engine:
-    """Make SQLAlchemy's engine for a server; a server that does not answer `within_s` seconds fails to connect.
+    """Make SQLAlchemy's engine for a server; connecting fails after `within_s` seconds without an answer.
 
-    A `connect_timeout` in the URL comes first. The driver takes whole seconds, and two at least. Raises `ConfigError`
-    as `server_url` does.
+    A `connect_timeout` in the URL has priority. The driver only accepts whole seconds, at least two. Raises
+    `ConfigError` like `server_url`.
     """
     from sqlalchemy import create_engine
 
@@ -147,7 +146,7 @@ def server_engine(
 
 
 def views_folder(path: Path | None, url: str) -> Path:
-    """Return the folder of a database's data views: beside its file, or, for a server, in the user's data folder."""
+    """Return the folder of a database's data views: beside its file; for a server, in the user's data folder."""
     if path is not None:
         return path.with_name(f"{path.stem}.views")
     import platformdirs
@@ -159,8 +158,8 @@ def views_folder(path: Path | None, url: str) -> Path:
 def sqlite_uri(path: Path, mode: str) -> str:
     """Return SQLite's own URI of the file; `mode` is `ro`, `rw` or `rwc`.
 
-    A WAL database in a folder that cannot be written, or on a full disk, has nowhere to put its shared memory.
-    `immutable` reads it all the same, and is correct only where no WAL file with recent changes lies beside it.
+    In a read-only folder or on a full disk, a WAL database has no place for its shared memory. `immutable` can still
+    read it, but is only correct if there is no WAL file with recent changes beside it.
     """
     uri = f"file:{quote(str(path))}?mode={mode}"
     beside = Path(f"{path}-wal")
@@ -171,12 +170,12 @@ def sqlite_uri(path: Path, mode: str) -> str:
 
 
 def is_writable(path: Path) -> bool:
-    """Return True when the effective user may write there."""
+    """Return True if the effective user may write there."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def is_full(path: Path) -> bool:
-    """Return True when no further shared-memory block of SQLite's WAL fits on that disk."""
+    """Return True if the disk has no room for another shared-memory block of SQLite's WAL."""
     try:
         return shutil.disk_usage(path.parent).free < 64 * 1024
     except OSError:
@@ -193,7 +192,7 @@ def _as_url(text: str, folder: Path) -> str:
         return file_url(folder / _file_of(text))
     try:
         return file_url(folder / Path(text).expanduser())
-    except RuntimeError:  # a name that begins with ~, and is no user's
+    except RuntimeError:  # a name that begins with ~ but is not a user's
         return file_url(folder / text)
 
 
@@ -208,12 +207,12 @@ def _process_url() -> str:
     return _temporary_url()
 
 
-#: Databases in memory, which end with this process.
+#: Databases in memory, which are removed when this process ends.
 _temporary: set[Path] = set()
 
 
 def is_temporary(path: Path | None) -> bool:
-    """Return True for the file that stands for a database in memory."""
+    """Return True for the file of a database in memory."""
     return path in _temporary
 
 
@@ -222,7 +221,7 @@ def _temporary_url() -> str:
     _temporary.add(folder / FILE_NAME)
 
     def remove() -> None:
-        if os.getpid() == owner:  # a forked child ends too, and must leave its parent's database alone
+        if os.getpid() == owner:  # a forked child must not remove its parent's database
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(remove)

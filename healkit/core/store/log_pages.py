@@ -1,12 +1,12 @@
 """Pages of the log, and filters as SQL conditions.
 
-Pages are keyset pages: the next one begins after the last row of this one, found by index, so that page 10,000 costs
-what page 1 does, while OFFSET would read all rows before it (benchmarks/bench_log_scale.py). Rows are in the order of
-their time, then their id, because a row that waited in the spool has a late id and an early time. (Among matches of a
-text on SQLite, rows of one and the same millisecond are in the order of their ids.)
+Pages are keyset pages: the next page begins after the last row of this one, found by index. So page 10,000 costs as
+much as page 1, while OFFSET would read all rows before it (benchmarks/bench_log_scale.py). Rows are ordered by time,
+then by id, because a row that waited in the spool has a late id and an early time. (Among matches of a text on SQLite,
+rows of the same millisecond are ordered by id.)
 
-Conditions on `status`, `origin` and `persona` are literals in the SQL text: a partial index is used only where the
-planner can prove its condition. SQLite plans again for a bound value; a generic plan of PostgreSQL cannot.
+Conditions on `status`, `origin` and `persona` are literals in the SQL text. The planner uses a partial index only if it
+can prove its condition. SQLite plans again for a bound value; a generic plan of PostgreSQL does not.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ if TYPE_CHECKING:
 class Page:
     """Rows of the log, newest first.
 
-    `next_before_id` asks for the next page, of older rows; None at the end. `next_after_id` asks for the one before
-    this, of newer rows; None at the beginning, where new rows come in: ask again with the first row's id.
-    `left_out` counts the trials and searches that would stand on this page without `tried=False`, up to
-    `TRIED_COUNTED_MAX`; each of them is counted on one page, going from the newest to the oldest.
+    next_before_id: Requests the next page, of older rows; None at the end.
+    next_after_id: Requests the previous page, of newer rows. It is None at the beginning, where new rows arrive: then
+        request rows after the first row's id.
+    left_out: Number of trials and searches that this page omits because of `tried=False`, up to `TRIED_COUNTED_MAX`.
+        From the newest page to the oldest, each of them is counted once.
     """
 
     rows: list[ExecutionLog]
@@ -92,8 +93,9 @@ def read_page(
 ) -> Page:
     """Read at most `limit` rows: the newest, those before one row, or those right after one.
 
-    count: False for a page whose `left_out` is not needed.
-    Raises `ValueError` where both a row before and a row after are given.
+    count: False if `left_out` is not needed.
+
+    Raises `ValueError` if both a row before and a row after are given.
     """
     if before_id is not None and after_id is not None:
         raise ValueError(f"before_id={before_id} and after_id={after_id} cannot both be given")
@@ -123,7 +125,7 @@ def oldest_first(session: Session, filters: Filters, last: tuple[datetime, int] 
 
 
 def newest_first(conditions: list[ColumnElement[bool]]) -> Select[Any]:
-    """Select the rows that the conditions hold for, in the log's order."""
+    """Select the rows that meet the conditions, in the log's order."""
     return select(ExecutionLog).where(*conditions).order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
 
 
@@ -138,7 +140,7 @@ def _statement(
 ) -> Select[Any]:
     """Select the filtered rows older than that row, newest first, or `newer` than it, oldest first.
 
-    end: the row that the selection ends before; none is the end of the log.
+    end: The row before which the selection ends; None is the end of the log.
     """
     pieces = read_pieces(session, filters.text or "")
     on_sqlite = session.get_bind().dialect.name == "sqlite"
@@ -155,7 +157,8 @@ def _statement(
         order = [LOG.c.timestamp, LOG.c.id]
         statement = select(ExecutionLog)
         if filters.tool is not None and filters.status != "REFUSED" and not on_sqlite:
-            # PostgreSQL takes the index of all tools for an equation, and reads a whole log for a tool's few failures.
+            # For an equality, PostgreSQL uses the index of all tools, and reads a whole log for a tool's few
+            # failures.
             statement = statement.where(LOG.c.tool_name.between(filters.tool, filters.tool))
             order, narrowed = [LOG.c.tool_name, *order], dataclasses.replace(narrowed, tool=None)
         statement = statement.where(*_all_conditions(_found_words(session, pieces), narrowed))
@@ -170,7 +173,7 @@ def _statement(
 
 
 def _narrowed(filters: Filters, oldest: datetime | None, newest: datetime | None) -> Filters:
-    """Return the filters for rows between those two times only: of several bounds, SQLite takes the first."""
+    """Return the filters limited to rows between two times, because SQLite uses only the first of several bounds."""
     since = None if filters.since is None else utc_moment(filters.since)
     until = None if filters.until is None else utc_moment(filters.until)
     if oldest is not None and (since is None or since < oldest):
@@ -181,11 +184,11 @@ def _narrowed(filters: Filters, oldest: datetime | None, newest: datetime | None
 
 
 def _refuse_long_search(session: Session, filters: Filters, pieces: list[Piece], *, on_sqlite: bool) -> None:
-    """Raise `UsageInvalid` for a text that no index finds, where too many failures would have to be read for it."""
+    """Raise `UsageInvalid` for a text without an index, if too many failures would have to be read."""
     wide = [piece.text for piece in pieces if piece.goes_on and piece.words is None]
     if not filters.text or (pieces and not (wide and on_sqlite)):
         return
-    # An index of words is read as a whole for a beginning; for other texts, the other filters choose what is read.
+    # A prefix needs the whole index of words; for other texts, the other filters decide what is read.
     chosen = Filters() if pieces else dataclasses.replace(filters, text=None, status=None, tried=True)
     failures = select(LOG.c.id).where(status_is("FAILURE"), *conditions_of(chosen))
     if session.scalar(failures.offset(SCANNED_MAX).limit(1)) is None:
@@ -218,7 +221,8 @@ def _left_out(
 def count_refused(session: Session, filters: Filters) -> int:
     """Count the filtered calls that were refused before any code ran, up to `TRIED_COUNTED_MAX`."""
     if filters.given.keys() <= {"tool", "persona", "fingerprint"} and filters.tried:
-        # The days and groups count them; among the rows, one would look through those of all tools, or all failures.
+        # Counts by day and group contain them; reading rows would mean reading those of all tools, or all
+        # failures.
         last = LOG.alias("last")
         if filters.fingerprint is None:
             counts, total = DAYS.c, select(func.sum(DAYS.c.refused))
@@ -236,13 +240,14 @@ def count_refused(session: Session, filters: Filters) -> int:
 
 
 def _found_words(session: Session, pieces: list[Piece]) -> list[ColumnElement[bool]]:
-    """Return the conditions on rows with all pieces, on PostgreSQL, which believes that a row is searched in no time.
+    """Return the conditions on rows with all pieces, for PostgreSQL, which assumes that searching a row takes no time.
 
-    Words that are in few rows are looked up in their index before; common ones are found soon in the order of time.
+    Words in few rows are looked up in their index first; common ones are found quickly in order of time.
     """
     if not pieces:
         return []
-    # In a form that no index answers and that it takes for a coin's toss: it would gather all rows of a common word.
+    # Written so that no index applies and the planner assumes a 50 % chance; else it reads all rows of a
+    # common word.
     each = LOG.c.error_traceback.is_not(None), func.coalesce(holds_words(pieces), literal_column("false"))
     common = _in_newest(session, pieces) >= _COMMON_IN_20
     found = [] if common else _words_in_index(session, pieces, SCANNED_MAX + 1)
@@ -257,7 +262,10 @@ def _in_newest(session: Session, pieces: list[Piece]) -> int:
 
 
 def _words_in_index(session: Session, pieces: list[Piece], limit: int) -> Sequence[int]:
-    """Return the ids of so many rows with all words, of their index alone: nothing else answers a bitmap scan."""
+    """Return the ids of at most `limit` rows with all words, from their index alone.
+
+    A query with any other condition would not use a bitmap scan.
+    """
     with session.begin_nested() as settings:
         for name in ("enable_seqscan", "enable_indexscan", "enable_indexonlyscan"):
             session.execute(text(f"SET LOCAL {name} = off"))
@@ -268,7 +276,7 @@ def _words_in_index(session: Session, pieces: list[Piece], limit: int) -> Sequen
 
 
 def _all_conditions(words: list[ColumnElement[bool]], filters: Filters) -> list[ColumnElement[bool]]:
-    """Return all conditions, for PostgreSQL or a text that the full-text index cannot find."""
+    """Return all conditions, for PostgreSQL or for a text that the full-text index cannot find."""
     conditions = [*conditions_of(filters), *words]
     if filters.text and not words:
         conditions.append(LOG.c.error_traceback.icontains(filters.text, autoescape=True))
@@ -276,9 +284,9 @@ def _all_conditions(words: list[ColumnElement[bool]], filters: Filters) -> list[
 
 
 def _beyond(anchor: int, time: datetime | None, *, newer: bool, matched: bool) -> ColumnElement[bool]:
-    """Return the condition on rows older than that row, or newer; matched: rows of SQLite's full-text index."""
+    """Return the condition on rows older, or newer, than that row; matched: rows of SQLite's full-text index."""
     if time is None:
-        # A row that was deleted in between has no time any more; its id says roughly where it was.
+        # A deleted row no longer has a time; its id shows roughly where it was.
         return LOG.c.id > anchor if newer else LOG.c.id < anchor
     if matched:
         number = match_key(time, anchor)
@@ -289,10 +297,10 @@ def _beyond(anchor: int, time: datetime | None, *, newer: bool, matched: bool) -
 
 
 def _matches(pieces: list[Piece], filters: Filters) -> Select[Any]:
-    """Select by SQLite's full-text index, which is in the order of time itself."""
+    """Select by SQLite's full-text index, which is in order of time."""
     statement = newest_matches(pieces, indexed_facts(filters))
     statement = statement.where(*conditions_of(filters, by_index=False))
-    # The rows' own times decide; these two only limit the part of the index that is read.
+    # The rows' own times decide; these conditions only limit the part of the index that is read.
     if filters.since is not None:
         statement = statement.where(from_key(match_key(utc_moment(filters.since))))
     if filters.until is not None:
@@ -302,15 +310,15 @@ def _matches(pieces: list[Piece], filters: Filters) -> Select[Any]:
 
 
 def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElement[bool]]:
-    """Make a condition of each filter but `text`, which each kind of database is searched for in its own way.
+    """Make a condition from each filter except `text`, which each kind of database searches in its own way.
 
-    by_index: False keeps the planner from starting with the index of a filter, where another way finds fewer rows.
+    by_index: False prevents the planner from starting with a filter's index, if another way finds fewer rows.
     """
     conditions: list[ColumnElement[bool]] = []
     if filters.status is not None:
         conditions.append(status_is(filters.status))
         by_index = by_index and not _are_running(filters)
-    # Refused calls have an index of their own, and a tool's failures and a persona's rows may be millions.
+    # Refused calls have their own index; a tool's failures and a persona's rows may be millions.
     by_tool = by_index and filters.status != "REFUSED"
     if filters.leaves_out_refused:
         conditions.append(ran(LOG.c.error_code))
@@ -337,7 +345,7 @@ def conditions_of(filters: Filters, *, by_index: bool = True) -> list[ColumnElem
 
 
 def indexed_facts(filters: Filters) -> list[str]:
-    """Return the values that the full-text index holds too; FAILURE says nothing, as only failures have a traceback."""
+    """Return the filtered values that the full-text index has too; not FAILURE, as only failures have tracebacks."""
     status = None if filters.status in {None, "FAILURE", "REFUSED"} else filters.status
     tool = filters.tool
     if filters.leaves_out_tried:
@@ -347,7 +355,7 @@ def indexed_facts(filters: Filters) -> list[str]:
 
 
 def status_is(status: str) -> ColumnElement[bool]:
-    """Return the condition on `status`, in any case; raise `ValueError` for one that does not exist."""
+    """Return the condition on `status`, in upper or lower case; raise `ValueError` for an unknown one."""
     wanted = status_of(status)
     if wanted not in STATUSES:
         raise ValueError(f"status={status!r} is none of {', '.join(STATUSES)}")
@@ -357,37 +365,37 @@ def status_is(status: str) -> ColumnElement[bool]:
 
 
 def refused(code: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition on a failure's code that the call was refused, as the partial index has it."""
+    """Return the condition that a failure's code is that of a refused call, as in the partial index."""
     condition: ColumnElement[bool] = code.not_in([literal_column(f"'{ran}'") for ran in sorted(TOOL_CODES)])
     return condition
 
 
 def ran(code: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition on a failure's code that code ran; a row without one is from before there were codes."""
+    """Return the condition that a failure's code means that code ran; old rows without a code count too."""
     return or_(
         code.is_(None), code.in_([literal_column(f"'{tool_code}'") for tool_code in sorted(TOOL_CODES)])
     )
 
 
 def _are_running(filters: Filters) -> bool:
-    """Return True for rows that are few, and in an index of their own."""
+    """Return True if the filters select running rows, which are few and have their own index."""
     return filters.status is not None and filters.status.upper() == "RUNNING"
 
 
 def own_only() -> list[ColumnElement[bool]]:
-    """Return the conditions that leave out executions that only tried code out, as the partial indexes have them."""
+    """Return the conditions that exclude trials and searches, as in the partial indexes."""
     return [LOG.c.origin != literal_column(f"'{origin}'") for origin in TRIED_ORIGINS]
 
 
 def _tried_only(filters: Filters) -> ColumnElement[bool]:
-    """Return the condition on executions that only tried code out."""
+    """Return the condition on trials and searches."""
     if _are_running(filters):
         return func.coalesce(LOG.c.origin, "").in_(TRIED_ORIGINS)
     return or_(*(LOG.c.origin == literal_column(f"'{origin}'") for origin in TRIED_ORIGINS))
 
 
 def utc_moment(value: Moment) -> datetime:
-    """Return the moment in UTC; a time without a zone is in the reader's own."""
+    """Return the moment in UTC; a time without a zone is local."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     if not isinstance(value, datetime):
@@ -397,26 +405,26 @@ def utc_moment(value: Moment) -> datetime:
 
 # Full-text search of tracebacks.
 #
-# People type anything: words, a path, `KeyError: 'x'`, half a quotation. None of it is the full-text index's own query
-# language. The rules of matching:
+# Users type anything: words, a path, `KeyError: 'x'`, an unclosed quotation. Nothing of it is the query language of the
+# full-text index. The rules are:
 #
-# - letters and digits make words, everything else separates them, `_` too: `my_func` is `my` next to `func`;
-# - a word is matched whole, whatever its case, on SQLite whatever its accents; a word of three letters or more that is
-#   nowhere in the log is taken for the beginning of longer ones: `Zero` matches `ZeroDivisionError` (`Division` does
-#   not), and `Zero*` always is a beginning;
-# - words that are typed without a space between them, such as `lib/foo.py`, must stand together, in that order;
-# - words in double quotes must stand together too, as whole words;
-# - all of several words must be there, in any order;
-# - a text without any letter or digit is looked for as it stands, which no index helps with.
+# - letters and digits make words, every other character separates them, also `_`: `my_func` is `my` next to `func`;
+# - a word matches as a whole, in upper or lower case, and on SQLite with any accents. A word of three letters or more
+#   that the log does not contain is a prefix of longer words: `Zero` matches `ZeroDivisionError` (`Division` does not).
+#   `Zero*` is always a prefix;
+# - words that are typed without a space between them, such as `lib/foo.py`, must be adjacent, in that order;
+# - words in double quotes must be adjacent too, as whole words;
+# - several words must all be present, in any order;
+# - a text without any letter or digit is searched for literally, without an index.
 #
-# What no index answers is refused where more failures than `SCANNED_MAX` would be read for it.
+# A search without an index is refused if it would read more failures than `SCANNED_MAX`.
 #
-# Beginnings are a second attempt, because an index has to gather all the words that begin so before it knows the newest
-# row, where that of a whole word is read off at once. benchmarks/bench_log_scale.py measures both.
+# Prefixes are a second attempt, because the index has to collect all words with that prefix before it can find the
+# newest row. For a whole word, it reads the newest row directly. benchmarks/bench_log_scale.py measures both.
 #
 # SQLite's index is FTS5 with its tokenizer unicode61; its rows are numbered by time, so that the newest matches come
-# first without a sort. Its column `facts` holds the values that are filtered by most, so that a common word of a rare
-# tool is not looked for among all tools; the columns themselves decide in the end.
+# first without a sort. Its column `facts` contains the most common filter values. So a common word of a rare tool is
+# not searched for among all tools. The columns themselves make the final decision.
 
 
 _FTS = table("executionlog_fts", column("rowid"))
@@ -425,27 +433,28 @@ _KEY_ID_BITS = 21
 
 _PIECE = re.compile(r'"([^"]*)"|(\S+)')
 _WORD = re.compile(r"[^\W_]")
-#: Separates words on PostgreSQL, like spaces; its own parser would keep paths and names whole.
+#: Separate words on PostgreSQL, like spaces; its own parser would keep paths and names whole.
 _PUNCTUATION = string.punctuation
 _SPACES = str.maketrans(dict.fromkeys(_PUNCTUATION, " "))
-#: Stands among the facts of executions that did more than try code out, alone and before the tool.
+#: Marks executions other than trials and searches among the facts, alone and before the tool.
 OWN = "healkitown"
-#: Failures that are read one by one for a text that no index finds.
+#: Maximum number of failures that are read one by one for a text without an index.
 SCANNED_MAX = 20_000
-#: A text in so many of the newest twenty failures is looked for in the order of time.
+#: A text in at least this many of the newest twenty failures is searched for in order of time.
 _COMMON_IN_20 = 2
-#: Each piece is looked up in the index, and a beginning in all of its words: 40 KB of `a* a* …` took longer than 10 s.
+#: Maximum length of a text. Each piece, and each word of a prefix, is looked up in the index: 40 KB of `a* a*
+#: …` took longer than 10 s.
 TEXT_MAX_CHARS = 1_000
-#: A shorter word is never taken for a beginning: there are too many words that begin so.
+#: A shorter word is never a prefix, because too many words begin with it.
 _BEGINNING_MIN_CHARS = 3
-#: A beginning of so many words is looked for as these words.
+#: A prefix of at most this many words is replaced by these words.
 _SPELLED_MAX = 50
 
 
 class Piece(NamedTuple):
-    """Words that must stand together; `goes_on`: the last of them may be the beginning of a longer one.
+    """Words that must be adjacent; `goes_on`: the last word may be a prefix.
 
-    `words`: all that the last of them is the beginning of; None while that is not known, or where they are many.
+    `words`: all words with that prefix; None while they are unknown, or if there are many.
     """
 
     text: str
@@ -454,12 +463,12 @@ class Piece(NamedTuple):
 
 
 def has_words(text: str) -> bool:
-    """Return True for a text with a letter or digit, which the index holds words of."""
+    """Return True for a text with a letter or digit, whose words the index contains."""
     return _WORD.search(text) is not None
 
 
 def read_pieces(session: Session, text: str) -> list[Piece]:
-    """Split a typed text into pieces; a last word that the index does not hold is taken for a beginning."""
+    """Split a typed text into pieces; a last word that the index does not contain becomes a prefix."""
     pieces: list[Piece] = []
     if len(text) > TEXT_MAX_CHARS:
         raise UsageInvalid(
@@ -477,9 +486,9 @@ def read_pieces(session: Session, text: str) -> list[Piece]:
 
 
 def spelled_out(session: Session, pieces: list[Piece]) -> list[Piece]:
-    """Return the pieces with the words that each beginning stands for, where they are few, on SQLite.
+    """Return the pieces with the words of each prefix, if they are few, on SQLite.
 
-    Whole words are read off the index from the newest on; a beginning is not.
+    The index returns whole words newest first, but not a prefix.
     """
     spelled: list[Piece] = []
     for piece in pieces:
@@ -489,13 +498,13 @@ def spelled_out(session: Session, pieces: list[Piece]) -> list[Piece]:
 
 
 def _words_beginning(session: Session, piece: Piece) -> tuple[str, ...] | None:
-    """Return the indexed words with that beginning; None for more than `_SPELLED_MAX`."""
+    """Return the indexed words with that prefix; None for more than `_SPELLED_MAX`."""
     folded = unicodedata.normalize("NFKD", _last_word(piece.text).lower())
     beginning = "".join(char for char in folded if not unicodedata.combining(char))
     session.connection().exec_driver_sql(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.healkit_words USING fts5vocab(main, executionlog_fts, 'instance')"
     )
-    # One look for each word: a list of words would count how often each of them occurs, which takes long.
+    # One query for each word: a list of words would count how often each of them occurs, which is slow.
     words: list[str] = []
     after, end = beginning, f"{beginning}\U0010ffff"
     while len(words) <= _SPELLED_MAX:
@@ -510,10 +519,10 @@ def _words_beginning(session: Session, piece: Piece) -> tuple[str, ...] | None:
 
 
 def newest_matches(pieces: list[Piece], facts: list[str]) -> Select[Any]:
-    """Select the rows whose tracebacks hold all pieces, newest first, on SQLite; add conditions and a limit.
+    """Select the rows whose tracebacks contain all pieces, newest first, on SQLite; add conditions and a limit.
 
-    facts: exact values of filtered columns that the index holds too; the columns must be filtered as well, without the
-    help of an index: the planner would start from it and test each row for the text.
+    facts: Exact values of filtered columns that the index also contains. The columns must be filtered too, without an
+        index; otherwise the planner would start from it and test each row for the text.
     """
     return (
         select(ExecutionLog)
@@ -526,7 +535,7 @@ def newest_matches(pieces: list[Piece], facts: list[str]) -> Select[Any]:
 
 
 def match_key(moment: datetime, log_id: int = 0) -> int:
-    """Return a row's number in SQLite's index: the ms of its time, then the low bits of its id."""
+    """Return a row's number in SQLite's index: the milliseconds of its time, then the low bits of its id."""
     milliseconds = (moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     return (milliseconds << _KEY_ID_BITS) + log_id % (1 << _KEY_ID_BITS)
 
@@ -537,7 +546,7 @@ def before(key: int) -> ColumnElement[bool]:
 
 
 def from_key(key: int) -> ColumnElement[bool]:
-    """Return the condition on matches as new as the row with that number, or newer."""
+    """Return the condition on matches at least as new as the row with that number."""
     return _FTS.c.rowid >= key
 
 
@@ -549,7 +558,7 @@ def text_oldest_first(statement: Select[Any]) -> Select[Any]:
 def holds_words(
     pieces: list[Piece], traceback: Any = LOG.c.error_traceback, together: str = "<->"
 ) -> ColumnElement[bool]:
-    """Return the condition on PostgreSQL, over the very expression that has an index; `<->`: words side by side."""
+    """Return the condition for PostgreSQL, over the exact expression that is indexed; `<->`: adjacent words."""
     spaced = func.translate(
         func.left(traceback, literal_column("100000")),
         literal_column(_quoted(_PUNCTUATION)),
@@ -564,7 +573,7 @@ def holds_words(
 
 
 def _is_anywhere(session: Session, piece: Piece) -> bool:
-    """Return True when any traceback holds the piece as it stands."""
+    """Return True if any traceback contains the piece literally."""
     if session.get_bind().dialect.name == "sqlite":
         statement = select(_FTS.c.rowid).where(_matching([piece], [])).limit(1)
         return session.scalar(statement) is not None
@@ -577,14 +586,14 @@ def _is_anywhere(session: Session, piece: Piece) -> bool:
 
 
 def _matching(pieces: list[Piece], facts: list[str]) -> ColumnElement[bool]:
-    """Return FTS5's condition; all typed text is in quotes, so that none of it is an operator."""
+    """Return FTS5's condition; all typed text is in quotes, so that no part of it acts as an operator."""
     parts = [f"{{traceback}} : {_expression(piece)}" for piece in pieces]
     parts += [f"{{facts}} : {_phrase(fact)}" for fact in facts if has_words(fact)]
     return literal_column("executionlog_fts").op("MATCH")(" AND ".join(parts))
 
 
 def _expression(piece: Piece) -> str:
-    """Return FTS5's expression for a piece: a phrase, or one for each word that it may end in."""
+    """Return FTS5's expression for a piece: a phrase, or one for each possible last word."""
     if not piece.words:
         return f"{_phrase(piece.text)}{' *' if piece.goes_on else ''}"
     before = " ".join(piece.text.translate(_SPACES).split()[:-1])
@@ -597,7 +606,7 @@ def _phrase(text: str) -> str:
 
 
 def _tsquery(piece: Piece, together: str) -> str:
-    """Return PostgreSQL's expression; each word is in quotes and has no punctuation left."""
+    """Return PostgreSQL's expression; each word is in quotes and contains no punctuation."""
     words = [f"'{word}'" for word in piece.text.translate(_SPACES).split() if has_words(word)]
     return f"({f' {together} '.join(words)}{':*' if piece.goes_on else ''})"
 

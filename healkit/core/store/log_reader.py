@@ -1,7 +1,7 @@
-"""Questions to the log, its exports and its pruning.
+"""Queries of the log, its exports and its pruning.
 
-Every question is answered from an index, or from the counts that triggers keep beside the log, so that
-it costs at a million rows what it costs at ten thousand.
+Every query uses an index, or the counts that triggers keep beside the log. So it costs as much at a million rows as at
+ten thousand.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Formats of an archive.
+#: Format of an archive.
 ArchiveFormat = Literal["jsonl", "parquet"]
 
 
 class Imported(NamedTuple):
-    """Number of executions in a file, and of those that were new here."""
+    """Number of executions in a file, and number of those that were new here."""
 
     read: int
     added: int
@@ -62,17 +62,17 @@ class LogFiles:
         self.database = database
 
     def export(self, path: Path, filters: Filters, *, overwrite: bool) -> int:
-        """Write the finished executions that the filters hold for, oldest first; return how many."""
+        """Write the finished executions that match the filters, oldest first; return their number."""
         raise _WITHOUT_FILES
 
     def bring_in(self, path: Path) -> Imported:
-        """Import the executions of a file that are not here yet, by trace id."""
+        """Import the executions of a file that are missing here, by trace id."""
         raise _WITHOUT_FILES
 
     def archive(
         self, older_than: timedelta | None, keep: int | None, folder: Path, suffix: str
     ) -> PruneReport:
-        """Move executions older than that or beyond the newest so many to a file in that folder."""
+        """Move executions that are older, or beyond the newest `keep`, to a file in that folder."""
         raise _WITHOUT_FILES
 
 
@@ -80,10 +80,10 @@ _WITHOUT_FILES = LogFileError("The part that reads and writes files of execution
 
 
 class Log:
-    """Executions on record; `hk.log`.
+    """Recorded executions; `hk.log`.
 
-    refresh: called before each question, to bring in the records that wait in the spool. retention_days,
-    retention_rows: the defaults of `prune`; 0 sets no bound.
+    refresh: Called before each query, to store the records that wait in the spool.
+    retention_days, retention_rows: Defaults of `prune`; 0 sets no limit.
     """
 
     def __init__(
@@ -104,15 +104,15 @@ class Log:
     ) -> Page:
         """Return one page, newest first.
 
-        The filters are given by name, as `contracts.execution.Filters` says, or together as `filters`. Without trials
-        and searches (`tried=False`), the page's `left_out` counts those that it leaves out. before_id, after_id:
-        `next_before_id` or `next_after_id` of another page with the same filters.
+        Pass the filters by name (see `contracts.execution.Filters`), or together as `filters`. Without trials and
+        searches (`tried=False`), the page's `left_out` counts the omitted ones. before_id, after_id: `next_before_id`
+        or `next_after_id` of another page with the same filters.
         """
         with self._reading() as session:
             return read_page(session, filters, limit, before_id, after_id)
 
     def get(self, log_id: int) -> ExecutionLog | None:
-        """Return the row of that id, or None; numpy's integers, as a frame of rows has them, are taken too."""
+        """Return the row with that id, or None; also accepts integers of numpy, such as those of a frame of rows."""
         number = operator.index(log_id) if hasattr(log_id, "__index__") else log_id
         return self._first(select(ExecutionLog).where(LOG.c.id == number))
 
@@ -125,7 +125,7 @@ class Log:
         statement = select(ExecutionCall).where(CALLS.c.trace_id == trace_id)
         with self._reading() as session:
             calls = list(session.scalars(statement))
-        # t10 comes after t9, unlike in a database's order of texts.
+        # t10 comes after t9, unlike in a database's text order.
         return sorted(calls, key=lambda call: (len(call.task_id), call.task_id))
 
     def decisions(self, trace_id: str) -> list[ExecutionDecision]:
@@ -135,10 +135,10 @@ class Log:
             return list(session.scalars(statement.order_by(DECISIONS.c.number)))
 
     def last_error(self, tool: str | None = None, persona: str | None = None) -> ExecutionLog | None:
-        """Return the newest failure, of one tool and persona where they are given; None when there is none.
+        """Return the newest failure, optionally of one tool and persona; None if there is none.
 
-        Where a tool has none under its name, those under its former names count.
-        Trials and searches do not count, here and in all that reports how a tool fares.
+        If a tool has none under its name, failures under its former names count. Trials and searches do not count, here
+        and in all statistics of a tool.
         """
         with self._reading() as session:
             names = [None] if tool is None else vault_names.all_of(session, tool)
@@ -150,12 +150,12 @@ class Log:
         return None
 
     def tools_with_errors(self, persona: str | None = None) -> list[str]:
-        """Return the names of tools that ever failed, sorted; persona: for that one."""
+        """Return the sorted names of tools that ever failed; persona: only for that one."""
         if persona is not None:
             failed_for = select(GROUPS.c.tool_name).where(GROUPS.c.persona == persona).distinct()
             with self._reading() as session:
                 return sorted(session.scalars(failed_for))
-        # One jump through the index for each name; DISTINCT would read every failure there is.
+        # One index lookup for each name; DISTINCT would read all failures.
         names: list[str] = []
         failed = [status_is("FAILURE"), *own_only()]
         with self._reading() as session:
@@ -167,18 +167,18 @@ class Log:
                 names.append(name)
 
     def running(self) -> list[ExecutionLog]:
-        """Return the rows that have not ended, newest first: in progress, or orphans of a host that died."""
+        """Return the rows that have not ended, newest first: in progress, or orphans of a dead host."""
         with self._reading() as session:
             return list(session.scalars(newest_first([status_is("RUNNING")])))
 
     def count(self, *, status: str | None = None, tool: str | None = None, tried: bool = True) -> int:
-        """Count the rows, of one status or tool where they are given; tried: trials and searches too.
+        """Count the rows, optionally of one status or tool; tried: including trials and searches.
 
-        Of the failures, `REFUSED` are those calls that were refused before any code ran.
+        `REFUSED` counts those failures that were refused before any code ran.
         """
         if status is not None:
             check_text("status", status)
-        wanted = None if status is None else status_is(status)  # raises for one that does not exist
+        wanted = None if status is None else status_is(status)  # raises for an unknown status
         running = select(LOG.c.tool_name, LOG.c.origin).where(status_is("RUNNING"))
         days = select(func.sum(DAYS.c.runs), func.sum(DAYS.c.failures), func.sum(DAYS.c.refused))
         if tool is not None:
@@ -189,7 +189,7 @@ class Log:
             runs, failures, refused = (int(number or 0) for number in session.execute(days).one())
             failures += refused
             counts = {"SUCCESS": runs - failures, "FAILURE": failures}
-            # They are few; with the tool as a condition, SQLite would read all that the tool ever did.
+            # There are few; with a condition on the tool, SQLite would read all of the tool's rows.
             counts["RUNNING"] = sum(
                 tool in {None, row.tool_name} and (tried or row.origin not in TRIED_ORIGINS)
                 for row in session.execute(running)
@@ -206,62 +206,65 @@ class Log:
 
     @takes_filters(*GROUP_FILTERS)
     def groups(self, *, filters: Filters, limit: int = 50) -> Groups:
-        """Group failures by fingerprint, the one seen last first: how often, since when, and whether cured.
+        """Group failures by fingerprint, the latest first: how often, since when, and whether they are cured.
 
-        since, until: when a group was last seen. They are failures of code; `left_out` counts the calls that were
-        refused before any code ran, which status `REFUSED` groups, and `FAILURE` too.
+        since, until: Bounds of a group's latest failure.
+
+        The groups contain failures of code. `left_out` counts the calls that were refused before any code ran; the
+        statuses `REFUSED` and `FAILURE` include them.
         """
         with self._reading() as session:
             return read_groups(session, filters, limit)
 
     def passing_revisions(self, tool: str, persona: str, fingerprint: str) -> list[int]:
-        """Return the revisions, in order, that passed with arguments for which that failure is on record."""
+        """Return the revisions, in order, that passed with recorded arguments of that failure."""
         with self._reading() as session:
             return read_passing_revisions(session, tool, persona, fingerprint)
 
     @takes_filters(*SUMMARY_FILTERS)
     def summary(self, *, filters: Filters, by: Sequence[str] = ()) -> Summary:
-        """Sum up finished runs, failures, refused calls and durations of each tool, from counts that are kept by day.
+        """Sum up finished runs, failures, refused calls and durations of each tool, from daily counts.
 
-        since, until: days in UTC, the latter exclusive. by: a row for each `persona`, `revision` or `day` too.
+        since, until: Days in UTC, the latter exclusive.
+        by: A row for each `persona`, `revision` or `day` too.
         """
         with self._reading() as session:
             return read_summary(session, filters, by)
 
     @takes_filters(*SUMMARY_FILTERS)
     def metrics(self, *, filters: Filters, by: Sequence[str] = ("revision",)) -> pd.DataFrame:
-        """Return what ran, failed and was refused, and durations in ms, by tool and revision or by what is asked for.
+        """Return the numbers of runs, failures and refused calls, and durations in ms, by tool and revision or by `by`.
 
-        The arguments are those of `summary`; `p50_ms` and `p95_ms` are the longest that so many of the runs took, as
-        `summary` counts them.
+        The arguments are those of `summary`. `p50_ms` and `p95_ms` are the longest durations of that share of the runs,
+        as `summary` counts them.
         """
         frame = self.summary(filters=filters, by=by).to_pandas()
         keys = ["tool_name", *(name for name in by if name != "tool_name")]
         if "revision" in keys:
-            frame["revision"] = frame["revision"].astype("Int64")  # what was only tried has none
+            frame["revision"] = frame["revision"].astype("Int64")  # trials and searches have none
         return frame[[*keys, "runs", "failures", "refused", "failure_rate", "mean_ms", "p50_ms", "p95_ms"]]
 
     def prometheus(self) -> str:
-        """Write finished executions and their durations, by tool and persona, in Prometheus' text format."""
-        from healkit.core.store.stats import metrics_text  # late: only who scrapes needs it
+        """Return the numbers and durations of finished executions, by tool and persona, in Prometheus' text format."""
+        from healkit.core.store.stats import metrics_text  # late, because only a scraper needs it
 
         with self._reading() as session:
             return metrics_text(session)
 
     @takes_filters()
     def export(self, path: str | Path, *, filters: Filters, overwrite: bool = False) -> int:
-        """Write finished executions, with their calls, to a `.jsonl` or `.parquet` file, oldest first; return how many.
+        """Write finished executions and their calls to a `.jsonl` or `.parquet` file, oldest first; return the number.
 
-        The filters are those of `query`. The file appears when it is whole. Raises `LogFileError`.
+        The filters are those of `query`. The file appears when it is complete. Raises `LogFileError`.
         """
         self._bring_in_records()
         return self._files.export(Path(path), filters, overwrite=overwrite)
 
     def import_file(self, path: str | Path) -> Imported:
-        """Import the executions of an exported or archived file that are not here yet; return the counts.
+        """Import the missing executions of an exported or archived file; return the counts.
 
-        They get ids of their own; their trace ids identify them, so that a second import changes nothing. Raises
-        `LogFileError` at the first record that cannot be read; those before it are imported.
+        They get new ids. Their trace ids identify them, so a second import changes nothing. Raises `LogFileError` at
+        the first record that cannot be read; those before it are imported.
         """
         return self._files.bring_in(Path(path))
 
@@ -271,13 +274,15 @@ class Log:
         older_than: timedelta | float | None = None,
         keep: int | None = None,
         archive: str | Path | None = None,
-        format: ArchiveFormat = "jsonl",  # noqa: A002 - the word for it
+        format: ArchiveFormat = "jsonl",  # noqa: A002 - the usual word
     ) -> PruneReport:
         """Delete old executions, a few at a time, after moving them to a file in the folder `archive`, if given.
 
-        older_than: their age, in days unless it is a timedelta. keep: how many of the newest stay; both may be given.
-        Without either, `retention_days` and `retention_rows` of the configuration count. `store.retention` lists
-        what stays in any case. Raises `ConfigError`, and `LogFileError` with nothing lost.
+        older_than: Their age, in days unless it is a timedelta.
+        keep: Number of newest executions to keep; both limits may be given.
+
+        Without either, `retention_days` and `retention_rows` of the configuration apply. `store.retention` lists what
+        is always kept. Raises `ConfigError`, and `LogFileError` without any loss.
         """
         days, rows = self._retention
         if older_than is None and keep is None:

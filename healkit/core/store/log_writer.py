@@ -1,10 +1,10 @@
-"""Writer of the log, on a connection of its own.
+"""Writer of the log, on its own connection.
 
-Executions are written to `executionlog` here only; archiving deletes rows, and an import adds another log's. The writer
-shares no transaction with a caller: each record is one statement in autocommit, or one transaction of its own where a
-trace goes with it. Whatever the caller's session does, rolls back or leaves open, the row is committed, and nothing of
-the caller's is. Each statement may be repeated for the same record, so that a spool file can be replayed after a crash
-without knowing how far the first attempt came.
+Only this module writes executions to `executionlog`; archiving deletes rows, and an import adds another log's. The
+writer shares no transaction with a caller. Each record is one statement in autocommit, or one transaction if a trace
+belongs to it. Whatever the caller's session does, rolls back or leaves open, the row is committed, and nothing of the
+caller's is. Each statement may be repeated for the same record. So a spool file can be replayed after a crash, even if
+it is not known how far the first attempt got.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ Result = TypeVar("Result")
 
 
 class RecordRefused(DatabaseError):
-    """Raised for a record that this database will never take, however often it is tried."""
+    """Raised for a record that this database will never accept, however often it is tried."""
 
 
 class RowMissing(RecordRefused):
-    """Raised for the end of an execution whose beginning the database does not hold."""
+    """Raised for the end of an execution whose beginning is not in the database."""
 
 
 class LogWriter:
-    """Held connection and a lock; safe to use from several threads and after a fork.
+    """One connection and a lock; safe to use from several threads and after a fork.
 
-    `wait_s` bounds all that a record waits for together: other threads here, and other writers of the database. It is
-    the database's own unless given. All methods raise `DatabaseError`s only.
+    `wait_s` limits the total wait of a record, for other threads here and for other writers of the database. The
+    default is that of the database. All methods raise only `DatabaseError`s.
     """
 
     def __init__(self, database: Database) -> None:
@@ -71,15 +71,15 @@ class LogWriter:
         self._notified_s = 0.0
 
     def begin(self, started: Started, wait_s: float | None = None) -> int:
-        """Commit the row as RUNNING, at the time that it has, and return its id; for what waited in the spool."""
+        """Commit the row as RUNNING, with its own time, and return its id; for records from the spool."""
         row_id = self._run(self._prepared(statements.START), started_values, started, wait_s)
         return self._id(row_id, started.trace_id)
 
     def begin_in_order(self, started: Started, wait_s: float | None = None) -> tuple[int, datetime]:
-        """Commit one that begins now at a time that is not before any row's; return the row's id and that time.
+        """Commit a row that begins now, at a time that is not before any other row's; return its id and that time.
 
-        The clock may have been set back since the newest row was written, or be another machine's; what it said is then
-        kept beside the time: rows stay in the order in which they were inserted, however far it was set back.
+        The clock may be behind the newest row: it was set back, or belongs to another machine. Then its time is stored
+        beside the row's time. So rows keep the order of their insertion, however far a clock was set back.
         """
 
         def work(cursor: DBAPICursor) -> tuple[int, datetime]:
@@ -93,17 +93,17 @@ class LogWriter:
         return self._hold(work, wait_s)
 
     def finish(self, finished: Finished, wait_s: float | None = None) -> int:
-        """Fill in how the execution ended and return the row's id; raise `RowMissing` when there is no row."""
+        """Fill in how the execution ended and return the row's id; raise `RowMissing` if there is no row."""
         statement = statements.SUCCEED if finished.failure is None else statements.FINISH
         row_id = self._end(statement, finished_values, finished, wait_s)
         return self._id(row_id, finished.trace_id)
 
     def finish_running(self, finished: Finished, wait_s: float | None = None) -> int | None:
-        """Do the same, only where the row is still RUNNING; return None where another process was first."""
+        """Do the same, but only if the row is still RUNNING; return None if another process was first."""
         return self._end(statements.FINISH_RUNNING, finished_values, finished, wait_s)
 
     def insert_finished(self, started: Started, finished: Finished, wait_s: float | None = None) -> int:
-        """Commit a whole row at once, for a call that was refused before a worker was touched."""
+        """Commit a complete row, for a call that was refused before a worker was touched."""
 
         def values(record: Finished) -> dict[str, Any]:
             return {**started_values(storable(started)), **finished_values(record)}
@@ -112,7 +112,7 @@ class LogWriter:
         return self._id(row_id, started.trace_id)
 
     def call(self, record: CallRecord, wait_s: float | None = None) -> None:
-        """Commit a bridged call: once as it begins, once more as it ends."""
+        """Commit a bridged call: when it begins, and again when it ends."""
         self._run(self._prepared(statements.CALL), call_values, record, wait_s, answers=False)
 
     def decision(self, record: DecisionRecord, wait_s: float | None = None) -> None:
@@ -120,7 +120,7 @@ class LogWriter:
         self._run(self._prepared(statements.DECISION), decision_values, record, wait_s, answers=False)
 
     def steps(self, records: list[Step], wait_s: float | None = None) -> None:
-        """Commit many calls and decisions, all or none, in one transaction; it costs little more than one alone."""
+        """Commit many calls and decisions, all or none, in one transaction; it costs little more than a single one."""
         call, decision = self._prepared(statements.CALL), self._prepared(statements.DECISION)
         calls = [call.bind(call_values(r)) for r in records if isinstance(r, CallRecord)]
         decisions = [decision.bind(decision_values(r)) for r in records if isinstance(r, DecisionRecord)]
@@ -133,13 +133,13 @@ class LogWriter:
         self.transaction(work, wait_s)
 
     def transaction(self, work: Callable[[DBAPICursor], Result], wait_s: float | None = None) -> Result:
-        """Do the work with a cursor, in one transaction that writes from its beginning; it may be called again."""
+        """Run `work` with a cursor, in one transaction that writes from its beginning; it may be called again."""
         return self._hold(lambda cursor: self._in_transaction(cursor, work), wait_s)
 
     def in_order(self, started: Started) -> Started:
-        """Return the beginning with a time after every row that is there by now, as `begin_in_order` commits it.
+        """Return the beginning with a time after every existing row, as `begin_in_order` commits it.
 
-        For a row that has to wait for its database, or is inserted whole. Raises nothing.
+        For a row that has to wait for its database, or is inserted complete. Never raises.
         """
 
         def work(cursor: DBAPICursor) -> Started:
@@ -155,7 +155,7 @@ class LogWriter:
             return started
 
     def close(self) -> None:
-        """Give the connection back; a later record, such as that of a call's late end, opens one for itself."""
+        """Release the connection; a later record, such as that of a call's late end, opens another."""
         with self._lock:
             self._closed = True
             self._drop()
@@ -180,7 +180,7 @@ class LogWriter:
         *,
         answers: bool = True,
     ) -> int | None:
-        """Run one statement for one record in autocommit; return its row's id where it answers."""
+        """Run one statement for one record in autocommit; return its row's id if it returns one."""
 
         def work(cursor: DBAPICursor) -> int | None:
             row = self._execute(cursor, statement, values, record, answers=answers)
@@ -197,7 +197,7 @@ class LogWriter:
         *,
         answers: bool = True,
     ) -> Any:
-        """Run a statement for one record, in a form that the driver takes; return its row where it answers."""
+        """Run a statement for one record, in the driver's form; return its row if it returns one."""
         try:
             cursor.execute(statement.sql, statement.bind(values(record)))
         except self._data_errors:
@@ -211,7 +211,7 @@ class LogWriter:
         finished: Finished,
         wait_s: float | None,
     ) -> int | None:
-        """Commit an outcome and, in the same transaction, its trace: both are there or neither."""
+        """Commit an outcome and, in the same transaction, its trace: both or neither."""
         statement = self._prepared(ending)
         if finished.trace is None:
             return self._run(statement, values, finished, wait_s)
@@ -242,38 +242,38 @@ class LogWriter:
         return self._hold(work, wait_s)
 
     def _in_transaction(self, cursor: DBAPICursor, work: Callable[[DBAPICursor], Result]) -> Result:
-        """Do the work in one transaction: all of it or nothing."""
+        """Run `work` in one transaction: all of it or nothing."""
         cursor.execute("BEGIN IMMEDIATE" if self._dialect == "sqlite" else "BEGIN")
         try:
             result = work(cursor)
             cursor.execute("COMMIT")
         except BaseException:
-            # SQLite has rolled back by itself where a disk is full; the error of a second time must not hide the first.
+            # SQLite has already rolled back if the disk is full; a second error must not hide the first.
             with suppress(*self._driver_errors):
                 cursor.execute("ROLLBACK")
             raise
         return result
 
     def _hold(self, work: Callable[[DBAPICursor], Result], wait_s: float | None) -> Result:
-        """Do the work with a cursor of the held connection, which is this thread's alone meanwhile."""
+        """Run `work` with a cursor of the connection, which only this thread uses meanwhile."""
         wait_s = self._database.wait_s if wait_s is None else wait_s
         with self._database.turn(wait_s), self._alone(wait_s):
             try:
                 return self._translated(work, wait_s)
             except DatabaseFull:
-                # SQLite's write-ahead file keeps its size; emptying it may free the room that is missing.
+                # SQLite's write-ahead file keeps its size; emptying it may free enough room.
                 if not self._shrink(wait_s):
                     raise
                 return self._translated(work, wait_s)
             except DatabaseMissing:
-                # A server ends a connection when it restarts, or after a while; what it had of the record is repeated.
+                # A server ends connections when it restarts, or after a while; the record may be repeated.
                 if self._database.path is not None:
                     raise
                 return self._translated(work, wait_s)
 
     @contextmanager
     def _alone(self, wait_s: float) -> Iterator[None]:
-        # Even with wait_s=0 a record waits for another thread's: the lock is held for microseconds.
+        # Even with wait_s=0, a record waits for another thread's, because the lock is held for microseconds.
         if not self._lock.acquire(blocking=False) and not self._lock.acquire(timeout=max(wait_s, 0.05)):
             raise DatabaseLocked(
                 f"The log of {self._database.where} was busy for {wait_s:g} s.", hint="Try again in a moment."
@@ -286,11 +286,11 @@ class LogWriter:
             self._lock.release()
 
     def _translated(self, work: Callable[[DBAPICursor], Result], wait_s: float) -> Result:
-        """Do the work, and raise the driver's errors as healkit's own."""
+        """Run `work`, and raise the driver's errors as healkit's own."""
         try:
             result = self._done(work, wait_s)
             if self._database.file_id() != self._file:
-                self._drop()  # what is written to a file that was removed is lost; another may be in its place
+                self._drop()  # writes to a removed file would be lost; another file may be in its place
                 result = self._done(work, wait_s)
                 self._database.check_still(self._file)
             return result
@@ -301,7 +301,7 @@ class LogWriter:
         except self._driver_errors as error:
             failure = translate(error, self._database.where, self._database.path)
             if not isinstance(failure, DatabaseLocked):
-                self._drop()  # a fresh connection has the better chance with the next record
+                self._drop()  # a new connection is more likely to work for the next record
             raise failure from error
 
     def _done(self, work: Callable[[DBAPICursor], Result], wait_s: float) -> Result:
@@ -313,14 +313,14 @@ class LogWriter:
             result = work(cursor)
             if time.monotonic() > self._notified_s + changes.PAUSE_S:
                 self._notified_s = time.monotonic()
-                with suppress(*self._driver_errors):  # the record is there
+                with suppress(*self._driver_errors):  # the record is written
                     cursor.execute(changes.NOTIFY)
             return result
         finally:
-            cursor.close()  # in any case: an open one keeps the file of a dropped connection open
+            cursor.close()  # always: an open cursor would keep the file of a dropped connection open
 
     def _shrink(self, wait_s: float) -> bool:
-        """Move SQLite's write-ahead file into the database and empty it; return True when that was done."""
+        """Move SQLite's write-ahead file into the database and empty it; return True if that worked."""
         if self._database.path is None:
             return False
         try:
@@ -348,7 +348,7 @@ class LogWriter:
         return (UnicodeEncodeError, dbapi.DataError)
 
     def _open(self) -> Any:
-        """Return the held connection; open one after a fork."""
+        """Return the connection; open another after a fork."""
         if self._connection is None or self._owner != os.getpid():
             self._database.check_room()
             self._file = self._database.file_id()

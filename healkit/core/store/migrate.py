@@ -1,13 +1,13 @@
 """Migrations: a database's tables brought up to this version.
 
-The number of the last migration that ran is in a table of ours, `healkit_version`, not in `alembic_version`: the
-database may be one that its owner migrates with Alembic too. Reading that number takes one query and no Alembic, which
-costs a third of a second to import; it is imported only when there really is something to run.
+The number of the last migration is in healkit's own table `healkit_version`, not in `alembic_version`, because the
+database's owner may also use Alembic in it. Reading that number takes one query and does not need Alembic. Alembic
+takes a third of a second to import, so it is imported only if there is a migration to run.
 
-**Adoption.** A SQLite file may hold a table `executionlog` of another program, with exactly the log's first eight
-columns and nothing of healkit's. Its rows are moved into the real table within the migration's own transaction: ids and
-texts stay, times without an offset are UTC, and each row gets a trace id. Rows that cannot be adopted cleanly are
-refused, and the table is left as it was.
+**Adoption.** A SQLite file may contain a table `executionlog` of another program, with exactly the log's first eight
+columns and nothing of healkit's. Its rows are moved into healkit's table in the migration's transaction. Ids and texts
+are kept, times without an offset are UTC, and each row gets a trace id. If a row cannot be adopted, the migration is
+refused, and the table remains unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 VERSION_TABLE = "healkit_version"
 FOLDER = Path(__file__).parent / "migrations"
 
-READ_VERSION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant of ours
+READ_VERSION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - our constant
 
 _FOREIGN_COLUMNS = (
     "id", "timestamp", "tool_name", "persona", "arguments", "status", "result_summary", "error_traceback",
@@ -47,13 +47,14 @@ _ORIGIN = "adopted"
 _TABLE, _ASIDE = "executionlog", "executionlog_before_healkit"
 _MORE = ("trace_id", "origin", "last_output", "error_code", "ename", "evalue", "fingerprint")
 _CHUNK = 1000
-#: How often a long migration says that it is at work, and after how many of SQLite's operations it looks at the clock.
+#: How often a long migration reports that it is running, in seconds; and after how many of SQLite's
+#: operations it checks the clock.
 _SAID_EVERY_S, _OPERATIONS = 10.0, 1_000_000
 _SELECT_FOREIGN = (
     f"SELECT {', '.join(_FOREIGN_COLUMNS)} FROM {_ASIDE} WHERE id > ? ORDER BY id LIMIT {_CHUNK}"  # noqa: S608 - ours
 )
 _INSERT_ADOPTED = (
-    f"INSERT INTO {_TABLE} ({', '.join(_FOREIGN_COLUMNS + _MORE)}) "  # noqa: S608 - constants of ours
+    f"INSERT INTO {_TABLE} ({', '.join(_FOREIGN_COLUMNS + _MORE)}) "  # noqa: S608 - our constants
     f"VALUES ({', '.join('?' * len(_FOREIGN_COLUMNS + _MORE))})"
 )
 
@@ -90,7 +91,7 @@ def refuse_unknown(version: str | None, where: str) -> None:
 
 
 def current_version(connection: Connection, table: str = VERSION_TABLE) -> str | None:
-    """Return the number of the last migration that ran there, or None before the first. table: that has it."""
+    """Return the number of the last migration there, or None before the first. table: Table with the number."""
     from sqlalchemy import text
     from sqlalchemy.exc import DBAPIError
 
@@ -110,11 +111,11 @@ def upgrade(connection: Connection, where: str) -> None:
 
 
 def upgrade_step(connection: Connection, where: str) -> bool:
-    """Run the next missing migration in the connection's open write transaction; return False when there is none.
+    """Run the next missing migration in the connection's open write transaction; return False if there is none.
 
-    A new database gets its tables in one step; another is brought up to date a migration at a time, each to be
-    committed by itself, so that one that is stopped goes on where it was. The version is read again here, under the
-    lock: of two processes that open a database at once, the second finds the work done. Raises `DatabaseNewer`.
+    A new database gets its tables in one step. Another is migrated one version at a time, each in its own transaction,
+    so that an interrupted migration continues later. The version is read again here, under the lock: if two processes
+    open a database at once, the second finds the work done. Raises `DatabaseNewer`.
     """
     version = current_version(connection)
     refuse_unknown(version, where)
@@ -133,7 +134,7 @@ def upgrade_step(connection: Connection, where: str) -> bool:
 
 @contextmanager
 def _progress(connection: Connection, where: str, what: str) -> Iterator[None]:
-    """Say from time to time that a migration is still at work; on SQLite, which calls back during a statement."""
+    """Report regularly that a migration is still running; on SQLite, which calls back during a statement."""
     begun = said = time.monotonic()
 
     def tick() -> int:
@@ -158,14 +159,14 @@ def _progress(connection: Connection, where: str, what: str) -> Iterator[None]:
 
 
 def plugins_behind(connection: Connection) -> bool:
-    """Return whether a plug-in's tables are not those of its newest migration."""
+    """Return whether a plug-in's tables need a migration."""
     return any(
         current_version(connection, table) != versions(folder)[-1] for table, folder in _of_plugins().items()
     )
 
 
 def _of_plugins() -> dict[str, Path]:
-    """Return the plug-ins' folders of migrations, by the table that has the number of the last that ran."""
+    """Return the plug-ins' folders of migrations, by the table that holds the number of the last one."""
     folders = {name: Path(folder) for given in hooks.every("migrations") for name, folder in given.items()}
     for name in folders:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
@@ -176,7 +177,7 @@ def _of_plugins() -> dict[str, Path]:
 def _upgrade_plugins(connection: Connection) -> None:
     """Run the missing migrations of plug-ins.
 
-    Those of one that fails are undone, and costs that plug-in only: the database opens all the same.
+    If a plug-in's migration fails, it is undone and affects that plug-in only: the database still opens.
     """
     for table, folder in _of_plugins().items():
         if current_version(connection, table) == versions(folder)[-1]:
@@ -190,7 +191,7 @@ def _upgrade_plugins(connection: Connection) -> None:
 
 @cache
 def schema_of(version: str) -> dict[str, tuple[str, str | None]]:
-    """Return what healkit's own tables, indexes and triggers are on SQLite: kind and SQL by name."""
+    """Return the definitions of healkit's own tables, indexes and triggers on SQLite: kind and SQL by name."""
     from sqlalchemy import create_engine
 
     engine = create_engine("sqlite://")
@@ -206,7 +207,7 @@ def schema_of(version: str) -> dict[str, tuple[str, str | None]]:
 def _migrate(
     connection: Connection, version: str, folder: Path | None = None, version_table: str = VERSION_TABLE
 ) -> None:
-    """Run migrations up to a version. folder: a plug-in's, instead of healkit's own."""
+    """Run migrations up to a version. folder: A plug-in's, instead of healkit's own."""
     from alembic import command
     from alembic.config import Config
 
@@ -221,7 +222,7 @@ def _migrate(
 
 
 def _set_aside(connection: Connection, where: str) -> bool:
-    """Rename the foreign table to make room for healkit's; return False where there is none. Raises `DatabaseError`."""
+    """Rename the foreign table to make room for healkit's; return False if there is none. Raises `DatabaseError`."""
     from sqlalchemy import inspect
 
     if not inspect(connection).has_table(_TABLE):
@@ -249,9 +250,9 @@ def _set_aside(connection: Connection, where: str) -> bool:
 
 
 def _bring_back(connection: Connection, where: str) -> None:
-    """Move the rows that were set aside into healkit's table, and drop the other; raise `DatabaseError`."""
+    """Move the rows of the renamed table into healkit's table, and drop the other; raise `DatabaseError`."""
     last, execute = -(2**63), connection.exec_driver_sql
-    number = execute(f"SELECT count(*) FROM {_ASIDE}").scalar()  # noqa: S608 - a constant of ours
+    number = execute(f"SELECT count(*) FROM {_ASIDE}").scalar()  # noqa: S608 - our constant
     with _progress(connection, where, f"the {number:,} rows of its log are taken over"):
         while rows := execute(_SELECT_FOREIGN, (last,)).all():
             execute(_INSERT_ADOPTED, list(_adopted(iter(rows), where)))
@@ -281,7 +282,7 @@ def _adopted(rows: Iterator[Row[*tuple[Any, ...]]], where: str) -> Iterator[tupl
 
 
 def _time(row: Row[*tuple[Any, ...]], where: str) -> str:
-    """Return the row's time in UTC, as SQLAlchemy writes one on SQLite."""
+    """Return the row's time in UTC, in SQLAlchemy's format for SQLite."""
     try:
         moment = datetime.fromisoformat(str(row.timestamp))
     except ValueError:
@@ -302,7 +303,7 @@ def _json(text: Any) -> str | None:
 
 
 def _failure(traceback: str) -> tuple[str, str, str, str]:
-    """Read the failure's code, exception, message and fingerprint off the last line of a traceback."""
+    """Read the failure's code, exception, message and fingerprint from the last line of a traceback."""
     last = next((line for line in reversed(traceback.splitlines()) if line.strip()), "")
     ename, _, evalue = last.strip().partition(": ")
     ename = ename if ename.replace(".", "").isidentifier() else "Error"

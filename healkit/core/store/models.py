@@ -1,10 +1,10 @@
-"""Tables, as SQLModel classes and as SQLAlchemy's own.
+"""Tables, as SQLModel classes and in SQLAlchemy.
 
-Types, partial indexes and constraints are those that SQLite and PostgreSQL share. The first eight columns of
+They only use types, partial indexes and constraints that SQLite and PostgreSQL share. The first eight columns of
 `executionlog` are its contract with readers outside of healkit and never change.
 
-`executioncall` has no foreign key to `executionlog`: a call's record may reach the database before its execution's,
-when the latter had to wait in the spool. Nor has `collectedtrace`: a parent may arrive after its children.
+`executioncall` has no foreign key to `executionlog`: a call's record may reach the database before its execution's, if
+that had to wait in the spool. `collectedtrace` has none either: a parent may arrive after its children.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from healkit.errors import TOOL_CODES
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """Aware time in UTC; SQLite stores no offset, so it is taken off there and put back on reading."""
+    """Aware time in UTC; SQLite does not store an offset, so it is removed on writing and added on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Convert to UTC; raise `ValueError` for a naive time, which has no defined meaning later."""
+        """Convert to UTC; raise `ValueError` for a naive time, whose meaning would be unknown later."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -57,16 +57,16 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class TableBase(SQLModel, registry=registry()):
-    """Root of healkit's tables, apart from a user's own SQLModel classes, whose names may be the same."""
+    """Base of healkit's tables, separate from a user's own SQLModel classes, which may have the same names."""
 
 
 def json_column(*, nullable: bool = False) -> Any:
-    """Make a column of JSON, in which None is SQL's own NULL."""
+    """Make a column of JSON, in which None is SQL's NULL."""
     return Field(default=None if nullable else ..., sa_type=JSON(none_as_null=True), nullable=nullable)
 
 
 def time_column(*, nullable: bool = False) -> Any:
-    """Make a column of moments."""
+    """Make a column of times."""
     return Field(default=None if nullable else ..., sa_type=UtcDateTime, nullable=nullable)
 
 
@@ -76,20 +76,20 @@ def text_column(*, nullable: bool = False) -> Any:
 
 
 def partial_index(name: str, *columns: str, where: str) -> Index:
-    """Make an index of the rows that a condition holds for, on either kind of database."""
+    """Make an index of the rows that meet a condition, on either kind of database."""
     return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
 def table_of(model: type[SQLModel]) -> Table:
     """Return a model's table, for statements of SQLAlchemy Core."""
-    table: Table = model.__table__  # type: ignore[attr-defined]  # SQLModel makes it, and its type does not say so
+    table: Table = model.__table__  # type: ignore[attr-defined]  # SQLModel adds it, but does not declare it
     return table
 
 
 def upsert(dialect_name: str, table: Table, keys: Sequence[str], *, adding: str = "") -> Any:
-    """Make a statement that inserts rows, or replaces those of equal keys, whose own numbers they then get anew.
+    """Make a statement that inserts rows, or replaces rows with equal keys; replaced rows get new numbers.
 
-    adding: the column whose old and new numbers are added up instead.
+    adding: Column whose old and new values are added up instead.
     """
     statement: Any = {"sqlite": sqlite, "postgresql": postgresql}[dialect_name].insert(table)
     new = {
@@ -117,7 +117,7 @@ class CodeVault(TableBase, table=True):
 
 
 class ToolRegistry(TableBase, table=True):
-    """Tool of one persona: its input schema, its owner's settings, and which revision is active."""
+    """Tool of one persona: its input schema, its owner's settings, and its active revision."""
 
     __tablename__ = "toolregistry"
     __table_args__ = (UniqueConstraint("tool_name", "target_persona", name="uq_toolregistry_tool"),)
@@ -139,7 +139,7 @@ class ToolRegistry(TableBase, table=True):
 
 
 class ToolChange(TableBase, table=True):
-    """Renaming, removal or return of a tool; append-only. A former name stays its tool's, and is resolved to it.
+    """Renaming, removal or return of a tool; append-only. A former name still belongs to its tool, and leads to it.
 
     `kind` is `renamed`, `removed`, `restored` or `added` (again, under the name of a removed tool).
     """
@@ -159,7 +159,7 @@ class ToolChange(TableBase, table=True):
 class Revision(TableBase, table=True):
     """Version of a tool's code; append-only, numbered from 1 for each tool and persona.
 
-    `tool_name` follows the tool when it is renamed; nothing else of a row ever changes.
+    `tool_name` changes when the tool is renamed; nothing else in a row ever changes.
     """
 
     __tablename__ = "revision"
@@ -209,7 +209,7 @@ class PatchRow(TableBase, table=True):
     note: str = text_column()
 
 
-#: A failure of a tool's own: a condition of indexes, so queries spell it the same.
+#: Condition that excludes trials and searches; indexes use it, so queries must contain exactly this text.
 OWN = "origin <> 'trial' AND origin <> 'search'"
 OWN_FAILURE = f"{_FAILED} AND {OWN}"
 
@@ -218,25 +218,26 @@ class ExecutionLog(TableBase, table=True):
     """Execution: written as RUNNING before the tool starts, finished as SUCCESS or FAILURE after.
 
     `persona` is the one that the caller named. `arguments` and `host` are JSON; `failure` is the whole
-    `contracts.failure.Failure`. `last_output` is the end of what the tool had printed when it was stopped.
+    `contracts.failure.Failure`. `last_output` is the end of the tool's output when it was stopped.
     """
 
     __tablename__ = "executionlog"
     __table_args__ = (
         Index("ix_executionlog_tool_time", "tool_name", "timestamp"),
         Index("ix_executionlog_time", "timestamp"),
-        # Without these two, the busiest tool that never failed costs a second at ten million rows.
+        # Without these two, a query for the busiest tool without failures takes a second at ten million rows.
         partial_index("ix_executionlog_failed_tool_time", "tool_name", "timestamp", where=_FAILED),
         partial_index("ix_executionlog_failed_time", "timestamp", where=_FAILED),
-        # A tool's own failures, without those of code that was only tried.
+        # A tool's failures without trials and searches.
         partial_index("ix_executionlog_own_failed_tool_time", "tool_name", "timestamp", where=OWN_FAILURE),
         partial_index("ix_executionlog_own_failed_time", "timestamp", where=OWN_FAILURE),
         partial_index("ix_executionlog_refused_time", "timestamp", where=_REFUSED),
-        # Pages without trials and searches, often most of the log; and those of one origin. Each costs a row 3%.
+        # Pages without trials and searches, which are often most of the log; and those of one origin. Each
+        # adds 3 % per row.
         partial_index("ix_executionlog_own_time", "timestamp", where=OWN),
         partial_index("ix_executionlog_own_tool_time", "tool_name", "timestamp", where=OWN),
         Index("ix_executionlog_origin_time", "origin", "timestamp"),
-        # Looked through at each start-up for orphans; a row is in it only while it runs.
+        # Searched at each start-up for orphans; a row is only in it while it runs.
         partial_index("ix_executionlog_running", "timestamp", where="status = 'RUNNING'"),
         partial_index(
             "ix_executionlog_fingerprint", "fingerprint", "timestamp", where="fingerprint IS NOT NULL"
@@ -278,7 +279,7 @@ class ExecutionLog(TableBase, table=True):
 
 
 class ExecutionDecision(TableBase, table=True):
-    """Branch that a tool reported; `after_task` is the last call it had made by then."""
+    """Branch that a tool reported; `after_task` is the last call that it had made by then."""
 
     __tablename__ = "executiondecision"
     __table_args__ = (UniqueConstraint("trace_id", "number", name="uq_executiondecision_number"),)
@@ -294,11 +295,11 @@ class ExecutionDecision(TableBase, table=True):
 
 
 class TraceRow(TableBase, table=True):
-    """Trace of an execution in its wire form; in `state` `pending` it waits to be sent.
+    """Trace of an execution in the wire format; in the state `pending`, it waits to be sent.
 
     `state` is `local` (recorded while nothing was sent anywhere), `pending`, `sent` or `parked` (refused, with the
-    `reason`). `attempts` counts refusals; the trace that was tried last is at the end of the queue (`queued_at`);
-    `lease_*` says which process is sending it, and when that claim runs out.
+    `reason`). `attempts` counts refusals. The trace that was tried last is at the end of the queue (`queued_at`).
+    `lease_*` say which process is sending it, and until when.
     """
 
     __tablename__ = "executiontrace"
@@ -326,7 +327,7 @@ class TraceRow(TableBase, table=True):
 class ExecutionCall(TableBase, table=True):
     """Call that a tool made through the bridge; `success` is empty until it has ended.
 
-    `answered_from` is the execution whose recorded call answered it, where it was not made.
+    `answered_from` is the execution whose recorded call answered it, if the call was not made.
     """
 
     __tablename__ = "executioncall"
@@ -348,10 +349,10 @@ class ExecutionCall(TableBase, table=True):
 
 
 class CollectedTrace(TableBase, table=True):
-    """Trace that a client sent here; `wire` is its JSON as it is handed out again, cleaned on arrival.
+    """Trace that a client sent here; `wire` is its JSON, cleaned on arrival, as readers get it.
 
-    The columns before it are copies of what it says, for indexes. `tool_id` is the tool of this database that it ran,
-    empty while none is known. `detail` and `digest` tell two accounts of one execution apart (`store.traces`).
+    The columns before it are copies of its contents, for indexes. `tool_id` is the tool of this database that it ran;
+    empty if it is unknown. `detail` and `digest` distinguish two reports of one execution (`store.traces`).
     """
 
     __tablename__ = "collectedtrace"
@@ -385,10 +386,10 @@ class CollectedTrace(TableBase, table=True):
 class ExecutionDay(TableBase, table=True):
     """Finished runs of a tool in one day (UTC) and one class of durations; kept by triggers on `executionlog`.
 
-    `revision` is 0 for calls that were refused before one was known, -1 for runs that only tried code out.
-    `runs` counts all of them, `failures` those of code, `refused` the calls that were refused before any code ran.
-    `within_ms` is the upper end of the class (1, 2, 5, 10 … 1,000,000,000), 0 for runs without a duration,
-    2,000,000,000 for longer ones. `total_us` is the sum of their durations, each cut to whole µs.
+    `revision` is 0 for calls that were refused before it was known, -1 for trials and searches. `runs` counts all of
+    them, `failures` the failures of code, `refused` the calls that were refused before any code ran. `within_ms` is the
+    upper end of the class (1, 2, 5, 10 … 1,000,000,000). It is 0 for runs without a duration, 2,000,000,000 for longer
+    ones. `total_us` is the sum of their durations, each cut to whole µs.
     """
 
     __tablename__ = "executionday"
@@ -406,7 +407,7 @@ class ExecutionDay(TableBase, table=True):
 
 
 class FailureGroup(TableBase, table=True):
-    """Failures on record of one fingerprint, tool and persona; kept by triggers on `executionlog`."""
+    """Recorded failures of one fingerprint, tool and persona; kept by triggers on `executionlog`."""
 
     __tablename__ = "failuregroup"
     __table_args__ = (Index("ix_failuregroup_seen", "last_seen"), {"sqlite_with_rowid": False})
@@ -422,7 +423,7 @@ class FailureGroup(TableBase, table=True):
 
 
 class HostHeartbeat(TableBase, table=True):
-    """Host that has executions in progress, and until when it counts as alive; on a server only."""
+    """Host that has executions in progress, and until when it counts as alive; only on a server."""
 
     __tablename__ = "hostheartbeat"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -443,12 +444,12 @@ DAYS: Table = table_of(ExecutionDay)
 GROUPS: Table = table_of(FailureGroup)
 
 
-# The audit's tables are SQLAlchemy's own and no models: a model's attribute cannot be called `metadata`, as the column
-# is. `store.audit` writes and reads them without SQLAlchemy; these are for the test of the migrations, and for
-# statements of yours.
+# The audit's tables are tables of SQLAlchemy, not models, because a model cannot have an attribute
+# `metadata`, which is a column here. `store.audit` writes and reads them without SQLAlchemy. The definitions
+# serve the test of the migrations, and your own statements.
 
 
-#: Entries; append-only by triggers. `id` and `seq` have no gap.
+#: Audit entries; append-only by triggers. `id` and `seq` have no gaps.
 AUDIT_ENTRIES = Table(
     "traceauditentry",
     TableBase.metadata,
@@ -468,5 +469,5 @@ AUDIT_ENTRIES = Table(
     Column("hash", String(64), nullable=False),
     UniqueConstraint("execution_id", "seq", name="uq_traceauditentry_seq"),
 )
-#: Id of the chain, in one row that is never changed.
+#: Id of the chain, in one row that never changes.
 AUDIT_CHAIN = Table("traceauditchain", TableBase.metadata, Column("chain", String(64), primary_key=True))

@@ -1,14 +1,14 @@
-"""Retention: old executions deleted.
+"""Retention: deletion of old executions.
 
-Only finished executions go, oldest first, with all that belongs to them. These stay in any case:
+Only finished executions are deleted, oldest first, with everything that belongs to them. The following are always kept:
 
-- executions that still run;
-- the failure that a revision answers (`motivating_log_id`), which the vault's history refers to;
+- executions that are still running;
+- a failure that a revision responds to (`motivating_log_id`), because the vault's history refers to it;
 - executions whose trace still waits to be sent to a collector;
-- the newest row, so that no id is ever given twice.
+- the newest row, so that no id is used twice.
 
-Rows are deleted a few at a time, in transactions as short as an ordinary write is willing to wait for, with a pause
-as long after each, so that no record waits for more than one of them.
+Rows are deleted a few at a time, in short transactions that do not delay an ordinary write. Each is followed by a pause
+of the same length, so that no record waits for more than one of them.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from healkit.core.store.log_pages import status_is
 from healkit.core.store.models import CALLS, DAYS, DECISIONS, LOG, REVISIONS, TRACES
 from healkit.core.store.stats import lock_stats
 
-#: How long one transaction of deletions should take, in seconds, and how many rows the first one tries.
+#: Target duration of one transaction of deletions, in seconds, and number of rows in the first.
 _HOLD_S = 0.03
 _FIRST_BATCH, _LARGEST_BATCH = 50, 2000
 
 
 @dataclasses.dataclass(frozen=True)
 class PruneReport:
-    """Result of retention: rows deleted, and the archives that hold them.
+    """Result of retention: rows deleted, and their archives.
 
-    `resumed` counts those that an interrupted archiving had left; `longest_hold_ms` is the longest that another writer
-    had to wait.
+    `resumed` counts the rows that an interrupted archiving had left; `longest_hold_ms` is the longest time that another
+    writer had to wait.
     """
 
     deleted: int
@@ -56,7 +56,7 @@ class PruneReport:
 
 
 class Retention:
-    """Round of retention on one database; `stop` is asked before each batch, and ends the round."""
+    """Round of retention on one database; `stop` is called before each batch, and can end the round."""
 
     def __init__(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
         self._database = database
@@ -65,9 +65,9 @@ class Retention:
         self._longest_s = 0.0
 
     def prune(self, older_than: timedelta | None, keep: int | None) -> PruneReport:
-        """Delete executions older than that or beyond the newest so many.
+        """Delete executions that are older, or beyond the newest `keep`.
 
-        Views of data that only they were given or returned go with them.
+        Views of data that only they used are deleted too.
         """
         return self._ended(self._delete_due(self._due(older_than, keep)))
 
@@ -77,7 +77,7 @@ class Retention:
         return PruneReport(deleted, [*archives], resumed, self._longest_s * 1000)
 
     def _due(self, older_than: timedelta | None, keep: int | None) -> ColumnElement[bool]:
-        """Return the condition on rows to go, fixed now, so that later statements mean the same rows."""
+        """Return the condition on rows to delete, fixed now, so that later statements select the same rows."""
         ends: list[tuple[datetime, int]] = []
         if older_than is not None:
             ends.append((utc_now() - older_than, 0))
@@ -93,7 +93,7 @@ class Retention:
         return due
 
     def _chunks(self, due: ColumnElement[bool], size: Callable[[], int]) -> Iterator[list[int]]:
-        """Yield the ids of rows that may go, oldest first."""
+        """Yield the ids of rows that may be deleted, oldest first."""
         last: tuple[datetime, int] | None = None
         while not self._stop():
             statement = select(LOG.c.timestamp, LOG.c.id).where(due, _may_go())
@@ -114,9 +114,9 @@ class Retention:
     def _delete(
         self, which: ColumnElement[bool], may_go: Callable[[Session, list[str]], list[str]] | None = None
     ) -> int:
-        """Delete those rows that may go, with their parts, in one transaction; return how many.
+        """Delete those of these rows that may go, with their parts, in one transaction; return their number.
 
-        may_go: chooses among their trace ids, in the same transaction.
+        may_go: Selects from their trace ids, in the same transaction.
         """
         with self._database.write() as session:
             lock_stats(session)
@@ -135,7 +135,7 @@ class Retention:
 
 
 def _after_newest(session: Session, keep: int) -> tuple[datetime, int] | None:
-    """Return time and id of the newest row but `keep`; whole days are counted off (`stats`), not read."""
+    """Return time and id of the first row after the newest `keep`; daily counts skip whole days (`stats`)."""
     running = session.scalars(select(LOG.c.timestamp).where(status_is("RUNNING"))).all()
     ended = select(DAYS.c.day, func.sum(DAYS.c.runs)).group_by(DAYS.c.day).order_by(DAYS.c.day.desc())
     newest = select(LOG.c.timestamp, LOG.c.id).order_by(LOG.c.timestamp.desc(), LOG.c.id.desc())
@@ -153,11 +153,11 @@ def _after_newest(session: Session, keep: int) -> tuple[datetime, int] | None:
 
 
 def _may_go() -> ColumnElement[bool]:
-    """Return the condition on rows that retention may delete at all."""
+    """Return the condition on rows that retention may delete."""
     motives = select(REVISIONS.c.motivating_log_id).where(REVISIONS.c.motivating_log_id.is_not(None))
     waiting = select(TRACES.c.id).where(TRACES.c.trace_id == LOG.c.trace_id, TRACES.c.state == "pending")
     newest = select(func.max(LOG.c.id)).correlate(None).scalar_subquery()
-    # SQLite would give its number again, to a trace that whoever reads them in order has passed by.
+    # SQLite would use its number again, for a trace that a reader in order has already passed.
     last = select(TRACES.c.trace_id).order_by(TRACES.c.id.desc()).limit(1).scalar_subquery()
     return and_(
         LOG.c.status != "RUNNING",

@@ -1,7 +1,7 @@
 """Roles of a shared database: a reader, a writer, an owner.
 
-Each has the least rights. The owner is who makes and changes the tables, so that its default privileges hold for those
-of later versions too. To change what is only appended is refused by triggers; here a writer loses the right as well.
+Each has the fewest possible rights. The owner makes and changes the tables, so that its default privileges also apply
+to tables of later versions. Triggers protect append-only tables from changes; here, a writer also loses the right.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ END $$;
 
 
 def roles_sql(name: str) -> str:
-    """Return the SQL that makes them, safe to run again. name: what their names begin with; raises `UsageInvalid`."""
+    """Return the SQL that makes the roles, safe to run again. name: Prefix of their names; raises `UsageInvalid`."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name):
         raise UsageInvalid(
             f"Roles cannot begin with {name!r}.", hint="Give lower-case letters, digits and _, as healkit."

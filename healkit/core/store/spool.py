@@ -1,13 +1,13 @@
 """Spool files of records that wait for their database.
 
-The first place is next to the database, because a person who repairs the one will find the other; the user's state
-folder or the temporary folder is used where that place itself is broken (a full disk, a read-only folder). One JSON
-object a line, synced to disk before `append` returns: the file is the only copy.
+The preferred place is beside the database, so that a person who repairs the database finds them. If that place is not
+usable (a full disk, a read-only folder), it is the user's state folder or the temporary folder. Each line is one JSON
+object, synced to disk before `append` returns, because the file is the only copy.
 
-Two locks: `append.lock` is held for one line, `drain.lock` for a whole replay, so that replaying into a slow database
-never keeps an execution waiting. A crash between the replay and the cut of the file repeats records, which the log's
-writer allows. Nothing is ever thrown away: a line that cannot be read goes to `records.rejected`, a line that a crash
-cut off to `records.torn`.
+There are two locks: `append.lock` is held for one line, `drain.lock` for a whole replay. So a replay into a slow
+database never delays an execution. A crash between the replay and the cut of the file repeats records, which the log's
+writer allows. Nothing is ever deleted: a line that cannot be read goes to `records.rejected`, a line that a crash cut
+off goes to `records.torn`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from healkit.errors import ConfigError, DatabaseFull
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
 
-#: Order of the records of one execution that lie in several places.
+#: Order of the records of one execution that are in several places.
 _RANK: dict[type, int] = {Started: 0, CallRecord: 1, DecisionRecord: 1, Finished: 2}
 
 
 class RecordRejected(Exception):
-    """Raised by `apply` for a record that no later attempt can store; the spool keeps it aside."""
+    """Raised by `apply` for a record that no later attempt can store; the spool moves it to another file."""
 
 
 class Spool:
@@ -43,12 +43,12 @@ class Spool:
 
     def __init__(self, database_key: str | Path) -> None:
         self.folders = _folders(str(database_key))
-        #: The folder of the latest record, and how many lines this object has put aside.
+        #: The folder of the latest record, and the number of lines that this object has moved to other files.
         self.folder: Path | None = None
         self.put_aside = 0
 
     def append(self, record: Record) -> None:
-        """Write the record in the first folder that takes it; raise `DatabaseError` when none does."""
+        """Write the record in the first folder that accepts it; raise `DatabaseError` if none does."""
         try:
             line = _encode(record) + b"\n"
         except UnicodeEncodeError:
@@ -67,7 +67,7 @@ class Spool:
         )
 
     def pending(self) -> int:
-        """Count the records that wait, in all places."""
+        """Count the waiting records, in all places."""
         count = 0
         for file in self._files():
             with suppress(OSError):
@@ -75,10 +75,10 @@ class Spool:
         return count
 
     def drain(self, apply: Callable[[Record], object]) -> int:
-        """Pass every waiting record to `apply`, oldest first, and remove those it took; return how many.
+        """Pass every waiting record to `apply`, oldest first, and remove the accepted ones; return their number.
 
-        Stops at the first `DatabaseError`, which reaches the caller; that record and the rest stay. Does nothing where
-        another process is draining already.
+        It stops at the first `DatabaseError`, which is raised; that record and the rest are kept. It does nothing if
+        another process is already draining.
         """
         if not any(True for _ in self._files()):
             return 0
@@ -102,7 +102,7 @@ class Spool:
                     applied[folder].add(number)
             finally:
                 for folder in folders:
-                    # Lines that cannot be cut now are replayed once more, which the log allows.
+                    # Lines that cannot be removed now are replayed again, which the log allows.
                     with suppress(OSError):
                         _cut(folder, applied[folder])
             return count
@@ -120,7 +120,7 @@ class Spool:
             descriptor = os.open(folder / "records.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             try:
                 size = os.fstat(descriptor).st_size
-                # A line that a crash tore must not take this one with it.
+                # An incomplete line from a crash must not damage this one.
                 torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
                 data = b"\n" + line if torn else line
                 try:
@@ -134,7 +134,7 @@ class Spool:
                 os.close(descriptor)
 
     def _lines(self, folder: Path) -> list[tuple[int, bytes]]:
-        """Return the complete lines by number; a torn last one is put aside and cut off first."""
+        """Return the complete lines by number; an incomplete last line is first moved to another file."""
         file = folder / "records.jsonl"
         with _locked(folder / "append.lock"):
             try:
@@ -170,16 +170,16 @@ def _folders(key: str) -> list[Path]:
     name = hashlib.sha256(str(path or key).encode()).hexdigest()[:16]
     state = Path(platformdirs.user_state_dir("healkit", appauthor=False)) / "spool" / name
     folders = [*([path.with_name(f"{path.name}.spool")] if path else []), state]
-    with suppress(ConfigError):  # the last resort, where there is one
+    with suppress(ConfigError):  # the last resort, if it exists
         folders.append(temporary_folder() / f"healkit-spool-{os.getuid()}" / name)
     return folders
 
 
 def _make_private(folder: Path) -> None:
-    """Make the folder, for this user only; raise `PermissionError` where another user made it first.
+    """Make the folder, for this user only; raise `PermissionError` if another user made it first.
 
-    A folder below the temporary one has a name that others can guess. The database's own folder is not ours
-    to make, and its spool is shared by all who use that database.
+    Other users can guess the name of a folder in the temporary folder. The database's own folder is not made here, and
+    its spool is shared by all users of that database.
     """
     beside_database = folder.suffix == ".spool"
     folder.mkdir(mode=0o700, parents=not beside_database, exist_ok=True)
@@ -189,7 +189,7 @@ def _make_private(folder: Path) -> None:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Hold a lock between threads and processes (flock), released by the system if its holder dies."""
+    """Hold a lock between threads and processes (flock); the system releases it if its holder dies."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -220,10 +220,10 @@ def _all_locked(folders: list[Path]) -> Iterator[list[Path]]:
 
 
 def _cut(folder: Path, done: set[int]) -> None:
-    """Blank the lines with those numbers where they stand; lines that came in meanwhile stay.
+    """Blank the lines with those numbers in place; lines that were added in the meantime are kept.
 
-    A shorter copy would need room on a disk that may be full, and without it, every attempt would replay the same
-    records again.
+    A shorter copy would need room on a disk that may be full. Without this, every attempt would replay the same records
+    again.
     """
     if not done:
         return

@@ -1,12 +1,13 @@
-"""SQL tools: one SELECT, on a connection that cannot write.
+"""SQL tools: one SELECT, on a read-only connection.
 
-Two independent walls. `check_sql` reads the syntax tree when the tool is saved, so that its author hears at once.
-`run_sql` does not rely on it: SQLite is opened read-only, with an authorizer that allows nothing but reading tables;
-PostgreSQL runs in a READ ONLY transaction. Values are only passed as bound parameters, and the row limit is enforced by
-fetching one row more, never by rewriting the text.
+There are two independent checks. `check_sql` reads the syntax tree when the tool is saved, so that its author is
+informed at once. `run_sql` does not rely on it: SQLite is opened read-only, with an authorizer that only allows reading
+tables; PostgreSQL runs in a READ ONLY transaction. Values are only passed as bound parameters. The row limit is
+enforced by fetching one row more, never by rewriting the text.
 
-healkit's own tables are beside the user's. A statement reads none of them, unless its tool may read the log: then
-`executionlog` is a view of one persona's rows. SQLite's authorizer sees to that; on PostgreSQL the syntax tree does.
+healkit's own tables are beside the user's. A statement cannot read them, unless its tool may read the log: then
+`executionlog` is a view of one persona's rows. SQLite's authorizer enforces this; on PostgreSQL, the syntax tree is
+checked.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from healkit.plain_text import shown_url
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-#: The longest text or blob that SQLite may build, and all that one result may hold together, in bytes.
+#: Maximum size of a text or blob that SQLite may build, and of one result, in bytes.
 VALUE_MAX_BYTES = 10 * 1024 * 1024
 RESULT_MAX_BYTES = 64 * 1024 * 1024
 
-#: Functions with effects beyond the rows they return, of SQLite's shell and PostgreSQL, by name or beginning.
+#: Functions of SQLite's shell and PostgreSQL with side effects, by name or prefix.
 SIDE_EFFECTS = re.compile(
     r"load_extension|readfile|writefile|edit$|fts3_tokenizer|pragma_|zipfile|fsdir$|lsdir$"
     r"|pg_(?!typeof|size_pretty|get_)|lo_|dblink|nextval|setval|set_config|txid_current$"
@@ -41,10 +42,10 @@ SIDE_EFFECTS = re.compile(
     re.IGNORECASE,
 )
 
-#: Tables that are functions in disguise, or the file's raw pages.
+#: Tables that are functions, or the raw pages of the file.
 NO_TABLES = re.compile(r"(pragma_\w+|sqlite_dbpage|fsdir|lsdir|zipfile)$", re.IGNORECASE)
 
-#: healkit's own tables, and what SQLite and PostgreSQL keep samples of their contents in.
+#: healkit's own tables, and the tables in which SQLite and PostgreSQL keep samples of their contents.
 OWN_TABLES = re.compile(
     r"(codevault|toolregistry|toolchange|revision|patchrequest|failuregroup|collectedtrace|hostheartbeat|healkit_version"
     r"|learningstate|learned(value|trace)|prioritycount|tool(node|edge|sequence|word)|fixmemory"
@@ -54,7 +55,7 @@ OWN_TABLES = re.compile(
 #: Name that a tool's `calls` have to allow for its statement to read the log.
 READ_LOG = "healkit.sql"
 
-#: A temporary view comes before a table of its name, until the connection ends. No database binds values in a view.
+#: A temporary view hides a table of its name until the connection ends. No database binds values in a view.
 _LOG_VIEW = (
     "CREATE TEMP VIEW {view} AS SELECT * FROM {log} WHERE persona = {persona}"
     " AND origin NOT IN ('trial', 'search')"
@@ -64,16 +65,16 @@ _SQLGLOT_NAMES = {"postgresql": "postgres"}
 
 
 class SqlTimeout(HealkitError):
-    """Raised when the statement still runs at the end of its time."""
+    """Raised if the statement is still running at its time limit."""
 
     code = "TOOL_TIMEOUT"
 
 
 class SqlFailed(HealkitError):
-    """Raised when the database refuses the statement.
+    """Raised if the database rejects the statement.
 
-    Where it asks for a table, column or function that does not exist, `near` are similar names, and `known` the first
-    that exist; after the tables come the columns of a similar one.
+    If it uses an unknown table, column or function, `near` are similar names, and `known` the first existing ones.
+    Columns of a similar table follow the tables.
     """
 
     code = "SQL_ERROR"
@@ -86,7 +87,7 @@ class SqlFailed(HealkitError):
 
 
 def check_sql(code: str, dialect: str = "sqlite") -> list[str]:
-    """Return the `:name` parameters in order; raise `SqlNotAllowed` unless it is one statement that reads.
+    """Return the `:name` parameters in order; raise `SqlNotAllowed` unless it is one read-only statement.
 
     `dialect` is SQLAlchemy's name of the backend.
     """
@@ -124,8 +125,8 @@ def run_sql(
 ) -> dict[str, Any]:
     """Run the statement; return `columns`, `rows` (lists), `row_count`, `truncated` (more than `row_limit` rows).
 
-    The query's own LIMIT counts where it is smaller. log_of: the persona whose rows it may read as `executionlog`.
-    Raises `SqlTimeout` and `SqlFailed`, and `SqlNotAllowed` where it reads another of healkit's own tables.
+    A smaller LIMIT in the query applies. log_of: The persona whose rows it may read as `executionlog`. Raises
+    `SqlTimeout` and `SqlFailed`, and `SqlNotAllowed` if it reads another of healkit's own tables.
     """
     path = sqlite_path(database_url)
     if path is None:
@@ -148,7 +149,7 @@ def run_sql(
         raise SqlFailed("An integer argument does not fit into 64 bits.", hint="Pass it as text.") from None
 
 
-#: A name that a database does not know, as SQLite and PostgreSQL say it.
+#: Messages of SQLite and PostgreSQL for an unknown name.
 MISSING_NAME = re.compile(
     r'no such (?P<kind>table|column|function): "?(?P<name>[\w.$]+?)"?(?=\.?\Z| - )'
     r'|\b(?P<what>relation|column|function) "?(?P<which>[\w.$]+)"?(?:\(.*?\))? does not exist'
@@ -167,7 +168,7 @@ _FUNCTIONS = (
 def _names(
     code: str, said: str, dialect: str, read: Callable[[bool], list[tuple[str, str]]], log: bool
 ) -> tuple[list[str], list[str]]:
-    """Return names like the one that the database does not know, and the first that it knows there."""
+    """Return names similar to the unknown one, and the first names that the database knows."""
     match = MISSING_NAME.search(said.partition("\n")[0])
     if match is None:
         return [], []
@@ -195,7 +196,7 @@ def _names(
 
 
 def _named_in(code: str, dialect: str) -> tuple[dict[str, str], list[str]]:
-    """Return the tables of a statement by the names that it has for them, and the names that it gives to columns."""
+    """Return the tables of a statement by their aliases, and the aliases of its columns."""
     import sqlglot
     from sqlglot import exp
 
@@ -236,7 +237,7 @@ def _schema_of_server(engine: Engine) -> Callable[[bool], list[tuple[str, str]]]
 
 
 def _check_node(node: object) -> None:
-    """Refuse a node of the tree that does more than read; raise `SqlNotAllowed`."""
+    """Raise `SqlNotAllowed` for a node of the tree that does more than read."""
     from sqlglot import exp
 
     writing = (exp.DML, exp.DDL, exp.Command, exp.Copy, exp.Attach, exp.Detach, exp.Pragma, exp.Set)
@@ -297,26 +298,26 @@ def _own_table(name: str) -> SqlNotAllowed:
 
 
 class _Authorizer:
-    """Authorizer of a statement on SQLite: it may read tables, but of healkit's own only through `view`.
+    """Authorizer of a statement on SQLite: it may read tables, but healkit's own only through `view`.
 
     `denied` is the own table that it tried to read.
     """
 
     def __init__(self) -> None:
-        # SQLite names a view or a subquery as the source of a read; no statement can know this name.
+        # SQLite reports a view or a subquery as the source of a read; no statement can know this name.
         self.view = f"log_{secrets.token_hex(16)}"
         self.denied = ""
 
     def show_log(self, connection: sqlite3.Connection, persona: str) -> None:
-        """Put a view of that persona's rows in the place of the log."""
+        """Put a view of that persona's rows in place of the log."""
         (quoted,) = connection.execute("SELECT quote(?)", (persona,)).fetchone()
         connection.execute(_LOG_VIEW.format(view=self.view, log="main.executionlog", persona=quoted))
-        connection.execute(f"CREATE TEMP VIEW executionlog AS SELECT * FROM {self.view}")  # noqa: S608 - a name of ours
+        connection.execute(f"CREATE TEMP VIEW executionlog AS SELECT * FROM {self.view}")  # noqa: S608 - our name
 
     def __call__(
         self, action: int, first: str | None, second: str | None, database: str | None, source: str | None
     ) -> int:
-        """Allow reading only; called by SQLite for each action of a statement while it is compiled."""
+        """Allow only reads; called by SQLite for each action of a statement while it is compiled."""
         if action not in _ALLOWED:
             return sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_FUNCTION and second and SIDE_EFFECTS.match(second):
@@ -349,7 +350,7 @@ def _run_sqlite(
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.set_authorizer(authorizer)
-        # The handler runs between instructions of SQLite's machine; the timer reaches the rest.
+        # The handler runs between instructions of SQLite's machine; the timer covers the rest.
         connection.set_progress_handler(lambda: time.monotonic() > give_up, 1000)
         timer = threading.Timer(timeout_s, connection.interrupt)
         timer.daemon = True
@@ -359,13 +360,13 @@ def _run_sqlite(
             return _collect(cursor.fetchone, [column[0] for column in cursor.description or ()], row_limit)
         finally:
             timer.cancel()
-            timer.join()  # it must not interrupt a connection that is closed already
+            timer.join()  # it must not interrupt a connection that is already closed
 
 
 def _run_elsewhere(
     url: str, code: str, arguments: Mapping[str, Any], row_limit: int, timeout_s: float, log_of: str | None
 ) -> dict[str, Any]:
-    """Run the statement on a server, inside one READ ONLY transaction with its own statement timeout."""
+    """Run the statement on a server, in one READ ONLY transaction with its own statement timeout."""
     reads_log = _check_own_tables(code, log_of is not None)
     from sqlalchemy import text
     from sqlalchemy.exc import SQLAlchemyError
@@ -435,7 +436,7 @@ def _colons_escaped(code: str) -> str:
 
 
 def _collect(fetch: Callable[[], Any], columns: list[str], row_limit: int) -> dict[str, Any]:
-    """Collect at most `row_limit` rows, and whether there was one more; raise `SqlFailed` over the size cap."""
+    """Collect at most `row_limit` rows, and whether there was one more; raise `SqlFailed` above the size limit."""
     rows: list[list[Any]] = []
     size_bytes, truncated = 0, False
     while (row := fetch()) is not None:

@@ -1,11 +1,11 @@
 """SQL of the execution path, run without SQLAlchemy.
 
-The first execution of a process has to commit its RUNNING row within 100 ms, and importing SQLAlchemy takes longer than
-that; on a held connection its Core also costs more than the statement itself. So the dozen statements that an execution
-needs are text here, in the SQL that SQLite and PostgreSQL share. A test compares their columns with the tables.
+The first execution of a process has to commit its RUNNING row within 100 ms; importing SQLAlchemy takes longer. On an
+open connection, SQLAlchemy Core also costs more than the statement itself. So the dozen statements of an execution are
+text here, in the SQL that SQLite and PostgreSQL share. A test compares their columns with the tables.
 
-Each statement may be repeated for the same record, so that a spool file can be replayed. Values that are JSON text
-already (arguments, failures) are stored as they are.
+Each statement may be repeated for the same record, so that a spool file can be replayed. Values that are already JSON
+text (arguments, failures) are stored unchanged.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CALLED = (
 DECIDED = ("trace_id", "number", "after_task", "node", "outcome", "condition", "decided_at")
 TRACED = ("trace_id", "parent_trace_id", "wire", "state", "attempts", "reason", "created_at", "queued_at")
 
-#: Columns that SQLite returns as text or numbers; the driver of PostgreSQL has decoded its own.
+#: Columns that SQLite returns as text or numbers; PostgreSQL's driver decodes its own.
 TIMES = {"timestamp", "finished_at", "deadline"}
 JSONS = {"arguments", "grants", "failure", "host", "input_schema", "examples", "flags"}
 BOOLS = {"draft"}
@@ -64,21 +64,21 @@ _encode = msgspec.json.Encoder().encode
 
 def _insert(table: str, columns: tuple[str, ...]) -> str:
     values = ", ".join(f":{name}" for name in columns)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608 - names of ours
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608 - our names
 
 
 def _excluded(columns: tuple[str, ...]) -> str:
     return ", ".join(f"{name} = excluded.{name}" for name in columns)
 
 
-# A replay must find its row and return its id, and must not turn a finished row into a running one. A row that was
-# started before its tier was known is started once more with it.
+# A replay must find its row and return its id, and must not turn a finished row into a running one. A row
+# that was started before its tier was known is started again with it.
 START = f"""{_insert("executionlog", STARTED)}
     ON CONFLICT (trace_id) DO UPDATE SET isolation = coalesce(excluded.isolation, executionlog.isolation)
     RETURNING id"""
 
-# The same at the time of the newest row where the clock is behind that: rows of one time are in the order of their ids.
-# In one statement no other writer comes in between.
+# The same, but at the time of the newest row if the clock is behind it: rows of one time are ordered by id.
+# In one statement, no other writer can come in between.
 START_IN_ORDER = START.replace(
     ":timestamp",
     """coalesce(
@@ -87,7 +87,7 @@ START_IN_ORDER = START.replace(
 ).replace("RETURNING id", "RETURNING id, nullif(timestamp, :timestamp)")
 MOVED = "UPDATE executionlog SET host = :host WHERE trace_id = :trace_id"
 
-# Code that was only tried has no fingerprint: groups of failures do not count it.
+# Code on trial has no fingerprint, because groups of failures do not count it.
 _fingerprint = "CASE WHEN {origin} IN ('trial', 'search') THEN NULL ELSE :fingerprint END"
 
 _WHOLE = _insert("executionlog", tuple(dict.fromkeys(STARTED + FINISHED)))
@@ -96,13 +96,13 @@ WHOLE = f"""{_WHOLE.replace(":fingerprint", _fingerprint.format(origin="CAST(:or
     RETURNING id"""
 
 _SET = {"fingerprint": _fingerprint.format(origin="origin")}
-_FINISH = "UPDATE executionlog SET " + ", ".join(  # noqa: S608 - names of ours
+_FINISH = "UPDATE executionlog SET " + ", ".join(  # noqa: S608 - our names
     f"{name} = {_SET.get(name, f':{name}')}" for name in FINISHED
 )
-# The same for a success, which has no failure to bind.
+# The same for a success, which has no failure.
 _SUCCESS = ("result_summary", "finished_at", "duration_ms", "last_output")
 SUCCEED = (
-    "UPDATE executionlog SET "  # noqa: S608 - names of ours
+    "UPDATE executionlog SET "  # noqa: S608 - our names
     + ", ".join(
         f"{name} = {f':{name}' if name in _SUCCESS else 'NULL'}" for name in FINISHED if name != "status"
     )
@@ -111,7 +111,7 @@ SUCCEED = (
 FINISH = f"{_FINISH} WHERE trace_id = :trace_id RETURNING id"
 FINISH_RUNNING = f"{_FINISH} WHERE trace_id = :trace_id AND status = 'RUNNING' RETURNING id"
 
-# The record of a call's end may overtake that of its beginning, when the latter waited in the spool.
+# The record of a call's end may arrive before that of its beginning, if that waited in the spool.
 CALL = f"""{_insert("executioncall", CALLED)}
     ON CONFLICT (trace_id, task_id)
     DO UPDATE SET {_excluded(("success", "result_summary", "error_code", "error", "duration_ms", "answered_from"))}
@@ -119,8 +119,8 @@ CALL = f"""{_insert("executioncall", CALLED)}
 
 DECISION = f"{_insert('executiondecision', DECIDED)} ON CONFLICT (trace_id, number) DO NOTHING"
 
-# A replay changes nothing. The true outcome that arrives after the verdict "its host died" is to be sent again, and has
-# the next number, by which whoever reads the traces in order sees it.
+# A replay changes nothing. If the true outcome arrives after the verdict "its host died", it is to be sent
+# again. It gets the next number, so that readers of the traces in order see it.
 TRACE = f"""{_insert("executiontrace", TRACED)}
     ON CONFLICT (trace_id) DO UPDATE SET {_excluded(("id", "wire", "state", "attempts", "reason"))},
         next_attempt_at = NULL, lease_owner = NULL, lease_until = NULL
@@ -129,9 +129,9 @@ TRACE = f"""{_insert("executiontrace", TRACED)}
 
 @cache
 def with_trace(ending: str) -> str:
-    """Return an ending and its trace in one statement, as PostgreSQL takes them: one round trip instead of four."""
+    """Return an ending and its trace in one statement for PostgreSQL: one round trip instead of four."""
     trace = re.sub(r"VALUES \((.*?)\)", r"SELECT \1 FROM ended", TRACE)
-    return f"WITH ended AS ({ending}), traced AS ({trace}) SELECT id FROM ended"  # noqa: S608 - names of ours
+    return f"WITH ended AS ({ending}), traced AS ({trace}) SELECT id FROM ended"  # noqa: S608 - our names
 
 
 #: A tool's active revision with its code, for that persona and for `default`.
@@ -145,13 +145,13 @@ LOOKUP = """SELECT tool.tool_name, tool.target_persona, tool.description, tool.i
     WHERE tool.tool_name = :name AND tool.removed_at IS NULL
         AND (tool.target_persona = :persona OR tool.target_persona = 'default')"""
 
-#: Every tool that has run, and the newest runs of one that tell something of it; spelled as its index is.
+#: Every tool that has run, and the newest informative runs of one; written exactly as in its index.
 TOOLS_RUN = "SELECT DISTINCT tool_name FROM executionday"
 RUNS_OF = """SELECT arguments, status, code_hash, ename, error_code FROM executionlog
     WHERE tool_name = :tool_name AND origin <> 'trial' AND origin <> 'search' AND origin <> 'try'
         AND status <> 'RUNNING' ORDER BY timestamp DESC, id DESC LIMIT :limit"""
 
-#: Another row after each change of a tool.
+#: A row that differs after each change of a tool.
 TOOLS_STAMP = """SELECT count(*) AS tools, max(updated_at) AS newest, sum(active_revision) AS revisions,
         count(removed_at) AS removed FROM toolregistry"""
 
@@ -162,11 +162,11 @@ OWNERS = """SELECT DISTINCT target_persona FROM revision
             JOIN toolregistry AS tool ON tool.id = change.tool_id
             WHERE change.kind = 'renamed' AND change.old_name = :name)"""
 
-#: The newest executions, without those that only tried code out (`contracts.execution.TRIED_ORIGINS`).
+#: The newest executions without trials and searches (`contracts.execution.TRIED_ORIGINS`).
 NEWEST = """SELECT * FROM executionlog WHERE origin <> 'trial' AND origin <> 'search'
     ORDER BY timestamp DESC, id DESC LIMIT :limit"""
 
-#: How many executions only tried code out after the one with that time and id, up to the limit.
+#: Number of trials and searches after the execution with that time and id, up to the limit.
 TRIED_SINCE = """SELECT count(*) AS count FROM (
         SELECT id FROM executionlog
         WHERE (origin = 'trial' OR origin = 'search') AND (timestamp, id) > (:time, :end) LIMIT :limit
@@ -179,7 +179,7 @@ RUNNING = "SELECT id FROM executionlog WHERE status = 'RUNNING'"
 
 
 class Prepared(NamedTuple):
-    """Statement as one driver takes it, the names of its parameters in their order, and those of times among them.
+    """Statement in one driver's form, with the names of its parameters in order, and those of times among them.
 
     SQLite takes the values as a sequence, which costs a third less than by name; PostgreSQL's driver takes a dict.
     """
@@ -213,9 +213,9 @@ def prepared(dialect_name: str, statement: str) -> Prepared:
 
 
 def dicts_of(dialect_name: str, cursor: DBAPICursor) -> list[dict[str, Any]]:
-    """Read all rows of an answer as dicts by column, with times in UTC and JSON decoded.
+    """Read all rows of a result as dicts by column, with times in UTC and JSON decoded.
 
-    Raises `DatabaseCorrupt` for what is no time or no JSON where there should be one.
+    Raises `DatabaseCorrupt` for an invalid time or invalid JSON.
     """
     names = list(map(itemgetter(0), cursor.description))
     readers = _READERS[dialect_name]
@@ -242,7 +242,7 @@ def unreadable(column: str, value: object) -> DatabaseCorrupt:
 
 
 def read_column(dialect_name: str, name: str, value: object) -> Any:
-    """Return a column's value as its table has it, from what the driver gave."""
+    """Convert a driver's value to the type of the table's column."""
     read = _READERS[dialect_name].get(name)
     return value if read is None or value is None else read(value)
 
@@ -257,7 +257,7 @@ def _utc(value: datetime) -> datetime:
     return value if value.tzinfo is UTC else value.astimezone(UTC)
 
 
-#: What reads a column whose value is not what the driver gives, by dialect; psycopg decodes JSON itself.
+#: Functions that convert a driver's value, by dialect and column; psycopg decodes JSON itself.
 _READERS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "sqlite": {
         **dict.fromkeys(TIMES, _sqlite_moment),
@@ -269,9 +269,9 @@ _READERS: dict[str, dict[str, Callable[[Any], Any]]] = {
 
 
 def sqlite_time(value: datetime) -> str:
-    """Write a time as SQLAlchemy has SQLite keep it: in UTC, without the offset."""
+    """Format a time in SQLAlchemy's form for SQLite: in UTC, without the offset."""
     if value.tzinfo is UTC and value.microsecond:
-        written = str(_encode(value), "ascii")  # in quotes, with a T and a Z; much quicker than isoformat
+        written = str(_encode(value), "ascii")  # in quotes, with a T and a Z; much faster than isoformat
         return f"{written[1:11]} {written[12:27]}"
     return _utc(value).isoformat(" ", "microseconds").removesuffix("+00:00")
 
@@ -287,13 +287,13 @@ def started_values(record: Started) -> dict[str, Any]:
 
 
 def moved_values(record: Started) -> dict[str, Any]:
-    """Return what a row says of its host when its time is not what the clock there said."""
+    """Return the host column of a row whose time differs from the clock there."""
     host = moved_to(record, record.timestamp).host
     return {"trace_id": record.trace_id, "host": _encode(host).decode()}
 
 
 def moved_to(record: Started, time: datetime) -> Started:
-    """Return the beginning with another time, and what the clock said beside it."""
+    """Return the beginning with another time, and the clock's time beside it."""
     host = msgspec.structs.replace(record.host, clock=record.timestamp.isoformat())
     return msgspec.structs.replace(record, timestamp=time, host=host)
 
@@ -322,7 +322,7 @@ def finished_values(record: Finished) -> dict[str, Any]:
 def call_values(record: CallRecord) -> dict[str, Any]:
     """Return the columns of a bridged call."""
     values, arguments = msgspec.structs.asdict(record), record.arguments
-    if arguments.endswith("characters]") or not arguments.endswith("}"):  # cut, and no JSON object any more
+    if arguments.endswith("characters]") or not arguments.endswith("}"):  # cut, so not a JSON object
         values["arguments"] = _encode(arguments).decode()
     return {**values, "result_summary": shortened(record.result_summary, CALL_MAX_CHARS)}
 
@@ -333,7 +333,7 @@ def decision_values(record: DecisionRecord) -> dict[str, Any]:
 
 
 def trace_values(trace_id: str, trace: StoredTrace, created_at: datetime) -> dict[str, Any]:
-    """Return the columns of a trace that no attempt was made to send yet."""
+    """Return the columns of a trace that was not sent yet."""
     return {
         "trace_id": trace_id,
         "parent_trace_id": trace.parent_trace_id,

@@ -1,15 +1,15 @@
 """Counts of the log that triggers keep beside it.
 
-**Sums.** `executionday` counts finished runs by tool, day (UTC), persona, revision and class of duration.
-It is small: a tool's year is a few thousand rows at most. A quantile of durations read off it is the upper end
-of its class (1, 2, 5, 10, 20, 50 … ms): "95 % took at most 50 ms" is exact, only coarse. Its runs are all finished
-rows; its failures are those of code, and calls that were refused before any code ran are counted apart.
+**Sums.** `executionday` counts finished runs by tool, day (UTC), persona, revision and class of duration. It is small:
+a tool's year has a few thousand rows at most. A quantile of durations is the upper end of its class (1, 2, 5, 10, 20,
+50 … ms): "95 % took at most 50 ms" is exact, but coarse. Its runs are all finished rows. Its failures are failures of
+code; calls that were refused before any code ran are counted separately.
 
-**Groups.** A group is one fingerprint of one tool and persona, because revisions are numbered for each of those; its
-row is kept by triggers too, so that listing groups costs the same however many failures there are. It counts the rows
-on record: what retention deleted is not counted any more. A group is cured by the first revision after the last one
-that failed so that passed with arguments for which it failed: the same rule as `vault.blame`. A success of another
-persona counts where both are served by the same entry of the vault.
+**Groups.** A group is one fingerprint of one tool and persona, because revisions are numbered for each of those.
+Triggers keep its row too, so that listing groups costs the same for any number of failures. It counts the rows in the
+log; rows that retention deleted no longer count. A group is cured by the first revision after its last failing one that
+passed with arguments of the failure, as in `vault.blame`. A success of another persona counts if the same vault entry
+serves both.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: The end of the last class that has one.
+#: Upper end of the last class that has one.
 LONGEST_MS = 10**9
 
-#: Finished runs, and how many of them failed or were refused.
+#: Numbers of finished runs, failures and refused calls.
 _COUNTS = ("runs", "failures", "refused")
 
-#: What a summary may have one row for each of, besides the tool.
+#: Columns by which a summary can be split.
 BY = ("tool_name", "persona", "revision", "day")
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """Sums of tools, sorted by tool and the other columns that were asked for."""
+    """Sums of tools, sorted by tool and the other requested columns."""
 
     rows: list[ToolSummary]
 
@@ -71,7 +71,7 @@ class Summary:
 def read_summary(session: Session, filters: Filters, by: Sequence[str]) -> Summary:
     """Sum up the days (in UTC) from `since` to the one before `until`, of the filters' tool and persona.
 
-    by: any of `BY`. Raises `ValueError` for another word.
+    by: Any of `BY`. Raises `ValueError` for another word.
     """
     if unknown := [word for word in by if word not in BY]:
         raise ValueError(f"by={unknown[0]!r} is none of {', '.join(BY)}")
@@ -93,7 +93,7 @@ def read_summary(session: Session, filters: Filters, by: Sequence[str]) -> Summa
 
 
 def _day(value: Moment) -> date:
-    """Return the day that is meant: itself where only a day is given, else that of the moment in UTC."""
+    """Return the day: the date itself, or the day of a moment in UTC."""
     if isinstance(value, str) and len(value) == len("2026-01-01"):
         value = date.fromisoformat(value)
     return value if isinstance(value, date) and not isinstance(value, datetime) else utc_moment(value).date()
@@ -117,7 +117,7 @@ def _sum_of(key: dict[str, Any], rows: list[Any]) -> ToolSummary:
 
 
 def _quantile(classes: dict[int, int], rank: float) -> float | None:
-    """Return the upper end of the class that holds the run of that rank."""
+    """Return the upper end of the class that contains the run of that rank."""
     passed = 0
     for end in sorted(classes):
         passed += classes[end]
@@ -128,7 +128,7 @@ def _quantile(classes: dict[int, int], rank: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class Groups:
-    """Groups of failures, the one seen last first; `left_out` counts the refused calls that they leave out."""
+    """Groups of failures, the latest first; `left_out` counts the refused calls that they omit."""
 
     rows: list[GroupInfo]
     left_out: int = 0
@@ -149,7 +149,7 @@ class Groups:
 
 
 def read_groups(session: Session, filters: Filters, limit: int) -> Groups:
-    """Read at most `limit` groups; `since` and `until` are about when each was last seen.
+    """Read at most `limit` groups; `since` and `until` limit the time of the latest failure.
 
     Raises `UsageInvalid` for a status that no failure has.
     """
@@ -207,10 +207,10 @@ def _info(row: Row[*tuple[Any, ...]], successes: _Successes) -> GroupInfo:
 
 
 class _Successes:
-    """Revisions of some tools with a success on record, by the vault entry that was run."""
+    """Revisions of some tools with a recorded success, by the vault entry that ran."""
 
     def __init__(self, session: Session, tools: Collection[str]) -> None:
-        # A tool's rows have the name that it had; its revisions go on counting when it is renamed.
+        # A tool's rows have its name at that time; its revisions continue to count after a renaming.
         self._session = session
         self._names = vault_names.current_names(session, sorted(tools))
         wanted = set(self._names.values())
@@ -239,7 +239,7 @@ class _Successes:
         return min((number for number in passed if number > group.last_revision), default=None)
 
     def passing_revisions(self, tool: str, persona: str, fingerprint: str) -> list[int]:
-        """Return the revisions that passed with arguments for which the entry has failed so."""
+        """Return the revisions that passed with arguments of the entry's failure."""
         name, served = self._entry(tool, persona)
         names = [old for old, current in self._names.items() if current == name]
         personas = [
@@ -251,21 +251,21 @@ class _Successes:
         return passing_revisions(self._session, names, and_(whose, LOG.c.revision.is_not(None)), fingerprint)
 
     def _entry(self, tool: str, persona: str) -> tuple[str, str]:
-        """Return whose entry serves that persona: its own, or the default one."""
+        """Return the entry that serves that persona: its own, or the default one."""
         tool = self._names.get(tool, tool)
         return (tool, persona if (tool, persona) in self._entries else "default")
 
 
 def read_passing_revisions(session: Session, tool: str, persona: str, fingerprint: str) -> list[int]:
-    """Return the revisions that passed with arguments for which that failure is on record."""
+    """Return the revisions that passed with recorded arguments of that failure."""
     return _Successes(session, {tool}).passing_revisions(tool, persona, fingerprint)
 
 
 def lock_stats(session: Session) -> None:
     """Lock the counts for this transaction; call it before a transaction that changes many rows of the log.
 
-    On PostgreSQL the triggers lock many days and groups, in an order that may differ from another writer's, and the two
-    would wait for each other. SQLite has one write lock for everything.
+    On PostgreSQL, the triggers lock many days and groups. Two writers may lock them in a different order, and would
+    wait for each other. SQLite has one write lock for everything.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.connection().exec_driver_sql(
@@ -277,17 +277,17 @@ def lock_stats(session: Session) -> None:
 #
 # FAILURE counts failures of code; calls that were refused before any code ran have the status REFUSED.
 #
-# They are read from the counts by day, so they cost the same for any number of rows. They count what is on record:
-# where retention deletes, a count falls, which Prometheus takes for a restart of the counter.
+# The metrics come from the daily counts, so they cost the same for any number of rows. They count the rows in the log:
+# when retention deletes rows, a count falls, which Prometheus reads as a restart of the counter.
 
 
-#: The class of durations that is longer than all others.
+#: Class of durations above all others.
 _LONGER_MS = 2_000_000_000
 _SUMS = ("runs", "failures", "refused", "total_us")
 
 
 class _Executions(Collector):
-    """Metrics made of rows with tool, persona, class of durations and sums; sorted by them."""
+    """Metrics made from rows with tool, persona, class of durations and sums; sorted by them."""
 
     def __init__(self, rows: Iterable[Any]) -> None:
         self._rows = list(rows)
@@ -321,7 +321,7 @@ class _Executions(Collector):
 
 
 def metrics_text(session: Session) -> str:
-    """Write the metrics in Prometheus' text format; trials and searches do not count."""
+    """Return the metrics in Prometheus' text format; trials and searches do not count."""
     keys = (DAYS.c.tool_name, DAYS.c.persona, DAYS.c.within_ms)
     sums = (func.sum(DAYS.c[name]).label(name) for name in _SUMS)
     statement = select(*keys, *sums).where(DAYS.c.revision >= 0).group_by(*keys).order_by(*keys)

@@ -1,11 +1,11 @@
-"""Trust in databases: which ones grant anything.
+"""Trust in databases: which ones may grant anything.
 
-A database says what its tools may read, write, call and start. One that was made elsewhere would say so with the
-authority of whoever opens it. So a database grants nothing until its user trusts it, once; one that healkit makes is
-trusted by its maker.
+A database says what its tools may read, write, call and start. A database from elsewhere would do so with the authority
+of the person who opens it. So a database grants nothing until its user trusts it, once. A database that healkit makes
+is trusted by its maker.
 
-Trust is kept in the user's data folder, never in the database: a file for each place, with the identity of the database
-that was there. Another database at that place has another identity, and a copy has another place. A database on a
+Trust is stored in the user's data folder, never in the database. Each place has a file with the identity of the
+database there. Another database at that place has another identity, and a copy has another place. A database on a
 server is trusted by its URL.
 
 The identity is the id of the audit's chain: random, made with the tables, never changed.
@@ -29,16 +29,16 @@ from healkit.core.store import migrate
 from healkit.errors import DatabaseError
 
 READ_IDENTITY = "SELECT chain FROM traceauditchain"
-#: Whether that is healkit's own table, and no view that never ends.
+#: Query whether that is healkit's own table, not a view that never ends.
 HAS_IDENTITY = """SELECT name FROM sqlite_master WHERE name = 'traceauditchain'
     AND sql = 'CREATE TABLE traceauditchain (chain VARCHAR(64) NOT NULL PRIMARY KEY)'"""
 
-#: What a database grants: its tools, and the patches that wait for approval.
+#: Query of what a database grants: its tools, and the patches that wait for approval.
 TOOLS = """SELECT tool_name, target_persona, active_revision, grants, flags FROM toolregistry
     WHERE removed_at IS NULL ORDER BY tool_name, target_persona"""
 WAITING = "SELECT tool_name, target_persona, parent FROM patchrequest WHERE state = 'pending' ORDER BY id"
 
-#: What an untrusted database may not do; and how an execution's result says that its tool had no grants.
+#: Limits of an untrusted database; an execution's result uses it too, to say that its tool had no grants.
 NO_AUTHORITY = "its tools run without grants and calls, and no request can be accepted"
 WITHOUT_GRANTS = (
     "This database is not trusted, so the tool ran without grants and calls: healkit trust --show says more."
@@ -47,7 +47,7 @@ _SESSION = "made by you, in this process"
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """Content of a file: which database is trusted, whether its user made it, and since when."""
+    """Content of a file: the trusted database, whether its user made it, and since when."""
 
     database: str
     identity: str
@@ -55,15 +55,16 @@ class _Record(msgspec.Struct, frozen=True):
     since: datetime
 
 
-#: What this process made in memory, or where nothing can be written down: trusted until the process ends.
+#: Databases that this process made in memory, or whose trust cannot be stored: trusted until the process
+#: ends.
 _unwritten: set[tuple[str, str]] = set()
 
-#: Differences in the text of a table's definition that mean nothing.
+#: Differences in a table's definition that have no effect.
 _FILLING = re.compile(r"[\s\"`\[\]]+")
 
 
 def hint(place: str) -> str:
-    """Return the next step for who needs a database at that place to be trusted."""
+    """Return the next step for a user who needs to trust the database at that place."""
     typed = shlex.quote(place)
     return (
         f"healkit trust --show {typed} says what it would grant. If it is yours, or from someone you trust, write "
@@ -72,7 +73,7 @@ def hint(place: str) -> str:
 
 
 def why_trusted(place: str, identity: str) -> str:
-    """Say since when and why this user trusts the database of that identity at that place; "" where they do not."""
+    """Return since when and why this user trusts the database of that identity at that place; "" if they do not."""
     try:
         record = msgspec.json.decode(_file(place).read_bytes(), type=_Record)
     except (OSError, msgspec.DecodeError):
@@ -83,9 +84,9 @@ def why_trusted(place: str, identity: str) -> str:
 
 
 def trust(place: str, identity: str, *, own: bool = False) -> None:
-    """Trust the database, in every process of this user; raise `DatabaseError` where that cannot be written down.
+    """Trust the database, in every process of this user; raise `DatabaseError` if that cannot be stored.
 
-    own: this process has made it.
+    own: This process has made it.
     """
     record, file = _Record(place, identity, own, utc_now()), _file(place)
     try:
@@ -101,7 +102,7 @@ def trust(place: str, identity: str, *, own: bool = False) -> None:
 
 
 def trust_own(place: str, identity: str, *, lasting: bool) -> None:
-    """Trust a database that this process has made: for this process alone unless it lasts and that can be written."""
+    """Trust a database that this process has made; only in this process, unless it lasts and trust can be stored."""
     if lasting:
         with suppress(DatabaseError):
             return trust(place, identity, own=True)
@@ -110,7 +111,7 @@ def trust_own(place: str, identity: str, *, lasting: bool) -> None:
 
 
 def distrust(place: str) -> bool:
-    """Trust the database at that place no longer; return whether it was trusted."""
+    """Stop trusting the database at that place; return whether it was trusted."""
     _unwritten.difference_update({entry for entry in _unwritten if entry[0] == place})
     with suppress(FileNotFoundError):
         _file(place).unlink()
@@ -119,10 +120,10 @@ def distrust(place: str) -> bool:
 
 
 def strange_parts(connection: sqlite3.Connection, version: str) -> list[str]:
-    """Name what healkit did not make and SQLite would run, or read, in the place of healkit's own.
+    """Name foreign parts that SQLite would run, or would read in place of healkit's own.
 
-    These are all triggers of others, and tables and indexes that differ from healkit's: a view of such a name, a
-    default or a check of another's. Other tables and views are never used. version: that of the tables.
+    These are all foreign triggers, and tables and indexes that differ from healkit's. Examples are a view of such a
+    name, and a foreign default or check. Other tables and views are never used. version: Version of the tables.
     """
     expected = migrate.schema_of(version)
     rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
@@ -146,7 +147,7 @@ def _plain(sql: str | None) -> str:
 
 
 def trusted_folder() -> Path:
-    """Return the folder that keeps what this user trusts; no tool may write there."""
+    """Return the folder with the record of this user's trust; no tool may write there."""
     import platformdirs
 
     return Path(platformdirs.user_data_dir("healkit", appauthor=False)) / "trusted"

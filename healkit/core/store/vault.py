@@ -1,16 +1,15 @@
 """Vault of tools and their revisions.
 
-Code is kept by its hash, tools by name and persona, and revisions are only ever added. A tool's row says which revision
-is active; the revisions and the code they point to are never changed and never removed. Every change is one write
-transaction that reads what it builds upon, so two patches of one parent cannot both win, and the one that loses keeps
-its code in the vault under its hash.
+Code is stored by its hash, tools by name and persona. Revisions are only ever added. A tool's row names the active
+revision. Revisions and their code are never changed or removed. Every change is one write transaction that reads what
+it is based on. So two patches of one parent cannot both win; the code of the losing one is stored under its hash.
 
-A patch saved as a draft gets a number and leaves the active revision as it was: there is always something that runs.
-Only a tool whose first revision is a draft has a draft as its active one.
+A patch saved as a draft gets a number and does not change the active revision, so there is always a revision that runs.
+The active revision is only a draft if it is the tool's first.
 
-Grants, the input schema, examples and flags belong to the tool, not to its code: changing one makes no revision. Nor
-does renaming or removing it (`store.vault_names`): a former name means the same tool, and a removed tool is only
-marked.
+Grants, the input schema, examples and flags belong to the tool, not to its code; changing one makes no revision. The
+same holds for renaming or removing a tool (`store.vault_names`): a former name leads to the same tool, and a removed
+tool is only marked.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ __all__ = ["Blame", "RevisionInfo", "Vault", "VaultEntry"]
 class Vault:
     """Tools of one database; `hk.vault`.
 
-    check_grants: called before grants are stored, and raises `ConfigError`; it knows the machine, which the vault does
-    not. entry_type: the class of the entries that are returned.
+    check_grants: Called before grants are stored; raises `ConfigError`. It knows the machine, which the vault does not.
+    entry_type: Class of the returned entries.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class Vault:
         code: str,
         *,
         persona: str = DEFAULT_PERSONA,
-        type: CodeType = "python",  # noqa: A002 - the column's and the card's word for it
+        type: CodeType = "python",  # noqa: A002 - as in the column and the card
         description: str = "",
         input_schema: dict[str, Any] | None = None,
         examples: Iterable[Any] = (),
@@ -90,18 +89,18 @@ class Vault:
         reason: str = "",
         draft: bool = False,
     ) -> VaultEntry:
-        """Register a new tool as its revision 1; only name and code are needed.
+        """Register a new tool as its revision 1; only name and code are required.
 
-        Defaults are read off the code: the schema from the signature or the SQL parameters, the description from the
-        docstring, the examples from its doctest lines. The same code again changes nothing. Under the name of a removed
-        tool this registers it anew, with what is given here; its revisions go on counting (`restore` brings it back as
-        it was).
+        Defaults come from the code: the schema from the signature or the SQL parameters, the description from the
+        docstring, the examples from its doctest lines. Adding the same code again changes nothing. With the name of a
+        removed tool, this registers the tool anew, with the given settings. Its revision numbers continue. (`restore`
+        would bring it back as it was.)
 
-        log: False keeps the tool's arguments, output and result off every record; that it ran stays on.
+        log: False omits the tool's arguments, output and result from every record; the execution itself is recorded.
 
-        Raises `ToolExists` where the tool has other code, or other grants than are given, or was called so before, and
-        `CodeDoesNotParse`, `ToolShapeError`, `SqlNotAllowed`, `SchemaInvalid`, `ExamplesInvalid` or `ConfigError`
-        (grants).
+        Raises `ToolExists` if the tool has other code, or other grants than given, or if another tool had the name
+        before. Raises `CodeDoesNotParse`, `ToolShapeError`, `SqlNotAllowed`, `SchemaInvalid`, `ExamplesInvalid` or
+        `ConfigError` (grants).
         """
         check_names(name, persona)
         vault_rows.check_words(type, author)
@@ -131,30 +130,30 @@ class Vault:
         draft: bool = False,
         grants: Mapping[str, Any] | None = None,
     ) -> VaultEntry:
-        """Add a revision and make it the active one (a draft is added only); return it.
+        """Add a revision and make it the active one (a draft is only added); return it.
 
-        grants: those to change along with it, as in `set_grants`; a refused patch changes none.
+        grants: Grants to change with it, as in `set_grants`; a refused patch changes none.
+        parent: Revision that the patch is based on. If another one is active by now, this raises `RevisionConflict`,
+            which shows both sides; the code is stored under its hash (`code`).
 
-        parent: the revision the patch was made from. Where another one is active by now, this raises
-        `RevisionConflict`, which shows both sides; the code is kept under its hash (`code`). The active revision's own
-        code again adds nothing. A schema that was read off the code is read off again.
+        The active revision's own code adds nothing. A schema that came from the code is read again.
         """
         change = CodeChange(code, author, reason, parent, motivating_log_id, draft, grants)
         return self.apply(name, persona, change)
 
     def apply(self, name: str, persona: str, change: CodeChange) -> VaultEntry:
-        """Do as `patch`, with the change as one object."""
+        """Do the same as `patch`, with the change as one object."""
         if change.grants:
             self._checked(change.grants)
         with self._database.write() as session:
             rows = vault_rows.apply_patch(session, self._database.dialect_name, name, persona, change)
             if not isinstance(rows, RevisionConflict):
                 return self._entry(rows)
-        # Raised only now: the losing patch's code had to be committed first.
+        # Raised only now, because the losing patch's code had to be committed first.
         raise rows
 
     def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
-        """Return the entry with other code, as `patch` would make it, unsaved; raise as `patch` does for the code."""
+        """Return the unsaved entry that `patch` would make with other code; raise the errors of `patch`."""
         return self._active.candidate(entry, code)
 
     def revert(
@@ -166,7 +165,7 @@ class Vault:
         reason: str = "",
         author: Author = "person",
     ) -> VaultEntry:
-        """Add a revision with the code of revision `to`; the history stays whole. Raises `VaultTampered`."""
+        """Add a revision with the code of revision `to`; the history remains complete. Raises `VaultTampered`."""
         entry = self.get(name, persona, to)
         if entry.persona != persona:
             vault_rows.not_for_persona(name, persona, [entry.persona])
@@ -179,10 +178,10 @@ class Vault:
         )
 
     def undo(self, name: str, persona: str = DEFAULT_PERSONA, *, author: Author = "person") -> VaultEntry:
-        """Take back the active revision: add one with the code of the revision that it was made from.
+        """Undo the active revision: add one with the code of its parent.
 
-        Undoing that again brings the code back. Raises `RevisionNotFound` where no revision precedes it,
-        `VaultTampered`, and `RevisionConflict` where the tool is patched at that moment.
+        A second call restores the undone code. Raises `RevisionNotFound` if there is no earlier revision,
+        `VaultTampered`, and `RevisionConflict` if the tool is patched at that moment.
         """
         with self._database.read() as session:
             active, before = vault_rows.undone(session, vault_rows.exactly(session, name, persona))
@@ -201,12 +200,12 @@ class Vault:
         return self._active.lookup(name, persona)
 
     def active(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:
-        """Return what `lookup` returns, found by a former name too."""
+        """Return the same as `lookup`, also for a former name."""
         with self._database.read() as session:
             return self._entry(vault_rows.rows_of(session, vault_rows.resolve(session, name, persona)))
 
     def get(self, name: str, persona: str = DEFAULT_PERSONA, revision: int | None = None) -> VaultEntry:
-        """Return any revision by number, by default the active one; raise as `lookup`, and `RevisionNotFound`.
+        """Return any revision by number, by default the active one; raise like `lookup`, and `RevisionNotFound`.
 
         A removed tool can still be read: its entry has `removed_at`.
         """
@@ -215,19 +214,19 @@ class Vault:
             return self._entry(vault_rows.rows_of(session, tool, revision))
 
     def list(self, persona: str | None = None, *, removed: bool = False) -> builtins.list[VaultEntry]:
-        """Return the active revision of every tool, of one persona if given, sorted by name and persona.
+        """Return the active revision of every tool, optionally of one persona, sorted by name and persona.
 
-        removed: the removed tools instead.
+        removed: Return the removed tools instead.
         """
         with self._database.read() as session:
             rows = vault_rows.active_rows(session, persona, removed=removed)
-            # A tampered entry is listed like any other, and refused when it is to be run.
+            # A tampered entry is listed too; it is refused when it should run.
             return [entry_of(row, self._entry_type, check=False) for row in rows]
 
     def search(self, text: str = "", *, limit: int = 50) -> tuple[builtins.list[VaultEntry], int]:
-        """Return the first tools, in the order of `list`, and how many there are; their code is not checked.
+        """Return the first tools, in the order of `list`, and their total number; their code is not checked.
 
-        text: words; the name, the group or the description of a tool holds each of them, in any case.
+        text: Words that must all occur in the name, the group or the description, in upper or lower case.
         """
         with self._database.read() as session:
             rows = vault_rows.active_rows(session, None, text=text, limit=limit)
@@ -240,12 +239,12 @@ class Vault:
             return vault_rows.tool_names(session)
 
     def stamp(self) -> tuple[object, ...]:
-        """Return a value that is another one after each change of a tool; cheap enough to be asked every second."""
+        """Return a value that changes with every change of a tool; cheap enough to be read every second."""
         (row,) = self._database.fetch(TOOLS_STAMP)
         return tuple(row.values())
 
     def code(self, digest: str) -> str:
-        """Return the code kept under a hash, or under the only hash that begins so; raise `VaultError`."""
+        """Return the code stored under a hash, or under the only hash with that prefix; raise `VaultError`."""
         check_text("digest", digest)
         with self._database.read() as session:
             matches = session.scalars(
@@ -266,10 +265,10 @@ class Vault:
         limit: int | None = None,
         before: int | None = None,
     ) -> builtins.list[RevisionInfo]:
-        """Return all revisions, oldest first, with how often each ran and failed.
+        """Return all revisions, oldest first, with the numbers of their runs and failures.
 
-        limit: the newest so many only, from 1. before: only those with a smaller number; to page back, pass the
-        smallest number of the page you have.
+        limit: Only the newest `limit`, at least 1.
+        before: Only revisions with a smaller number. For the next page, pass the smallest number of this page.
         """
         if limit is not None and limit < 1:
             raise UsageInvalid(f"limit={limit!r} must be at least 1.")
@@ -290,17 +289,16 @@ class Vault:
             return vault_rows.diff_of(session, vault_rows.find_revision(session, tool, old_number), new)
 
     def blame(self, name: str, fingerprint: str | None = None, persona: str = DEFAULT_PERSONA) -> Blame:
-        """Find the revision that first failed so and the one that cured it; of the newest failure by default."""
+        """Find the first revision with a failure and the one that cured it; by default, of the newest failure."""
         with self._database.read() as session:
             return vault_history.blame(session, vault_rows.readable(session, name, persona), fingerprint)
 
     def set_grants(
         self, name: str, persona: str = DEFAULT_PERSONA, *, clear: bool = False, **grants: object
     ) -> VaultEntry:
-        """Change the grants named and leave the others; None takes one back, `clear` all that are not named.
+        """Change the named grants and keep the others; None removes one, `clear` removes all that are not named.
 
-        Raises `ConfigError` for one that does not exist, that cannot be kept on this machine (a path or a package that
-        is not there), or that no tool may have.
+        Raises `ConfigError` for an unknown grant, a missing path or package, or a grant that no tool may have.
         """
         self._checked(grants)
         return self._change(
@@ -310,7 +308,7 @@ class Vault:
     def set_schema(
         self, name: str, schema: dict[str, Any] | None, persona: str = DEFAULT_PERSONA
     ) -> VaultEntry:
-        """Replace the input schema, or with None read it off the code again; raise `SchemaInvalid`."""
+        """Replace the input schema, or with None read it from the code again; raise `SchemaInvalid`."""
         dialect = self._database.dialect_name
         return self._change(
             name, persona, lambda session, tool: vault_rows.change_schema(session, tool, schema, dialect)
@@ -319,7 +317,7 @@ class Vault:
     def set_examples(
         self, name: str, examples: Iterable[Any] | None, persona: str = DEFAULT_PERSONA
     ) -> VaultEntry:
-        """Replace the examples of its calls, or with None read them off its docstring again.
+        """Replace the examples, or with None read them from the docstring again.
 
         Raises `ExamplesInvalid`, which says which one is wrong and why.
         """
@@ -331,7 +329,7 @@ class Vault:
     def add_example(
         self, name: str, example: Mapping[str, Any], persona: str = DEFAULT_PERSONA
     ) -> VaultEntry:
-        """Add one example, unless the tool has it already; raise `ExamplesInvalid`."""
+        """Add one example, unless the tool already has it; raise `ExamplesInvalid`."""
 
         def change(session: Session, tool: ToolRegistry) -> None:
             kind = vault_rows.rows_of(session, tool).code.type
@@ -342,17 +340,17 @@ class Vault:
         return self._change(name, persona, change)
 
     def set_flags(self, name: str, persona: str = DEFAULT_PERSONA, **flags: bool) -> VaultEntry:
-        """Turn the owner's switches, `side_effects` and `log` (see `add`); raise `VaultError` for another."""
+        """Set the owner's switches, `side_effects` and `log` (see `add`); raise `VaultError` for any other."""
         return self._change(name, persona, lambda _, tool: vault_rows.change_flags(tool, flags))
 
     def rename(self, old: str, new: str, *, reason: str = "") -> VaultEntry:
         """Give a tool another name, for all its personas; return its entry.
 
-        Its revisions, requests and log rows stay its own. The old name goes on meaning this tool, and no other tool
-        can have it; callers that use it go on working, and their code is not changed (`callers` names them).
+        It keeps its revisions, requests and log rows. The old name still leads to this tool, and no other tool can have
+        it. Callers that use the old name continue to work, and their code is not changed (`callers` lists them).
 
-        Raises `ToolNotFound`, `ToolExists` for a name that is taken or another tool's former one, and `ToolShapeError`
-        where healkit runs a function because the tool is called like it.
+        Raises `ToolNotFound`, or `ToolExists` for a name that is taken or is another tool's former one. Raises
+        `ToolShapeError` if the tool's name decides which function healkit runs.
         """
         with self._database.write() as session:
             vault_names.rename(session, old, new, reason)
@@ -362,8 +360,8 @@ class Vault:
     def remove(self, name: str, persona: str | None = None, *, reason: str = "") -> builtins.list[VaultEntry]:
         """Remove a tool, for one persona or for all; return what was removed. Removing it again changes nothing.
 
-        It is no longer listed or run (`ToolRemoved`); its code, revisions and log rows stay, and can be read. `restore`
-        brings it back. Raises `ToolNotFound`.
+        It is no longer listed or run (`ToolRemoved`); its code, revisions and log rows are kept and can be read.
+        `restore` brings it back. Raises `ToolNotFound`.
         """
         with self._database.write() as session:
             removed = vault_names.remove(session, name, persona, reason)
@@ -376,17 +374,17 @@ class Vault:
             return self._entry(vault_rows.rows_of(session, tool))
 
     def name_changes(self, name: str) -> builtins.list[NameChange]:
-        """Return when and why a tool was renamed, removed and brought back, oldest first."""
+        """Return when and why a tool was renamed, removed and restored, oldest first."""
         with self._database.read() as session:
             return vault_names.changes(session, name)
 
     def former_names(self, persona: str = DEFAULT_PERSONA) -> dict[str, str]:
-        """Map each former name of the tools that the persona can run to the name that the tool has now."""
+        """Map each former name of the tools that the persona can run to the tool's current name."""
         with self._database.read() as session:
             return vault_names.former_names(session, persona)
 
     def callers(self, name: str) -> builtins.list[str]:
-        """Return the labels of the tools whose active code says `mcp.vault.<name>`; computed names are not seen."""
+        """Return the labels of the tools whose active code has `mcp.vault.<name>`; computed names are not found."""
         check_text("name", name)
         with self._database.read() as session:
             return vault_names.callers(session, name)
@@ -400,7 +398,7 @@ class Vault:
         return entry_of(rows, self._entry_type)
 
     def _checked(self, changes: Mapping[str, Any]) -> Grants:
-        """Check these alone: a stored grant that has gone stale must not block a change."""
+        """Check only these grants, because a stored grant that is no longer valid must not block a change."""
         grants = make_grants(changes)
         if self._check_grants is not None:
             self._check_grants(grants)

@@ -1,7 +1,7 @@
-"""History of revisions: how each fared, and which to blame.
+"""History of revisions: their results, and blame for failures.
 
-An execution's row names the persona that the caller named, which the `default` entry may have served. Such rows count
-for `default`, unless the persona has an entry of its own.
+An execution's row names the persona that the caller named, although the `default` entry may have run. Such rows count
+for `default`, unless the persona has its own entry.
 """
 
 from __future__ import annotations
@@ -40,17 +40,20 @@ _COLUMNS: tuple[Any, ...] = tuple(getattr(Revision, name) for name in _COLUMN_NA
 _ROWS_AT_ONCE = 500
 _FAILURES_COMPARED_MAX, _RUNS_COMPARED_MAX, _STRETCHES_MAX = 50, 500, 3
 
-#: A condition for any column that holds a revision's number.
+#: A condition on any column that holds a revision's number.
 Bound = Callable[[Any], ColumnElement[bool]]
 
 
 def history(
     session: Session, tool: ToolRegistry, limit: int | None = None, before: int | None = None
 ) -> list[RevisionInfo]:
-    """Return revisions, oldest first, with how often each ran and failed.
+    """Return revisions, oldest first, with the numbers of their runs and failures.
 
-    They are counted by day (`stats`), so it costs the same however often they ran; calls that were refused before any
-    code ran do not count. limit: the newest so many only. before: only those with a smaller number.
+    The numbers come from daily counts (`stats`), so the cost does not depend on the number of runs. Calls that were
+    refused before any code ran do not count.
+
+    limit: Only the newest `limit`.
+    before: Only revisions with a smaller number.
     """
     number = col(Revision.number)
     of_tool = [col(Revision.tool_name) == tool.tool_name, col(Revision.target_persona) == tool.target_persona]
@@ -74,36 +77,36 @@ def history(
 
 
 def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blame:
-    """Find the revisions that brought a failure in and cured it; of the newest failure unless one is given."""
+    """Find the revisions that introduced and cured a failure; by default, the newest failure."""
     names, served = all_of(session, tool.tool_name), served_by(session, tool)
-    # Those that ran code: a call refused before it had a tier ran none, and code that was only tried has no revision.
+    # Rows that ran code: a call refused before it had a tier did not, and code on trial has no revision.
     mine = and_(served(LOG.c.persona), LOG.c.isolation.is_not(None), LOG.c.revision.is_not(None))
     place = select(LOG.c.timestamp, LOG.c.id, LOG.c.fingerprint, LOG.c.revision).where(mine)
     if fingerprint is None:
         newest = place.where(status_is("FAILURE"), *own_only())
         newest = newest.order_by(LOG.c.timestamp.desc(), LOG.c.id.desc()).limit(1)
-        # By name: the rows of several at once would all be read and sorted.
+        # By name: for several at once, all rows would be read and sorted.
         found = [row for name in names for row in session.execute(newest.where(LOG.c.tool_name == name))]
         fingerprint = max(found)[2] if found else None
         if not fingerprint:
             return Blame()
-    # The counts of its groups, one for each name and persona: the failures themselves may be millions.
+    # Counts of its groups, one for each name and persona, because there may be millions of failures.
     same = GROUPS.c.fingerprint == fingerprint, GROUPS.c.tool_name.in_(names), served(GROUPS.c.persona)
     groups = session.execute(select(GROUPS).where(*same)).all()
     if not groups:
         return Blame(fingerprint)
     first_id = min((group.first_seen, group.first_log_id) for group in groups)[1]
     first = session.execute(place.where(LOG.c.id == first_id)).first()
-    if first is None:  # a call that was refused
+    if first is None:  # a refused call
         return Blame(fingerprint)
     numbers = {row.number: row for row in session.execute(_fared(session, tool))}
 
     def failing(number: int) -> bool:
-        """Tell whether a revision failed so; only its rows of the days on which it failed are looked at."""
+        """Tell whether a revision failed in this way; only its rows from days with a failure are read."""
         days = numbers[number].first_day, numbers[number].last_day
         begin, end = (datetime.combine(day, datetime.min.time(), UTC) for day in days)
         of_days = LOG.c.timestamp >= begin, LOG.c.timestamp < end + timedelta(days=1)
-        # Not by the index of names, which holds all that they did.
+        # Not by the index of names, which contains all their rows.
         same = LOG.c.fingerprint == fingerprint, func.coalesce(LOG.c.tool_name, "").in_(names)
         row = place.where(*same, LOG.c.revision == number, *of_days).limit(1)
         return numbers[number].failures > 0 and session.execute(row).first() is not None
@@ -128,11 +131,14 @@ def blame(session: Session, tool: ToolRegistry, fingerprint: str | None) -> Blam
 def passing_revisions(
     session: Session, names: Sequence[str], mine: ColumnElement[bool], fingerprint: str
 ) -> list[int]:
-    """Return the revisions that passed with arguments for which that failure is on record.
+    """Return the revisions that passed with recorded arguments of that failure.
 
-    names: all that the tool had. mine: the condition on the rows of its vault entry. A revision that was only given
-    other arguments never met the failure. Looks at the newest failures, and of the runs at those right after the last
-    failure of a revision and at the newest, so that the cost is bounded, and a cure stays one however much runs later.
+    names: All names that the tool had.
+    mine: Condition on the rows of its vault entry.
+
+    A revision that only ran with other arguments does not count. To limit the cost, this reads only the newest
+    failures. Of the successes, it reads those right after a revision's last failure, and the newest. So a cure remains
+    one, however much runs later.
     """
     arguments = cast(LOG.c.arguments, Text)
     newest_first = (LOG.c.timestamp.desc(), LOG.c.id.desc())
@@ -160,7 +166,7 @@ def passing_revisions(
 def _bounds(
     session: Session, of_tool: Sequence[ColumnElement[bool]], limit: int | None, before: int | None
 ) -> list[Bound]:
-    """Return the limits of revision numbers, as conditions for any column that holds one."""
+    """Return the limits of revision numbers, as conditions on any column that holds one."""
     bounds: list[Bound] = []
     if before is not None:
         bounds.append(lambda number: number < before)
@@ -174,7 +180,7 @@ def _bounds(
 
 
 def served_by(session: Session, tool: ToolRegistry) -> Callable[[Any], ColumnElement[bool]]:
-    """Return the condition on a column with the persona that a caller named: this entry served it."""
+    """Return a condition on the column with the caller's persona: this entry ran for it."""
     if tool.target_persona != "default":
         return lambda persona: persona == tool.target_persona
     personas = select(col(ToolRegistry.target_persona)).where(col(ToolRegistry.tool_name) == tool.tool_name)
@@ -183,7 +189,7 @@ def served_by(session: Session, tool: ToolRegistry) -> Callable[[Any], ColumnEle
 
 
 def _fared(session: Session, tool: ToolRegistry) -> Select[Any]:
-    """Select each revision's runs and failures of code, and the days of the first and the last of them."""
+    """Select each revision's numbers of runs and failures of code, and the days of the first and the last."""
     fared = select(
         DAYS.c.revision.label("number"),
         func.sum(DAYS.c.runs - DAYS.c.refused).label("runs"), func.sum(DAYS.c.failures).label("failures"),

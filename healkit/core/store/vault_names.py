@@ -1,8 +1,9 @@
 """Names of tools, present and former.
 
-Nothing is deleted. A removed tool is marked: it is not listed and not run, and its revisions and its rows in the log
-stay. A former name stays its tool's for good, so that old rows, traces and callers still mean that tool; no other tool
-can take it. (Model registries free the old name, and an old reference then means whichever tool comes next.)
+Nothing is deleted. A removed tool is only marked: it is not listed and not run, but its revisions and its rows in the
+log are kept. A former name belongs to its tool permanently, so that old rows, traces and callers still mean that tool;
+no other tool can take it. (Model registries free the old name, and an old reference then means whichever tool comes
+next.)
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from healkit.errors import (
     ToolShapeError,
 )
 
-#: The settings that `add` gives a tool; adding a removed one again replaces them.
+#: Settings from `add`, which are replaced when a removed tool is added again.
 _SETTINGS = ("description", "input_schema", "group_name", "flags", "grants", "examples")
 
 
@@ -79,7 +80,7 @@ def rename(session: Session, old: str, new: str, reason: str) -> None:
 
 
 def remove(session: Session, name: str, persona: str | None, reason: str) -> list[ToolRegistry]:
-    """Mark a tool as removed, for one persona or for all; return those that were not yet. Raises `ToolNotFound`."""
+    """Mark a tool as removed, for one persona or for all; return those newly marked. Raises `ToolNotFound`."""
     tools = _wanted(session, name, persona)
     removed = [tool for tool in tools if tool.removed_at is None]
     for tool in removed:
@@ -103,9 +104,9 @@ def restore(session: Session, name: str, persona: str | None, reason: str) -> To
 def register(
     session: Session, tool: ToolRegistry, change: CodeChange, kind: CodeType
 ) -> tuple[EntryRows, bool]:
-    """Add a tool as its revision 1, or anew under the name of a removed one.
+    """Add a tool as its revision 1, or add a removed tool again.
 
-    Return its rows, or those of the tool that has the name already, and whether it has. Raises `ToolExists` and
+    Return its rows and False; if a tool has the name already, return that tool's rows and True. Raises `ToolExists` and
     `ToolRemoved` for a former name.
     """
     name, persona, digest = tool.tool_name, tool.target_persona, tool.active_hash
@@ -125,7 +126,7 @@ def register(
 
 
 def _add_again(session: Session, tool: ToolRegistry, added: ToolRegistry, patch: CodeChange) -> Revision:
-    """Register a removed tool anew, with the settings that are given now; its revisions go on counting."""
+    """Register a removed tool anew, with the given settings; its revision numbers continue."""
     for name in _SETTINGS:
         setattr(tool, name, getattr(added, name))
     active = find_revision(session, tool)
@@ -142,14 +143,14 @@ def _add_again(session: Session, tool: ToolRegistry, added: ToolRegistry, patch:
 
 
 def all_of(session: Session, name: str) -> list[str]:
-    """Return every name that the tool has or had, the one it has now first."""
+    """Return every name that the tool has or had, its current name first."""
     now = current(session, name)
     former = _former(session, [now])
     return [now, *sorted({old for old, _ in former} - {now})]
 
 
 def current_names(session: Session, names: Sequence[str]) -> dict[str, str]:
-    """Map each former name of these names' tools, and each of the names, to the name that the tool has now."""
+    """Map each former name of these names' tools, and each of the names, to the tool's current name."""
     renamed = (
         select(TOOLS.c.tool_name)
         .join(CHANGES, CHANGES.c.tool_id == TOOLS.c.id)
@@ -161,7 +162,7 @@ def current_names(session: Session, names: Sequence[str]) -> dict[str, str]:
 
 
 def former_names(session: Session, persona: str) -> dict[str, str]:
-    """Map each former name of a tool that the persona can run to the name that the tool has now."""
+    """Map each former name of a tool that the persona can run to the tool's current name."""
     statement = (
         select(CHANGES.c.old_name, TOOLS.c.tool_name)
         .join(TOOLS, TOOLS.c.id == CHANGES.c.tool_id)
@@ -173,7 +174,7 @@ def former_names(session: Session, persona: str) -> dict[str, str]:
 
 
 def changes(session: Session, name: str) -> list[NameChange]:
-    """Return what happened to a tool's name, oldest first, for all its personas."""
+    """Return the changes of a tool's name, oldest first, for all its personas."""
     statement = (
         select(CHANGES, TOOLS.c.target_persona)
         .join(TOOLS, TOOLS.c.id == CHANGES.c.tool_id)
@@ -187,9 +188,9 @@ def changes(session: Session, name: str) -> list[NameChange]:
 
 
 def callers(session: Session, name: str) -> list[str]:
-    """Return the labels of the tools whose active code calls that tool by that very name: `mcp.vault.<name>`.
+    """Return the labels of the tools whose active code calls that tool by exactly that name: `mcp.vault.<name>`.
 
-    A call whose name is computed is not seen.
+    A call with a computed name is not found.
     """
     return [
         revision_label(tool.tool_name, tool.target_persona, revision.number)
@@ -199,7 +200,7 @@ def callers(session: Session, name: str) -> list[str]:
 
 
 def check_free(session: Session, name: str, by: str = "") -> None:
-    """Raise `ToolExists` where a tool has that name, or had it; by: the name of the tool that may have had it."""
+    """Raise `ToolExists` if a tool has or had that name; by: name of the tool that may have had it."""
     tools = of_name(session, name)
     if tools:
         removed = all(tool.removed_at is not None for tool in tools)
@@ -211,7 +212,7 @@ def check_free(session: Session, name: str, by: str = "") -> None:
 
 
 def _refuse_former(session: Session, name: str, by: str = "") -> None:
-    """Raise `ToolExists` where that is the former name of a tool that is not called `by` now."""
+    """Raise `ToolExists` if that is a former name of a tool that is not called `by` now."""
     now = current(session, name)
     if now not in (name, by):
         raise ToolExists(
@@ -247,7 +248,7 @@ def _append(session: Session, tool: ToolRegistry, kind: str, new: str, reason: s
 
 
 def _check_shape(rows: EntryRows, new: str) -> None:
-    """Refuse a name under which healkit would start the code elsewhere, or not at all."""
+    """Raise for a name under which healkit would start the code at another function, or not at all."""
     tool, revision, code = rows
     if code.type != "python" or revision.draft:
         return

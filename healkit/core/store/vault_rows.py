@@ -1,7 +1,7 @@
 """Rows of the vault, found and changed in a caller's session.
 
-`Vault` and `Requests` open the sessions, and each of their methods is one transaction. There are two parts: rows of a
-tool and its entry, and revisions. `vault_names` and `vault_history` go on.
+`Vault` and `Requests` open the sessions, and each of their methods is one transaction. This module has two parts: rows
+of a tool and its entry, and revisions. `vault_names` and `vault_history` continue it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SWITCHES = ("side_effects", "log")
 
 
 def find(session: Session, name: str, persona: str) -> ToolRegistry | None:
-    """Return the tool for exactly that persona, removed or not, by its name or a former one; None without one."""
+    """Return the tool for exactly that persona, removed or not, by its name or a former one; None if there is none."""
     if not isinstance(name, str):
         missing(session, name)
     if not isinstance(persona, str):
@@ -72,7 +72,7 @@ def find(session: Session, name: str, persona: str) -> ToolRegistry | None:
 
 
 def resolve(session: Session, name: str, persona: str) -> ToolRegistry:
-    """Return the tool that persona runs: its own, else the one of `default`.
+    """Return the tool that the persona runs: its own, else the one of `default`.
 
     Raises `ToolNotFound`, `PersonaNotFound` or `ToolRemoved`.
     """
@@ -84,9 +84,9 @@ def resolve(session: Session, name: str, persona: str) -> ToolRegistry:
 
 
 def readable(session: Session, name: str, persona: str, revision: int | None = None) -> ToolRegistry:
-    """Return the tool to read about: the one that persona runs, or a removed one; raise as `resolve`.
+    """Return the tool to read: the one that the persona runs, or a removed one; raise like `resolve`.
 
-    revision: with a number, the persona's own tool is meant even where it is removed, as in old rows.
+    revision: With a number, the persona's own tool is meant, even if it was removed, as in old rows.
     """
     persona_tool, default = find(session, name, persona), find(session, name, DEFAULT_PERSONA)
     live = [tool for tool in (persona_tool, default) if tool is not None and tool.removed_at is None]
@@ -95,7 +95,7 @@ def readable(session: Session, name: str, persona: str, revision: int | None = N
 
 
 def exactly(session: Session, name: str, persona: str, *, removed: bool = False) -> ToolRegistry:
-    """Return the tool for exactly that persona, to be changed; removed: even where it was removed.
+    """Return the tool for exactly that persona, for a change; removed: also if it was removed.
 
     Raises `ToolNotFound`, `PersonaNotFound` or `ToolRemoved`.
     """
@@ -113,13 +113,13 @@ def exactly(session: Session, name: str, persona: str, *, removed: bool = False)
 
 
 def of_name(session: Session, name: str) -> list[ToolRegistry]:
-    """Return the tool of exactly that name for each of its personas, sorted by them; removed ones too."""
+    """Return the tool of exactly that name for each of its personas, sorted by persona; removed ones too."""
     statement = select(ToolRegistry).where(col(ToolRegistry.tool_name) == name)
     return list(session.scalars(statement.order_by(col(ToolRegistry.target_persona))))
 
 
 def current(session: Session, name: str) -> str:
-    """Return the name that the tool has now; the same one where no tool was ever renamed from it."""
+    """Return the tool's current name; the same name if no tool was renamed from it."""
     if of_name(session, name):
         return name
     renamed = and_(col(ToolChange.tool_id) == col(ToolRegistry.id), col(ToolChange.kind) == "renamed")
@@ -130,7 +130,7 @@ def current(session: Session, name: str) -> str:
 
 
 def missing(session: Session, name: str) -> NoReturn:
-    """Raise the `ToolNotFound` that names what is near."""
+    """Raise `ToolNotFound` with similar names."""
     names = sorted(tool_names(session))
     near = did_you_mean(name, names)
     few = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
@@ -149,7 +149,7 @@ def _removed(tool: ToolRegistry) -> ToolRemoved:
 
 
 def not_for_persona(name: str, persona: str, personas: list[str]) -> NoReturn:
-    """Raise the `PersonaNotFound` that names the personas there are."""
+    """Raise `PersonaNotFound` with the existing personas."""
     raise PersonaNotFound(
         f"Tool {name!r} has no persona {named(persona)}.{did_you_mean(persona, personas)}",
         hint=f"It has {', '.join(map(repr, personas))}; add one with vault.add({name!r}, code, persona=…).",
@@ -163,7 +163,7 @@ def tool_names(session: Session) -> list[str]:
 
 
 def find_revision(session: Session, tool: ToolRegistry, number: int | None = None) -> Revision:
-    """Return the revision of that number, by default the active one; raise `RevisionNotFound`."""
+    """Return the revision with that number, by default the active one; raise `RevisionNotFound`."""
     number = tool.active_revision if number is None else number
     statement = select(Revision).where(
         col(Revision.tool_name) == tool.tool_name,
@@ -189,7 +189,7 @@ def last_number(session: Session, tool: ToolRegistry) -> int:
 
 
 def stored_code(session: Session, revision: Revision) -> CodeVault:
-    """Return the code of a revision; raise `VaultError` where it is gone."""
+    """Return the code of a revision; raise `VaultError` if it is missing."""
     code = session.get(CodeVault, revision.code_hash)
     if code is None:
         label = revision_label(revision.tool_name, revision.target_persona, revision.number)
@@ -201,7 +201,7 @@ def stored_code(session: Session, revision: Revision) -> CodeVault:
 
 
 def rows_of(session: Session, tool: ToolRegistry, number: int | None = None) -> EntryRows:
-    """Return the rows of a tool's entry, of its active revision unless another number is given."""
+    """Return the rows of a tool's entry, by default of its active revision."""
     revision = find_revision(session, tool, number)
     return EntryRows(tool, revision, stored_code(session, revision))
 
@@ -209,9 +209,10 @@ def rows_of(session: Session, tool: ToolRegistry, number: int | None = None) -> 
 def active_rows(
     session: Session, persona: str | None, *, removed: bool = False, text: str = "", limit: int | None = None
 ) -> Iterator[EntryRows]:
-    """Yield the active entry of every tool, of one persona if given, sorted by name and persona.
+    """Yield the active entry of every tool, optionally of one persona, sorted by name and persona.
 
-    removed: those of removed tools instead. text: only those whose name, group or description holds each of its words.
+    removed: Yield those of removed tools instead.
+    text: Words that must all occur in the name, the group or the description.
     """
     statement = (
         select(ToolRegistry, Revision, CodeVault)
@@ -234,7 +235,7 @@ def count_active(session: Session, text: str) -> int:
     return session.scalar(select(func.count()).select_from(ToolRegistry).where(*_are(False, text))) or 0
 
 
-#: Words that a tool is looked for by; each is compared with every row.
+#: Maximum number of words in a search; each is compared with every row.
 _WORDS_MAX = 32
 
 
@@ -248,7 +249,7 @@ def _are(removed: bool, text: str) -> Iterator[ColumnElement[bool]]:
 
 @dataclasses.dataclass(frozen=True)
 class ToolSettings:
-    """Settings that a new tool is given; an empty description, schema or list of examples is read off its code."""
+    """Settings of a new tool; an empty description, schema or list of examples is read from its code."""
 
     description: str
     input_schema: dict[str, Any] | None
@@ -261,7 +262,7 @@ class ToolSettings:
 def new_tool(
     name: str, persona: str, kind: CodeType, change: CodeChange, given: ToolSettings, dialect: str
 ) -> ToolRegistry:
-    """Make the row of a tool; `derived` says what was read off its code."""
+    """Make the row of a tool; `derived` lists what was read from its code."""
     digest = code_hash(change.code)
     ref = EntryRef(name, persona, 1, digest)
     described = describe(change.code, kind, ref, dialect, draft=change.draft)
@@ -291,13 +292,13 @@ def new_tool(
 
 
 def change_grants(tool: ToolRegistry, changes: Mapping[str, Any], *, clear: bool = False) -> None:
-    """Change the grants named and leave the others, or with `clear` take those back; raise `ConfigError`."""
+    """Change the named grants and keep the others; with `clear`, remove those. Raises `ConfigError`."""
     tool.grants = msgspec.to_builtins(make_grants({**({} if clear else tool.grants), **changes}))
     tool.updated_at = utc_now()
 
 
 def change_schema(session: Session, tool: ToolRegistry, schema: dict[str, Any] | None, dialect: str) -> None:
-    """Give the tool that input schema, or one read off its active code, which then follows the code."""
+    """Give the tool that input schema, or one read from its active code, which then changes with the code."""
     derived = [name for name in tool.flags.get("derived", []) if name != "input_schema"]
     if schema is None:
         schema = _described(session, tool, dialect).input_schema
@@ -311,7 +312,7 @@ def change_schema(session: Session, tool: ToolRegistry, schema: dict[str, Any] |
 def change_examples(
     session: Session, tool: ToolRegistry, examples: Iterable[Any] | None, dialect: str
 ) -> None:
-    """Give the tool those examples, or the ones in its docstring, which then follow the code."""
+    """Give the tool those examples, or the ones in its docstring, which then change with the code."""
     if examples is None:
         derived_examples = _described(session, tool, dialect).examples
         set_examples(tool, derived_examples, derived=bool(derived_examples))
@@ -321,7 +322,7 @@ def change_examples(
 
 
 def stored_examples(examples: Iterable[Any], *, sql: bool) -> list[dict[str, Any]]:
-    """Return examples as the vault keeps them: JSON, with tags for frames, sets and all else that JSON lacks.
+    """Return examples in stored form: JSON, with tags for frames, sets and all else that JSON lacks.
 
     Raises `ExamplesInvalid`.
     """
@@ -339,7 +340,7 @@ def stored_examples(examples: Iterable[Any], *, sql: bool) -> list[dict[str, Any
 
 
 def set_examples(tool: ToolRegistry, examples: list[Any], *, derived: bool = False) -> None:
-    """Store these examples; derived: they were read off the tool's code, which they follow."""
+    """Store these examples; derived: they come from the tool's code and change with it."""
     derived_names = [name for name in tool.flags.get("derived", []) if name != "examples"]
     tool.examples = examples
     tool.flags = {**tool.flags, "derived": [*derived_names, *(["examples"] if derived else [])]}
@@ -347,7 +348,7 @@ def set_examples(tool: ToolRegistry, examples: list[Any], *, derived: bool = Fal
 
 
 def change_flags(tool: ToolRegistry, changes: Mapping[str, bool]) -> None:
-    """Turn the switches named and leave the others; raise `VaultError` for one that does not exist."""
+    """Set the named switches and keep the others; raise `VaultError` for an unknown one."""
     for name, value in changes.items():
         if name not in SWITCHES or not isinstance(value, bool):
             raise VaultError(
@@ -364,8 +365,8 @@ def _described(session: Session, tool: ToolRegistry, dialect: str) -> Described:
     return describe(code.code, code.type, ref, dialect, draft=active.draft)
 
 
-# Revisions are added by a patch, compared and undone. `Vault.patch` and the acceptance of a patch request share
-# `apply_patch`, so that each is one transaction with all else that it changes.
+# Revisions are added by a patch, compared and undone. `Vault.patch` and the acceptance of a patch request
+# share `apply_patch`, so that each is one transaction with all its other changes.
 
 
 def apply_patch(
@@ -373,7 +374,7 @@ def apply_patch(
 ) -> EntryRows | RevisionConflict:
     """Add a revision and make it the active one, unless it is a draft; see `Vault.patch`.
 
-    A conflict is returned and not raised: the losing patch's code has been stored, and that must be committed first.
+    A conflict is returned, not raised, because the losing patch's code has been stored and must be committed first.
     """
     digest = code_hash(patch.code)
     tool = exactly(session, name, persona)
@@ -419,9 +420,9 @@ def new_revision(tool: ToolRegistry, number: int, digest: str, patch: CodeChange
 
 
 def store_code(session: Session, code: str, digest: str, kind: str) -> CodeVault:
-    """Return the code's row, made where there is none and flushed, because a revision refers to it.
+    """Return the code's row. A new one is made and flushed if needed, because a revision refers to it.
 
-    A stored text that no longer has its hash is replaced by this one, which repairs a tampered row.
+    If a stored text no longer matches its hash, it is replaced by this one, which repairs a tampered row.
     """
     stored = session.get(CodeVault, digest)
     if stored is None:
@@ -438,16 +439,16 @@ def store_code(session: Session, code: str, digest: str, kind: str) -> CodeVault
 
 
 def check_words(kind: str, author: str) -> None:
-    """Refuse a type or an author that is not in the closed list; raise `VaultError`."""
+    """Raise `VaultError` for an unknown type or author."""
     for word, value, allowed in (("type", kind, get_args(CodeType)), ("author", author, get_args(Author))):
         if value not in allowed:
             raise VaultError(f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(allowed)}.")
 
 
 def undone(session: Session, tool: ToolRegistry) -> tuple[Revision, Revision]:
-    """Return the active revision, and the one before it that undoing goes back to; raise `RevisionNotFound`.
+    """Return the active revision, and the one to which undoing leads; raise `RevisionNotFound`.
 
-    Drafts on the way are passed over: they never ran.
+    Drafts in between are skipped, because they never ran.
     """
     active = find_revision(session, tool)
     before = active
@@ -474,12 +475,12 @@ def _label(revision: Revision) -> str:
 
 
 def with_code(base: Revision, digest: str) -> Revision:
-    """Return the revision with other code, to compare and to read; it is never stored."""
+    """Return the revision with other code, for comparing and reading; it is never stored."""
     return Revision(**{**base.model_dump(), "code_hash": digest})
 
 
 def _builds_upon(session: Session, tool: ToolRegistry, parent: int) -> bool:
-    """Return True when `parent` is the active revision, or a draft that was made from it."""
+    """Return True if `parent` is the active revision, or a draft that was made from it."""
     while parent != tool.active_revision:
         revision = find_revision(session, tool, parent)
         if not revision.draft or revision.parent is None:
@@ -489,7 +490,7 @@ def _builds_upon(session: Session, tool: ToolRegistry, parent: int) -> bool:
 
 
 def _activate(tool: ToolRegistry, revision: Revision, described: Described) -> None:
-    """Make the revision the active one; what was read off the code follows it."""
+    """Make the revision the active one; settings that come from the code are read again."""
     tool.active_revision = revision.number
     tool.active_hash = revision.code_hash
     tool.updated_at = revision.created_at
@@ -498,13 +499,13 @@ def _activate(tool: ToolRegistry, revision: Revision, described: Described) -> N
         tool.input_schema = described.input_schema
     if "description" in derived:
         tool.description = described.description
-    # Examples follow a person's patch only: another author's patch may not define its own expectations.
+    # Only a person's patch changes the examples: another author's patch may not define its own expectations.
     if revision.author == "person" and described.examples and ("examples" in derived or not tool.examples):
         set_examples(tool, list(described.examples), derived=True)
 
 
 def _conflict(session: Session, tool: ToolRegistry, parent: int, later: CodeVault) -> RevisionConflict:
-    """Make the error that shows both sides: another patch of the same parent came first."""
+    """Make the error that shows both sides: another patch of the same parent was first."""
     base = find_revision(session, tool, parent)
     rows = rows_of(session, tool)
     active = rows.revision

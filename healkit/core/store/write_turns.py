@@ -1,13 +1,14 @@
 """Turns of a SQLite file's writers.
 
-SQLite has one writer at a time and no queue: a connection that finds the lock taken sleeps longer after each try, up to
-a tenth of a second, and those that come later pass it. With four processes of eight threads each, writers waited longer
-than a second (benchmarks/soak_hosts.py). So the writers of a process take turns, whatever connection they use. The one
-whose turn it is asks for SQLite's own lock, often and at irregular moments; of four processes four ask, not 32.
+SQLite has one writer at a time and no queue. A connection that finds the lock taken sleeps longer after each try, up to
+a tenth of a second, and later connections overtake it. With four processes of eight threads each, writers waited longer
+than a second (benchmarks/soak_hosts.py). So the writers of a process take turns, whatever connection they use. Only the
+writer whose turn it is tries to get SQLite's lock, often and at irregular times. So four processes make four writers
+compete, not 32.
 
-A lock file beside the database was the alternative. It would have to be asked for in the same way, because a lock that
-can be waited for has no time limit; it would be one more file that a fork inherits, that another user may not open, and
-that a network has no locks for. SQLite's lock goes with its process, and every other program keeps to it too.
+The alternative was a lock file beside the database. It has the same problem, because a blocking lock has no time limit.
+It would also be one more file that a fork inherits. Another user may not be able to open it, and network file systems
+cannot lock it. SQLite's lock is released with its process, and every other program respects it.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from healkit.errors import DatabaseLocked
 
 Result = TypeVar("Result")
 
-#: How long SQLite itself asks for its lock before the next pause; the first and the longest pause.
+#: How long SQLite itself tries to get its lock before the next pause (ms); the first and the longest pause
+#: (s).
 ASKS_MS, _FIRST_S, _LONGEST_S = 3, 0.001, 0.01
-#: The shortest time that a writer waits, in seconds: with no wait at all, it would fail whenever another one writes.
+#: Minimum wait of a writer, in seconds: without any wait, it would fail whenever another one writes.
 _LEAST_S = 0.05
-#: How long a try may take on a machine with nothing else to do, in seconds: a writer that waits for 1 s has 50.
+#: Duration of one try on an idle machine, in seconds: a writer that waits for 1 s has 50 tries.
 _TRY_S = 0.02
-#: The longest time that a writer waits while others get on, in seconds.
+#: Longest wait of a writer while others make progress, in seconds.
 _PATIENCE_S = 30.0
 
 _turns: weakref.WeakValueDictionary[Path, WriteTurns] = weakref.WeakValueDictionary()
@@ -44,24 +46,25 @@ _finding = threading.Lock()
 class WriteTurns:
     """Turns of this process's writers of one file.
 
-    A wait has a limit for a writer that does not get on, such as a program that has left a transaction open. While
-    others do get on, a writer waits for its turn, however many there are before it.
+    The wait is limited while other writers make no progress, for instance because a program has left a transaction
+    open. While they do make progress, a writer waits for its turn, however many are before it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        #: Counts the turns that ended here, and the commits of other processes as far as a waiting writer saw them.
+        #: Counts the turns that ended here, and commits of other processes, as far as a waiting writer saw
+        #: them.
         self._moves = 0
 
     @classmethod
     def of(cls, path: Path) -> WriteTurns:
-        """Return those of a file, which all connections of this process share."""
+        """Return the turns of a file, which all connections of this process share."""
         with _finding:
             return _turns.setdefault(path, cls())
 
     @contextmanager
     def turn(self, wait_s: float, where: str) -> Iterator[None]:
-        """Have the turn for the block; raise `DatabaseLocked` where another thread keeps it. where: names the file."""
+        """Take the turn for the block; raise `DatabaseLocked` if another thread keeps it. where: Name of the file."""
         lock = self._lock
         if not lock.acquire(blocking=False) and not self._wait(lock, max(wait_s, _LEAST_S)):
             raise DatabaseLocked(
@@ -75,9 +78,9 @@ class WriteTurns:
             lock.release()
 
     def write(self, connection: sqlite3.Connection, work: Callable[[], Result], wait_s: float) -> Result:
-        """Return what `work` does on the connection, which takes SQLite's lock first; tried again while that is taken.
+        """Return the result of `work`, which first takes SQLite's lock on the connection; retry while it is taken.
 
-        The connection's own busy timeout is to be `ASKS_MS`. Raises SQLite's error where the lock is not to be had.
+        The connection's own busy timeout must be `ASKS_MS`. Raises SQLite's error if the lock is not available.
         """
         wait_s, waiting = max(wait_s, _LEAST_S), None
         for failures in itertools.count(1):
@@ -102,20 +105,20 @@ class WriteTurns:
 
 
 class Waiting:
-    """Wait of one writer: over when the others have not got on for `wait_s`, or after a long time.
+    """Wait of one writer: over if the others make no progress for `wait_s`, or after a long time.
 
-    On a machine where far too much runs, who has the turn may not run for a second, and is not to blame. Nor does the
-    writer that waits then. So it must have tried as often as it would have in that time on any other machine.
+    On an overloaded machine, the writer whose turn it is may not run for a second, without a fault. Nor does the
+    waiting writer run then. So the wait only ends after as many tries as that time would allow on an idle machine.
     """
 
     def __init__(self, wait_s: float, seen: int) -> None:
         self._wait_s, self._seen, self._tries = wait_s, seen, 0
         self._began = self._last = time.monotonic()
-        #: Whether the others had got on when it was asked last.
+        #: Whether the others had made progress at the last check.
         self.moved = False
 
     def is_over(self, seen: int) -> bool:
-        """Return whether it is, after each try; seen: a number that changes when a writer gets on."""
+        """Return whether the wait is over, after each try; seen: a number that changes when a writer makes progress."""
         now = time.monotonic()
         self._tries += 1
         self.moved = seen != self._seen
@@ -126,7 +129,7 @@ class Waiting:
 
 
 def _forked() -> None:
-    """Give a forked child turns of its own: a thread that is not there any more may have had one."""
+    """Give a forked child new locks, because a thread that no longer exists may have held one."""
     for turns in list(_turns.values()):
         turns._lock = threading.Lock()
 

@@ -1,5 +1,5 @@
-"""Bytes that cross to a worker and back.
+"""Messages that cross to a worker and back.
 
-- `framing`: messages as frames; `claims`: bounds of what one may hold; `encoding`: values as JSON
+- `framing`: messages as frames; `claims`: limits of what one may contain; `encoding`: values as JSON
 - `record_text`: texts of a record
 """

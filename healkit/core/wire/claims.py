@@ -1,30 +1,32 @@
-"""Decoder of what a worker sends.
+"""Decoder of everything that a worker sends.
 
-Everything that comes from a worker passes through `decode`: frames of the bridge, reports of trial servers and fork
-servers, results, arguments of calls, answers of a retained worker. A few bytes of JSON can become a large Python
-object (an empty list is two bytes there and 56 here), so the bytes are counted before any object is built.
+All data from a worker passes through `decode`. This includes frames of the bridge, reports of trial servers and fork
+servers, results, arguments of calls, and answers of a retained worker. A few bytes of JSON can become a large Python
+object (an empty list is two bytes there and 56 here). So the elements are counted before any object is built.
 
-The count runs over pieces of 64 KiB and lets other threads run between them. It ends at the first broken limit.
+The count processes pieces of 64 KiB and lets other threads run in between. It ends at the first exceeded limit.
 """
 
 from __future__ import annotations
 
 import gc
-from _thread import allocate_lock  # not `threading`: a trial server holds no module that a fork resets
+from _thread import allocate_lock  # not `threading`, which a fork resets: a trial server must not import it
 from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, TypeVar
 
 import msgspec
 
-#: Limit of the elements of a message: its items, keys, and empty containers. One costs the host up to 64 bytes.
+#: Maximum number of elements of a message: its items, keys, and empty containers. Each costs the host up to
+#: 64 bytes.
 MAX_ELEMENTS = 400_000
-#: Limit of the nesting of a message.
+#: Maximum nesting of a message.
 MAX_DEPTH = 100
-#: Limit of a message with a character beyond U+FFFF in it, in bytes: Python keeps such a text in 4 bytes a character.
+#: Maximum size of a message with a character beyond U+FFFF, in bytes: Python stores its text with 4 bytes a
+#: character.
 MAX_WIDE_BYTES = 5 * 1024 * 1024
 
-#: Up to this size a message cannot break the limits, but for its depth; above it, others wait for its decoding.
+#: Up to this size, a message can only exceed the limit of nesting; above it, others wait while it is decoded.
 SMALL_BYTES = 64 * 1024
 _PIECE_BYTES = 64 * 1024
 
@@ -32,35 +34,36 @@ _NOT_MARKS = bytes(set(range(256)) - set(b"[]{},:"))
 _NOT_WIDE = bytes(range(0xF0))
 #: Second and later bytes of a character in UTF-8.
 _CONTINUING = bytes(range(0x80, 0xC0))
-#: What each bracket adds to the depth, as signed bytes.
+#: Change of the depth by each bracket, as signed bytes.
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 
 T = TypeVar("T")
 Data = bytes | bytearray | memoryview | msgspec.Raw
-#: Decodes one large message at a time, since a decoder does not let go of the interpreter until it is done.
+#: Only one large message is decoded at a time, since a decoder does not release the interpreter until it is
+#: done.
 _turn = allocate_lock()
 
 
-#: What a decoder raises for bytes that are not what it decodes.
+#: Exceptions of a decoder for invalid bytes.
 REFUSALS = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, MemoryError)
 
 
 class BadClaim(ValueError):
-    """A worker's message that breaks a rule; the text says which."""
+    """A worker's message that violates a rule; the text says which."""
 
 
 def decode(data: Data, decoder: Callable[[Any], T], *, max_bytes: int | None = None) -> T:
-    """Decode a message, or raise `BadClaim`; nothing else is raised, whatever the bytes are.
+    """Decode a message, or raise `BadClaim`; no other exception is possible, whatever the bytes are.
 
-    `decoder` is a msgspec decoder's `decode`. `max_bytes` is the limit of this message, if it has one of its own.
+    `decoder` is a msgspec decoder's `decode`. `max_bytes` is the limit of this message, if it has a special one.
     """
-    if len(data) > MAX_DEPTH or max_bytes is not None:  # fewer bytes break no other limit
+    if len(data) > MAX_DEPTH or max_bytes is not None:  # fewer bytes cannot exceed another limit
         check_claim(data, max_bytes=max_bytes)
     return decode_checked(data, decoder)
 
 
 def decode_checked(data: Data, decoder: Callable[[Any], T]) -> T:
-    """Decode as `decode` does, where the message, or the one it is a part of, was checked before."""
+    """Decode like `decode`, without the check, if the message, or the one that contains it, was checked before."""
     try:
         return decoder(data) if len(data) <= SMALL_BYTES else _in_turn(decoder, data)
     except REFUSALS as error:
@@ -68,7 +71,7 @@ def decode_checked(data: Data, decoder: Callable[[Any], T]) -> T:
 
 
 def refusal(error: BaseException) -> BadClaim:
-    """Return what a decoder's error says, as far as it can be shown."""
+    """Return a decoder's error as `BadClaim`, as far as it can be shown."""
     return BadClaim(f"{type(error).__name__}: {str(error)[:500]}")
 
 
@@ -79,9 +82,9 @@ def _in_turn(decoder: Callable[[Any], T], data: Data) -> T:
 
 
 def _without_collections(decoder: Callable[[Any], T], data: Data) -> T:
-    """Decode without garbage collections: the decoder keeps all it makes, and they would take most of its time.
+    """Decode without garbage collections, which would take most of the time, since the decoder keeps all its objects.
 
-    No other code of this process runs meanwhile, since the decoder does not let go of the interpreter.
+    No other code of this process runs in the meantime, because the decoder does not release the interpreter.
     """
     collects = gc.isenabled()
     gc.disable()
@@ -93,7 +96,7 @@ def _without_collections(decoder: Callable[[Any], T], data: Data) -> T:
 
 
 def check_claim(data: Data, *, max_bytes: int | None = None) -> None:
-    """Raise `BadClaim` for a message with too many bytes, elements or levels; the bytes need not be JSON."""
+    """Raise `BadClaim` for a message with too many bytes, elements or levels; it need not be JSON."""
     size = len(data)
     if max_bytes is not None and size > max_bytes:
         raise BadClaim(f"{size:,} bytes; {max_bytes:,} are allowed")
@@ -107,7 +110,7 @@ def check_claim(data: Data, *, max_bytes: int | None = None) -> None:
 
 
 def count_characters(data: Data) -> int:
-    """Return how many characters UTF-8 bytes hold; bytes that are none count as the decoder replaces them, roughly."""
+    """Return the number of characters in UTF-8 bytes; invalid bytes count roughly as the decoder replaces them."""
     view = memoryview(data)
     pieces = (bytes(view[start : start + _PIECE_BYTES]) for start in range(0, len(view), _PIECE_BYTES))
     return sum(len(piece) if piece.isascii() else len(piece.translate(None, _CONTINUING)) for piece in pieces)
@@ -116,19 +119,18 @@ def count_characters(data: Data) -> int:
 class _Counter:
     """Count of elements and levels, over the pieces of one message.
 
-    It agrees with a JSON decoder on where strings begin and end up to the first error of syntax, where the decoder
-    stops.
+    It agrees with a JSON decoder on where strings begin and end, up to the first syntax error, where the decoder stops.
     """
 
     def __init__(self, *, may_be_wide: bool) -> None:
         self._may_be_wide = may_be_wide
         self._in_string = False
         self._elements = self._depth = 0
-        #: A backslash whose second character is in the next piece, and the end of the last piece.
+        #: A backslash whose second character is in the next piece; and the end of the last piece.
         self._held = self._end = b""
 
     def add(self, piece: bytes) -> None:
-        """Count one piece; raises `BadClaim` at a limit."""
+        """Count one piece; raise `BadClaim` at a limit."""
         if not self._may_be_wide:
             self._refuse_wide(piece)
         outside = self._outside_strings(piece)

@@ -1,11 +1,10 @@
 """JSON encoding of any Python value.
 
-It is exact where JSON can hold the value, and readable where it cannot. Both sides of the border use it: the worker for
-results and call arguments, the host for arguments and for what host functions return. It never raises for a value it is
-given, never calls into numpy or pandas unless the value is already theirs, and lists what it had to convert, path by
-path, so that a person can be told.
+It is exact if JSON can hold the value, and readable if not. Both sides of the border use it: the worker for results and
+call arguments, the host for arguments and for results of host functions. It never raises for a value. It only calls
+numpy or pandas for values that belong to them. It lists the conversions, path by path, so that healkit can report them.
 
-Non-finite floats are the strings of the protobuf JSON mapping ("NaN", "Infinity", "-Infinity").
+Non-finite floats become the strings of the protobuf JSON mapping ("NaN", "Infinity", "-Infinity").
 """
 
 from __future__ import annotations
@@ -32,53 +31,54 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-#: Depth at which structures are cut: JSON readers recurse, and so does this one.
+#: Depth at which structures are cut: JSON readers recurse, and so does this module.
 MAX_DEPTH = 64
-#: Key of a tag, which stands for a value that JSON cannot hold exactly.
+#: Key of a tag, which represents a value that JSON cannot hold exactly.
 TAG = "@"
-#: Levels of nesting with tags; a message around them has a few of its own.
+#: Maximum nesting with tags; the message around them adds a few levels.
 TAGGED_DEPTH = claims.MAX_DEPTH - 10
-#: Whole numbers up to this many bits (617 digits) are written in decimal. Python refuses to turn an int of more digits
-#: into text, or back, than `sys.set_int_max_str_digits` allows: 4,300 by default, 640 at the least.
+#: Integers up to this many bits (617 digits) are written in decimal. Python does not convert an int with more
+#: digits than `sys.set_int_max_str_digits` allows to text, or back: 4,300 by default, 640 at the least.
 DECIMAL_BITS = 2048
 #: Digits that are read at once, and up to which they are counted exactly.
 _DIGITS_AT_ONCE, _COUNTED_DIGITS = 600, 100_000
-#: Rows of a DataFrame, and bytes of a `bytes`, that are written out.
+#: Maximum number of rows of a DataFrame, and of bytes of a `bytes`, that are written out.
 MAX_ROWS = 1000
 MAX_BLOB_BYTES = 64 * 1024
-#: Limits of a key in a path, and of a path that is still made longer, in characters: each item has a path of its own.
+#: Maximum length of a key in a path, and of a path that may still grow, in characters: each item has its own
+#: path.
 _KEY_MAX_CHARS, _PATH_MAX_CHARS = 100, 400
 
 _PLAIN_TYPES = (bool, int, float, str)
-#: Depth of a value's outline, and how many items of each container it looks at.
+#: Depth of a value's outline, and number of items that it reads from each container.
 _OUTLINE_DEPTH, _OUTLINE_ITEMS = 4, 50
-#: In an outline, numbers and None are keys of a dict: as values they are plain.
+#: In an outline, numbers and None are keys of a dict: as values they would be plain JSON.
 _BEYOND_JSON = re.compile(r"\b(?:set|frozenset|int|float|bool|NoneType)\b")
 _PLAIN = (
     datetime.datetime, datetime.date, datetime.time, decimal.Decimal, uuid.UUID, pathlib.PurePath, datetime.timedelta,
 )  # fmt: skip
 
-#: Types without JSON whose text Python itself writes.
+#: Types without a JSON form that are written as Python's `repr`.
 _WRITTEN = {complex, range, slice, fractions.Fraction, type(...)}
 
 
 def type_only(value: object) -> str:
-    """Return `<package.Class object>`: all that can be said of a foreign object without running its code."""
+    """Return `<package.Class object>`: the only description of a foreign object that does not run its code."""
     kind = type(value)
     return f"<{kind.__module__}.{kind.__qualname__} object>"
 
 
 class Preview:
-    """Stands in a record for a frame or an array of which it keeps only a part; `shown` is that part, as JSON.
+    """Placeholder in a record for a frame or an array of which it keeps only a part; `shown` is that part, as JSON.
 
-    `number` counts the previews of one record, from 0; the data itself may be kept as a view under it.
+    `number` counts the previews of one record, from 0; the data itself may be stored as a view.
     """
 
     def __init__(self, shown: dict[str, Any], number: int = 0) -> None:
         self.shown, self.number = shown, number
 
     def __repr__(self) -> str:
-        """Write its class and shape, `DataFrame 200,000 × 8`: it stands in cards and lists."""
+        """Return its class and shape for cards and lists: `DataFrame 200,000 × 8`."""
         shape = " × ".join(f"{size:,}" for size in self.shown.get("shape", ()))
         return f"{self.shown.get('type')} {shape}"
 
@@ -89,22 +89,22 @@ class Preview:
 
 
 def is_from_library(error: BaseException) -> bool:
-    """Return whether an error is one of a library or of a value's own code: polars' panics are no `Exception`."""
+    """Return whether an error comes from a library or a value's code; panics of polars are not `Exception`s."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def encodable(text: str) -> str:
-    """Return text that UTF-8 has bytes for: a lone surrogate as its escape."""
+    """Return text that UTF-8 can encode: a lone surrogate becomes its escape."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def is_long(value: int) -> bool:
-    """Return whether a whole number has too many digits to be written out."""
+    """Return whether an integer has too many digits to be written out."""
     return value.bit_length() > DECIMAL_BITS
 
 
 def int_text(value: int, max_bits: int = DECIMAL_BITS) -> str:
-    """Return a whole number as text: its digits, or how many there are: `<int of 5,001 digits>`."""
+    """Return an integer as text: its digits, or their number, such as `<int of 5,001 digits>`."""
     if value.bit_length() <= max_bits:
         return int.__repr__(value)
     number = abs(int(value))
@@ -115,13 +115,13 @@ def int_text(value: int, max_bits: int = DECIMAL_BITS) -> str:
 
 
 class LongInt(int):
-    """Whole number that says how many digits it has, where its text is asked for, by a message about it."""
+    """Integer whose text, in messages about it, is the number of its digits."""
 
     __repr__ = __str__ = int_text
 
 
 def read_int(text: str) -> int:
-    """Return the whole number that a text of decimal digits is, however many there are; `parse_int` of `json.loads`."""
+    """Return the integer for a text of decimal digits of any length; used as `parse_int` of `json.loads`."""
     if len(text) <= _DIGITS_AT_ONCE:
         return int(text)
     if text[0] in "+-":
@@ -132,7 +132,7 @@ def read_int(text: str) -> int:
 
 
 class ValueTooLarge(Exception):
-    """Error for a value longer than its limit, raised before anything of that size is built."""
+    """Error for a value above its size limit, raised before anything of that size is built."""
 
 
 def to_jsonable(
@@ -145,20 +145,20 @@ def to_jsonable(
 ) -> tuple[Any, list[str]]:
     """Convert a value to plain dicts, lists, strings and numbers, and list the conversions.
 
-    `describe` turns an object of an unknown class into text. The host uses `type_only`, because a foreign `__repr__`
-    may run for ever there; the worker passes one with a time limit. Raises `ValueTooLarge` when there is more than
-    `max_chars` of text in it, each item of a container counting as one. `preview` returns what is shown of an array, a
-    frame or a table in its place, or None for one that is written out. `long` returns what stands for an int that is
-    too long to be written out.
+    describe: Turns an object of an unknown class into text. The host uses `type_only`, because a foreign `__repr__` may
+        never end; the worker passes a function with a time limit.
+    max_chars: Maximum amount of text, where each item of a container counts as one; above it, raises `ValueTooLarge`.
+    preview: Returns the replacement of an array, a frame or a table, or None to write it out.
+    long: Returns the replacement of an int that is too long to be written out.
     """
     walker = _Walker(describe, max_chars, preview, long)
     return walker.walk(value, "$", 0), walker.notes
 
 
 def type_outline(value: object, depth: int = 0) -> str:
-    """Return what JSON does not say of a value's types: `set`, `list[tuple]`, `dict[int]`; empty for a plain value.
+    """Return the types of a value that JSON does not show: `set`, `list[tuple]`, `dict[int]`; empty for a plain value.
 
-    Reads builtin containers only, the first items of each, to a small depth.
+    It reads only builtin containers, the first items of each, to a small depth.
     """
     kind = type(value)
     if value is None or kind in _PLAIN_TYPES:
@@ -178,14 +178,14 @@ def type_outline(value: object, depth: int = 0) -> str:
 
 
 def is_beyond_json(outline: str) -> bool:
-    """Return True if an outline tells of a set, or of a dict with keys that are no texts: JSON shows them as others."""
+    """Return True for an outline with a set, or a dict whose keys are not texts; JSON shows them differently."""
     return bool(_BEYOND_JSON.search(outline))
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:
-    """Return True for a value that JSON holds as it is: lists, dicts with text for keys, text, finite numbers, None.
+    """Return True for a value that JSON holds exactly: lists, dicts with text keys, text, finite numbers, None.
 
-    A dict that looks like a tag is none. A lone surrogate in a text is not looked for.
+    A dict that looks like a tag does not count. Texts are not searched for lone surrogates.
     """
     kind = type(value)
     if kind is str or value is None or kind is bool:
@@ -205,7 +205,7 @@ def is_plain(value: Any, depth: int = 0) -> bool:
 
 
 class _Walker:
-    """Conversion of one value: the notes so far, and the containers around the current item (to see a cycle)."""
+    """Conversion of one value: the notes so far, and the containers around the current item (to detect cycles)."""
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ class _Walker:
             raise ValueTooLarge
 
     def is_kept(self, value: Any) -> bool:
-        """Count a leaf that JSON holds as it is, and return True; most are, and need neither path nor notes."""
+        """Count a leaf that JSON holds exactly, and return True; most leaves are, and need neither path nor notes."""
         kind = type(value)
         if kind is str:
             if not value.isascii():
@@ -325,7 +325,7 @@ class _Walker:
         return self.text(text, path)
 
     def scientific(self, value: object, path: str, depth: int) -> tuple[Any] | None:
-        """Convert a value of numpy or pandas, if those modules are loaded; a 1-tuple, because None is a value."""
+        """Convert a value of numpy or pandas, if these are imported, to a 1-tuple, because None is a value too."""
         if self.preview is not None and (preview := self.preview(value)) is not None:
             self.note(path, f"{type(value).__name__} shown in part")
             return (self.walk(preview, path, depth),)
@@ -364,7 +364,7 @@ class _Walker:
         for key, item in list(value.items()):
             if type(key) is str and key.isascii():
                 name = key
-                self.left -= len(key)  # `is_kept` looks at what is left
+                self.left -= len(key)  # `is_kept` reads the rest
             else:
                 name = self.text(key, path) if type(key) is str else self.key(key, path)
             if name in result:

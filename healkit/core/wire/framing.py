@@ -1,8 +1,8 @@
 """Frames between host and worker.
 
-A frame is a 4-byte big-endian length and that many bytes of JSON. Never pickle: a worker's bytes must not
-be able to do more than be wrong. Both ends refuse a length over their cap before they allocate anything for
-it, and the host decodes what a worker sends by `wire.claims` only.
+A frame is a 4-byte big-endian length and that many bytes of JSON. Pickle is never used, because a worker's bytes must
+not be able to run code. Both sides refuse a length above their limit before they allocate memory for it. The host
+decodes a worker's messages only with `wire.claims`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from healkit.core.contracts.rpc import MAX_FRAME_BYTES, FromHost, FromWorker
 from healkit.core.wire import claims
 
 _LENGTH = struct.Struct(">I")
-#: What is read at once, at least and at most.
+#: Minimum and maximum number of bytes that are read at once.
 _READ_BYTES, _READ_MAX_BYTES = 64 * 1024, 1024 * 1024
 
 _encoder = msgspec.json.Encoder()
@@ -27,17 +27,17 @@ decode_from_host = _from_host.decode
 
 
 def decode_from_worker(frame: bytes | memoryview) -> FromWorker:
-    """Decode a worker's frame; arguments and results in it stay raw. Raises `claims.BadClaim`."""
+    """Decode a worker's frame; arguments and results in it remain raw. Raises `claims.BadClaim`."""
     if len(frame) > claims.MAX_DEPTH:
         return claims.decode(frame, _decode_from_worker)
-    try:  # most calls are this short, and break no limit; the detour would be a tenth of what the host does for one
+    try:  # most calls are this short and exceed no limit; the long way would take a tenth of the host's time for a call
         return _decode_from_worker(frame)
     except claims.REFUSALS as error:
         raise claims.refusal(error) from None
 
 
 class FrameTooLarge(Exception):
-    """A frame whose length is over the cap; `size_bytes` is what it claimed."""
+    """A frame whose length is above the limit; `size_bytes` is the length that it claimed."""
 
     def __init__(self, size_bytes: int, cap_bytes: int) -> None:
         super().__init__(f"a message of {size_bytes:,} bytes is over the cap of {cap_bytes:,} bytes")
@@ -45,7 +45,7 @@ class FrameTooLarge(Exception):
 
 
 def encode_frame(message: msgspec.Struct) -> bytes:
-    """Return the message with its length in front; raises `FrameTooLarge` over the cap."""
+    """Return the message preceded by its length; raise `FrameTooLarge` above the limit."""
     body = _encoder.encode(message)
     if len(body) > MAX_FRAME_BYTES:
         raise FrameTooLarge(len(body), MAX_FRAME_BYTES)
@@ -53,17 +53,18 @@ def encode_frame(message: msgspec.Struct) -> bytes:
 
 
 class FrameBuffer:
-    """Bytes as they arrive, taken out again as frames; for any kind of socket."""
+    """Buffer of received bytes, which are returned as frames; for any kind of socket."""
 
     def __init__(self, cap_bytes: int = MAX_FRAME_BYTES) -> None:
         self._cap_bytes = cap_bytes
-        #: What is still here. Most chunks are one whole frame, and stay as they are; a frame in pieces is put together.
+        #: Bytes not returned yet. Most chunks are one whole frame and are not copied; the pieces of a frame
+        #: are joined.
         self.received: bytes | bytearray = b""
-        #: Bytes that the next frame still needs, as far as is known: its length first.
+        #: Number of bytes that the next frame still needs, as far as known: first its length.
         self.missing = _LENGTH.size
 
     def feed(self, chunk: bytes) -> None:
-        """Add what has come."""
+        """Add received bytes."""
         if not self.received:
             self.received = chunk
             return
@@ -72,9 +73,9 @@ class FrameBuffer:
         self.received += chunk
 
     def take(self) -> bytes | memoryview | None:
-        """Return the next frame's bytes, None while it is not whole; raises `FrameTooLarge` before its body is here.
+        """Return the next frame's bytes, None while it is incomplete; raise `FrameTooLarge` before its body is read.
 
-        A frame that came in pieces is not copied: what is returned is a view of them.
+        A frame that arrived in pieces is not copied: the result is a view of them.
         """
         received = self.received
         if len(received) < _LENGTH.size:
@@ -95,9 +96,10 @@ class FrameBuffer:
 
 
 class FrameReader:
-    """Frames from a blocking socket, one after the other; one thread at a time.
+    """Reads frames from a blocking socket, one after the other; for one thread at a time.
 
-    ahead: read what has come, not only what is needed next. A small frame then costs one system call and not two.
+    ahead: Read everything that has arrived, not only what the next frame needs. A small frame then takes one system
+        call instead of two.
     """
 
     def __init__(self, sock: socket.socket, cap_bytes: int = MAX_FRAME_BYTES, *, ahead: bool = True) -> None:
@@ -106,9 +108,9 @@ class FrameReader:
         self._least_bytes = _READ_BYTES if ahead else 0
 
     def read(self, descriptors: list[int] | None = None) -> bytes | memoryview | None:
-        """Return the next frame's bytes, None at end of file; raises `FrameTooLarge` before reading the body.
+        """Return the next frame's bytes, None at end of file; raise `FrameTooLarge` before reading the body.
 
-        descriptors: gets those that came with the frame.
+        descriptors: Receives the descriptors that came with the frame.
         """
         frames = self._frames
         while not frames.received or (frame := frames.take()) is None:
@@ -126,5 +128,5 @@ class FrameReader:
 
 
 def raw(value: object) -> msgspec.Raw:
-    """Return a JSON value as the raw bytes that travel inside a message."""
+    """Return a JSON value as raw bytes for a message."""
     return msgspec.Raw(_encoder.encode(value))

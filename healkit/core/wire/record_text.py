@@ -1,4 +1,4 @@
-"""Texts of a record: cut, and with what can be stored."""
+"""Texts of a record: truncated and storable."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from healkit.core.wire import claims
 
 
 def shortened(text: str, limit: int = SUMMARY_MAX_CHARS, characters: int | None = None) -> str:
-    """Truncate a text to at most `limit` characters; a marker at its end has the original size.
+    """Truncate a text to at most `limit` characters; a marker at its end states the original size.
 
-    characters: the original size, where `text` is only the beginning.
+    characters: The original size, if `text` is only the beginning.
     """
     size = len(text) if characters is None else characters
     if size <= limit:
@@ -26,7 +26,7 @@ def shortened(text: str, limit: int = SUMMARY_MAX_CHARS, characters: int | None 
 
 
 def summarize_json(raw: msgspec.Raw, limit: int = SUMMARY_MAX_CHARS) -> str:
-    """Return JSON as text, truncated as `summarize` does; makes no text of a large value but for its beginning."""
+    """Return JSON as text, truncated like `summarize`; of a large value, only the beginning is converted to text."""
     if len(raw) <= limit:
         return bytes(raw).decode(errors="replace")
     head = bytes(memoryview(raw)[: 4 * limit]).decode(errors="replace")
@@ -36,8 +36,8 @@ def summarize_json(raw: msgspec.Raw, limit: int = SUMMARY_MAX_CHARS) -> str:
 def storable(record: AnyRecord) -> AnyRecord:
     """Return the record with every character that a database or UTF-8 refuses written as an escape.
 
-    Lone surrogates cannot be encoded at all. PostgreSQL takes no NUL in a text, and no NaN in JSON. Call it only for a
-    record that was refused, so that the others do not pay for the search.
+    Lone surrogates cannot be encoded at all. PostgreSQL does not accept NUL in a text, or NaN in JSON. Call it only for
+    a record that was refused, so that other records do not pay for the search.
     """
     values = escaped(msgspec.to_builtins(record))
     if isinstance(record, Started | CallRecord):
@@ -47,7 +47,7 @@ def storable(record: AnyRecord) -> AnyRecord:
 
 
 def finite(value: object) -> Any:
-    """Return a value of JSON with NaN and the infinities, which JSON has no numbers for, as texts."""
+    """Return a JSON value with NaN and the infinities, for which JSON has no numbers, as texts."""
     if isinstance(value, float):
         return value if math.isfinite(value) else json.dumps(value)
     if isinstance(value, dict):

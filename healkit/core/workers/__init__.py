@@ -1,1 +1,1 @@
-"""Restricted worker kernels: host side, and `inside` them."""
+"""Restricted worker kernels; `inside` runs in the worker."""

@@ -1,16 +1,16 @@
 """Host's half of RPC: one socket, a few threads.
 
-Threads rather than the event loop, because a call is waiting on the other side: a thread that blocks in `recv` answers
-in half the time of a loop that has to be woken. One thread reads at a time. Before it handles a call, it lets another
-thread read, so that a long call does not delay the next ones. That hand-over costs a quarter of a quick call's time, so
-it is left out for tools that have proved quick, until one of them is slow.
+The bridge uses threads, not the event loop, because the worker waits for each answer. A thread that blocks in `recv`
+answers in half the time of a loop that has to wake up. One thread reads at a time. Before it handles a call, it lets
+another thread read, so that a long call does not delay the next ones. This hand-over takes a quarter of a quick call's
+time. So it is skipped for tools that have been quick so far, until one of them is slow.
 
-While any bridge is open, the interpreter's switch interval is 10 µs instead of 5 ms: a call needs the interpreter's
-lock five times, and with a busy main thread each of them waits that long.
+While a bridge is open, the interpreter's switch interval is 10 µs instead of 5 ms. A call needs the interpreter's lock
+five times, and each of them would wait that long for a busy main thread.
 
-A worker with many large calls under way is not read until some of them have ended: what it sends then waits in its own
-socket. Large messages are decoded one at a time, whichever worker they come from (`wire.claims`), so that small
-calls of other workers come between.
+If many large calls of a worker are in progress, the bridge does not read more until some have ended. New messages wait
+in the worker's socket. Large messages are decoded one at a time, from whichever worker (`wire.claims`), so that small
+calls of other workers come in between.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CallHandler(Protocol):
         ...
 
     def ended(self, call: rpc.RpcCall, result: rpc.RpcResult, *, late: bool) -> None:
-        """Take note of an answer; called after it was sent, or dropped because the call had timed out before."""
+        """Note an answer; called after it was sent, or dropped because the call had already timed out."""
         ...
 
     def timed_out(self, call: rpc.RpcCall, error: rpc.RpcError) -> None:
@@ -45,14 +45,15 @@ class CallHandler(Protocol):
         ...
 
 
-#: Beginning of what is said where the bridge itself failed, and not the worker's protocol.
+#: Beginning of a message if the bridge itself failed, as opposed to the worker's protocol.
 OWN_FAULT = "healkit itself failed at the bridge, with "
-#: Faster than this, a tool is quick; slower than `_SLOW_S`, it is not any more.
+#: Below the first duration, a tool is quick; above the second, it is no longer quick.
 _QUICK_S, _SLOW_S = 0.001, 0.02
-#: Limit of the tools that are known to be quick; the names are the worker's.
+#: Maximum number of tools that are remembered as quick, since their names come from the worker.
 _QUICK_MAX = 1000
 _SWITCH_INTERVAL_S = 0.00001
-#: Limit of the calls of one worker that are under way together, in bytes; one call alone may always be.
+#: Maximum size of the calls of one worker that are in progress together, in bytes; a single call is always
+#: allowed.
 _IN_FLIGHT_MAX_BYTES = rpc.MAX_FRAME_BYTES
 
 
@@ -75,8 +76,8 @@ class _Pending:
 class Bridge:
     """Serves one worker until its end of the socket closes.
 
-    `on_message` gets what is not a call (`Ready`, `ExecutionComplete`), `on_end` a text once: empty at end of file,
-    else what broke the protocol. Both are called on a bridge thread.
+    `on_message` gets messages other than calls (`Ready`, `ExecutionComplete`). `on_end` gets a text once: empty at end
+    of file, else the violation of the protocol. Both are called on a bridge thread.
     """
 
     def __init__(
@@ -96,11 +97,11 @@ class Bridge:
         self._max_threads = max_in_flight
         self._handler: CallHandler | None = None
         self._turn = threading.Lock()  # its holder reads
-        self._lock = threading.Lock()  # pending calls; held for moments only, since the event loop takes it
+        self._lock = threading.Lock()  # pending calls; only held for moments, since the event loop takes it
         self._sending = (
             threading.Lock()
-        )  # its holder sends a whole frame, for as long as the worker does not read
-        self._room = threading.Condition(self._lock)  # that calls under way leave for others
+        )  # its holder sends a whole frame, however long the worker does not read
+        self._room = threading.Condition(self._lock)  # room that calls in progress leave for others
         self._in_flight_bytes, self._awaits_room = 0, False
         self._pending: dict[int, _Pending] = {}
         self._quick: set[tuple[str, str]] = set()
@@ -112,26 +113,26 @@ class Bridge:
         self._spawn()
 
     def serve(self, handler: CallHandler) -> None:
-        """Set the handler of calls; before the work is sent, since no call can come earlier."""
+        """Set the handler of calls, before the work is sent, since no call can arrive earlier."""
         self._handler = handler
 
     def limit(self, rpc_timeout_s: float, max_in_flight: int) -> None:
-        """Change the limits; before the work is sent."""
+        """Change the limits, before the work is sent."""
         self._rpc_timeout_s = rpc_timeout_s
         self._max_threads = max_in_flight
 
     def send(self, message: msgspec.Struct, descriptors: Sequence[int] = ()) -> None:
-        """Send one message to the worker, whole; no error for a worker that has ended, which is seen elsewhere.
+        """Send one message to the worker, whole; ignore a worker that has ended, which other code detects.
 
-        descriptors: open files that go with it.
+        descriptors: Open files that go with it.
         """
         self._send(framing.encode_frame(message), descriptors)
 
     def expire(self) -> None:
-        """Answer every call whose time is up with CALL_TIMEOUT, and let others read past one that has become slow.
+        """Answer every overdue call with CALL_TIMEOUT, and let others read past a call that has become slow.
 
         Called on the event loop, every few milliseconds to tenths of a second, by the code that waits for the worker.
-        It never waits itself: the worker may not be reading.
+        It never waits, because the worker may not be reading.
         """
         now = time.monotonic()
         for pending in list(self._pending.values()):
@@ -153,14 +154,14 @@ class Bridge:
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # the other side was faster
+            pass  # the other side closed first
         _fast_switching.leave()
 
     def _spawn(self) -> None:
         threading.Thread(target=self._serve, name="healkit-bridge", daemon=True).start()
 
     def _serve(self) -> None:
-        """Read, let another thread read unless the call will be quick, handle, repeat; each thread's main function."""
+        """Read, let another thread read unless the call will be quick, handle, repeat; main function of each thread."""
         try:
             while (pending := self._next_call()) is not None:
                 self._handle(pending)
@@ -172,12 +173,12 @@ class Bridge:
                         self._room.notify()
                 if has_turn:
                     self._turn.release()
-                del pending  # and its arguments, while this thread waits for the next call
-        except Exception as error:  # noqa: BLE001 - the execution must hear of it, rather than wait until its time is up
+                del pending  # releases its arguments while this thread waits for the next call
+        except Exception as error:  # noqa: BLE001 - report it, so that the execution need not wait for its timeout
             self._end(f"{OWN_FAULT}{type(error).__name__}")
             self.close()
             with suppress(RuntimeError):
-                self._turn.release()  # whoever waits for it sees that all is over
+                self._turn.release()  # a waiting thread then sees the end
         finally:
             with self._lock:
                 self._threads -= 1
@@ -185,7 +186,7 @@ class Bridge:
                     self._sock.close()
 
     def _next_call(self) -> _Pending | None:
-        """Return the next call, holding the turn, or None at the end; hand on every other message."""
+        """Return the next call, holding the turn, or None at the end; pass on every other message."""
         self._turn.acquire()
         while not self._ended:
             message, size_bytes = self._read()
@@ -217,7 +218,7 @@ class Bridge:
         return True
 
     def _hand_over(self, pending: _Pending) -> None:
-        """Let another thread read while this call goes on; does nothing the second time."""
+        """Let another thread read while this call continues; a second call has no effect."""
         with self._lock:
             if not pending.holds_turn:
                 return
@@ -230,7 +231,7 @@ class Bridge:
             self._spawn()
 
     def _read(self) -> tuple[rpc.FromWorker | None, int]:
-        """Return the next message and its size in bytes; no message at the end."""
+        """Return the next message and its size in bytes; None at the end."""
         try:
             frame = self._reader.read()
             if frame is not None:
@@ -246,7 +247,7 @@ class Bridge:
         return None, 0
 
     def _wait_for_room(self, size_bytes: int) -> None:
-        """Wait until the calls under way leave room for a message of that size, or there are none, or it is over."""
+        """Wait until the calls in progress leave room for a message of that size, or all of them have ended."""
         with self._room:
             self._awaits_room = True
             self._room.wait_for(
@@ -274,7 +275,7 @@ class Bridge:
 
     def _answer(self, pending: _Pending, result: rpc.RpcResult) -> None:
         result, frame = _framed(result)
-        with self._lock:  # as `_claim` does, without the detour
+        with self._lock:  # like `_claim`, but inline
             late, pending.answered = pending.answered, True
             if not late:
                 del self._pending[pending.call.id]
@@ -284,7 +285,7 @@ class Bridge:
             self._handler.ended(pending.call, result, late=late)
 
     def _time_out(self, call: rpc.RpcCall, error: rpc.RpcError) -> None:
-        """Answer a call whose time is up; on a thread of its own."""
+        """Answer an overdue call, on a thread of its own."""
         self._send(framing.encode_frame(rpc.RpcResult(call.id, success=False, error=error)))
         if self._handler is not None:
             self._handler.timed_out(call, error)
@@ -303,11 +304,11 @@ class Bridge:
                 sent = socket.send_fds(self._sock, [frame], descriptors) if descriptors else 0
                 self._sock.sendall(frame[sent:] if sent else frame)
         except OSError:
-            pass  # the worker's end is seen by the code that watches its process
+            pass  # the code that watches the process sees the worker's end
 
 
 def _framed(result: rpc.RpcResult) -> tuple[rpc.RpcResult, bytes]:
-    """Return the answer and its frame; for one too large for a frame, the error that says so."""
+    """Return the answer and its frame; if it is too large, those of an error that says so."""
     try:
         return result, framing.encode_frame(result)
     except framing.FrameTooLarge as error:
@@ -317,7 +318,7 @@ def _framed(result: rpc.RpcResult) -> tuple[rpc.RpcResult, bytes]:
 
 
 class _FastSwitching:
-    """Switch interval of the interpreter, shortened while any bridge is open."""
+    """Switch interval of the interpreter, which is short while a bridge is open."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

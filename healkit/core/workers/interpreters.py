@@ -1,6 +1,6 @@
-"""Python of a worker, and the files that it needs.
+"""Python interpreter of a worker, and the files that it needs.
 
-It is the one that healkit itself runs in; a tool's grants can name which of the installed packages it sees
+It is the interpreter of healkit itself. A tool's grants can name the installed packages that it can import
 (`packages=`). A `View` turns both into mounts for the outside and rules for the inside.
 """
 
@@ -28,7 +28,7 @@ _SYSTEM_READ = (
 
 @dataclasses.dataclass(frozen=True)
 class Interpreter:
-    """Python installation: `folders` hold its standard library and libpython, `sites` its installed packages."""
+    """Python installation: `folders` contain its standard library and libpython, `sites` its installed packages."""
 
     folders: tuple[str, ...]
     sites: tuple[str, ...]
@@ -36,10 +36,10 @@ class Interpreter:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """View that a worker has of its interpreter.
+    """The files of its interpreter that a worker can see.
 
-    Mounts are made first, masks empty a folder within them, packages are mounted last. Inside, `read` may be read and
-    `listed` may be listed, with what is beneath them.
+    Mounts are made first, masks empty a folder in them, packages are mounted last. Inside, `read` is readable and
+    `listed` can be listed, each with everything below.
     """
 
     mounts: tuple[str, ...]
@@ -60,7 +60,7 @@ def interpreter() -> Interpreter:
 
 
 def _loaded_from() -> list[str]:
-    """Return the folders libpython was really loaded from: Python may have been moved since it was built."""
+    """Return the folders from which libpython was really loaded: Python may have been moved since it was built."""
     try:
         with open("/proc/self/maps") as maps:
             loaded = {line.split(maxsplit=5)[-1].rstrip("\n") for line in maps if "/libpython3" in line}
@@ -70,14 +70,14 @@ def _loaded_from() -> list[str]:
 
 
 def package_paths(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths of those distributions and all they depend on; raises `ConfigError` for one not installed."""
-    from healkit.core.workers import packages  # late: a worker with all packages does not need it
+    """Return the paths of those distributions and of all their dependencies; raise `ConfigError` for a missing one."""
+    from healkit.core.workers import packages  # late, because a worker with all packages does not need it
 
     return packages.paths_of(names, interpreter().sites)
 
 
 def package_names(names: tuple[str, ...]) -> frozenset[str]:
-    """Return the names of those distributions and all they depend on, without those that are not installed."""
+    """Return the names of those distributions and of all their dependencies, without those that are not installed."""
     from healkit.core.workers import packages
 
     return packages.names_of(names, interpreter().sites)
@@ -87,24 +87,24 @@ def package_names(names: tuple[str, ...]) -> frozenset[str]:
 def whole_view() -> View:
     """Return the view with all packages: interpreter, standard library, packages, this package, system libraries.
 
-    Both the paths that `sys` names and where their links lead are listed, because a mount holds what it is given.
+    It lists both the paths in `sys` and the targets of their links, because a mount needs the real path.
     """
     paths = _existing(with_packages=True)
     return View(paths, (), (), paths, ())
 
 
 def narrow_view(granted: tuple[str, ...]) -> View:
-    """Return the view with those packages, and what they and a worker depend on; raises `ConfigError`."""
+    """Return the view with those packages, and their and the worker's dependencies; raise `ConfigError`."""
     return _narrow_view(package_paths((*WORKER_NEEDS, *granted)))
 
 
 @functools.lru_cache(maxsize=32)
 def _narrow_view(chosen: tuple[str, ...]) -> View:
-    """Return the view of all but the installed packages, and of those the chosen paths."""
+    """Return the view of everything except installed packages, plus the chosen paths of those."""
     sites = interpreter().sites
     paths = _existing(with_packages=False)
     hidden = {os.path.realpath(path) for path in [*sites, *_package_folders(paths)]}
-    # This package itself may be installed among those that are hidden, and then below a folder that is listed whole.
+    # This package itself may be among the hidden ones, below a folder that is listed whole.
     candidates = dict.fromkeys([*paths, str(FOLDER)])
     apart = tuple(
         path for path in candidates if any(os.path.realpath(path).startswith(f"{h}/") for h in hidden)
@@ -133,7 +133,7 @@ def _existing(*, with_packages: bool) -> tuple[str, ...]:
 
 
 def _package_folders(paths: tuple[str, ...]) -> list[str]:
-    """Other interpreters' packages among them: a virtual environment's base, the system's own Python."""
+    """Return package folders of other interpreters in these paths: a virtual environment's base, a system's Python."""
     patterns = ("site-packages", "dist-packages", "python3*/site-packages", "python3*/dist-packages")
     return [
         hit for path in paths for pattern in patterns for hit in glob.glob(f"{glob.escape(path)}/{pattern}")
@@ -150,14 +150,14 @@ def _masks(mounts: tuple[str, ...], hidden: set[str]) -> list[str]:
 
 
 def _expanded(paths: tuple[str, ...], hidden: set[str]) -> tuple[list[str], list[str]]:
-    """Replace what holds a hidden folder by what lies beside it; return the paths, and the folders so opened.
+    """Replace each path that contains a hidden folder by its other entries; return the paths, and the opened folders.
 
-    A Landlock rule holds for all that is beneath it and cannot be taken back further down.
+    A Landlock rule applies to everything below it and cannot be withdrawn further down.
     """
     read: list[str] = []
     listed: list[str] = []
     visited: set[str] = set()
-    # What is reached without a link first: that is the name under which Python itself looks.
+    # Paths without a link first, because those are the names that Python itself uses.
     waiting = sorted(paths, key=lambda path: os.path.realpath(path) != path)
     while waiting:
         path = waiting.pop(0)
@@ -182,5 +182,5 @@ def _link_chain(path: Path) -> list[Path]:
 
 
 def _without_nested(paths: dict[str, None]) -> list[str]:
-    """Return the paths without those that lie inside another one."""
+    """Return the paths without those that are inside another one."""
     return [p for p in paths if not any(p != outer and p.startswith(f"{outer}/") for outer in paths)]

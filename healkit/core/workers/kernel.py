@@ -1,8 +1,8 @@
 """Worker that is a Jupyter kernel.
 
-Displays, tracebacks, post-mortem and consoles come with the protocol. What a worker shows is a claim (it can write its
-own messages), so it is only collected, in nbformat's output dicts, and counted: over the limit the host stops listening
-and ends the worker.
+The protocol provides displays, tracebacks, post-mortem and consoles. A worker's output is not trusted (it can write its
+own messages). So it is only collected, in nbformat's output dicts, and counted: above the limit, the host stops
+listening and ends the worker.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ from healkit.core.workers.process import off_loop
 from healkit.core.workers.worker import LAST_CHARS, Ending, OnOutput, Outcome, Worker, split_crash_text
 from healkit.errors import WorkerStartFailed
 
-#: After its end a worker's outputs are awaited until it has been quiet for so many ticks: one that lives, one that is
-#: dead or about to be killed. Ticks, because a loop that is held up by another worker's flood hears this one late.
+#: Number of quiet ticks after which the host stops waiting for the outputs of an ended run. The first number
+#: is for a living worker, the second for one that is dead or about to be killed. Ticks are counted because a
+#: loop that is busy with another worker's flood receives these outputs late.
 _DRAIN_TICK_S, _QUIET_TICKS, _QUIET_TICKS_DEAD = 0.025, 200, 2
-#: Upper limit of that wait, however much still comes.
+#: Maximum of that wait, in seconds, however much still arrives.
 _DRAIN_S = 15.0
-#: Numbers of its sockets, in a folder of its own.
+#: Port numbers of its sockets, in its own folder.
 _PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
-#: How its connection file is made: by this process, in a folder that is its own.
+#: Flags for its connection file: made by this process, in its own folder.
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-#: Wait for a kernel's greeting before asking again.
+#: Wait for a kernel's greeting before subscribing again, in milliseconds.
 _GREETING_MS = 100
 
 
 class KernelWorker(Worker):
-    """A restricted kernel for one execution."""
+    """Restricted kernel for one execution."""
 
-    #: Where its outputs arrive, while it is heard.
+    #: Socket for its outputs, while the host listens.
     _outputs: zmq.asyncio.Socket | None = None
 
     async def run(
@@ -81,7 +82,7 @@ class KernelWorker(Worker):
         )
 
     async def _drain(self, collector: OutputCollector, ending: Ending, stop: asyncio.Event | None) -> bool:
-        """Wait for what it had displayed before it ended; whether all of that has come."""
+        """Wait for outputs that were displayed before the end; return whether all have arrived."""
         heard, quiet, until = collector.heard, 0, self._loop.time() + _DRAIN_S
         while not collector.idle.done():
             lives = ending == "complete" and self.alive
@@ -95,13 +96,13 @@ class KernelWorker(Worker):
         return True
 
     def hang_up(self) -> None:
-        """Disconnect from it, but keep the kernel for questions. For a run that has ended."""
+        """Disconnect from a kernel whose run has ended, but keep it for questions."""
         assert self._bridge is not None
         self._bridge.close()
         self._stop_hearing()
 
     def pause(self) -> None:
-        """Stop all its threads; not if the process is bubblewrap's rather than the kernel's own."""
+        """Stop all its threads; not if the process is bubblewrap instead of the kernel itself."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -113,7 +114,7 @@ class KernelWorker(Worker):
             self.process.send(number)
 
     async def close(self) -> None:
-        """Kill the kernel and remove all that belonged to it; safe to call twice and at any stage."""
+        """Kill the kernel and remove everything that belonged to it; safe to call twice and at any stage."""
         self._stop_hearing()
         await super().close()
 
@@ -123,9 +124,9 @@ class KernelWorker(Worker):
             self._outputs = None
 
     async def _hear(self) -> None:
-        # Only now: a client that connects before the sockets are bound waits for ZeroMQ's reconnection.
+        # Only now: a client that connects before the sockets are bound has to wait for ZeroMQ's reconnection.
         self._outputs = zmq_context().socket(zmq.SUB)
-        # What a worker sends is read into this process's memory: one message at a time, and none without bound.
+        # A worker's messages are read into this process's memory: one at a time, and with a limited size.
         self._outputs.maxmsgsize = rpc.MAX_FRAME_BYTES
         self._outputs.rcvhwm = rpc.MESSAGES_WAITING
         self._outputs.connect(self.address("iopub"))
@@ -140,7 +141,7 @@ class KernelWorker(Worker):
             welcome.cancel()
 
     def _arguments(self) -> list[str]:
-        """Write the connection file; a forked kernel need not read it, and gets what is in it."""
+        """Write the connection file; a forked kernel gets its contents directly."""
         self.session = Session()
         self.connection_file = self.sandbox.folder.ipc / "connection.json"
         settings = {"transport": "ipc", "ip": self._ip, "signature_scheme": self.session.signature_scheme}
@@ -154,16 +155,17 @@ class KernelWorker(Worker):
         return str(self.sandbox.folder.ipc / "k")
 
     def address(self, channel: str) -> str:
-        """Return where one of its sockets is bound, such as `shell`."""
+        """Return the address of one of its sockets, such as `shell`."""
         return f"ipc://{self._ip}-{_PORTS[f'{channel}_port']}"
 
 
-#: The process, and its context. A forked child has one of its own: the threads of its parent's are not there.
+#: The process, and its context. A forked child makes its own, because the parent's threads do not exist
+#: there.
 _made: tuple[int, zmq.asyncio.Context] | None = None
 
 
 def zmq_context() -> zmq.asyncio.Context:
-    """Return the context of all sockets to workers, a new one where other code has closed it.
+    """Return the context of all sockets to workers; a new one if other code has closed it.
 
     One for each worker would start and end two threads with every execution.
     """
@@ -174,12 +176,11 @@ def zmq_context() -> zmq.asyncio.Context:
 
 
 async def until_heard(outputs: zmq.asyncio.Socket) -> None:
-    """Subscribe, and wait for a kernel's first message, whichever it is: what is displayed before it would be lost.
+    """Subscribe, and wait for any first message of the kernel: displays before it would be lost.
 
-    outputs: connected to where the kernel publishes what it displays. A kernel greets each subscription, but one that
-    arrives between two parts of a message that is just being sent is taken in without a word (libzmq signals it once,
-    and the sending thread consumes the signal). Then nothing would ever come, so we subscribe to something more, again
-    and again.
+    outputs: Socket that is connected to the kernel's publisher. A kernel greets each subscription. But libzmq loses the
+    signal for a subscription that arrives between two parts of a message, because the sending thread consumes it. Then
+    no greeting would ever arrive. So we subscribe to another topic, again and again.
     """
     outputs.subscribe(b"")
     for attempt in itertools.count():
@@ -189,11 +190,12 @@ async def until_heard(outputs: zmq.asyncio.Socket) -> None:
         outputs.subscribe(b"healkit-%d" % attempt)
 
 
-#: Approximate size of a message's headers, which is not counted as the tool's output.
+#: Approximate size of a message's headers, which does not count as the tool's output.
 _HEADERS_BYTES = 1024
-#: What each output costs the host besides its contents; counted too, so that many empty ones have a limit.
+#: Cost of each output for the host besides its contents, in bytes; it counts too, to limit many empty
+#: outputs.
 _OUTPUT_BYTES = 256
-#: Signature, header, parent header, metadata, content; what follows is binary.
+#: Number of parts: signature, header, parent header, metadata, content; binary data follows.
 _SIGNED_PARTS = 5
 _KINDS = {"stream", "display_data", "execute_result", "update_display_data", "clear_output"}
 
@@ -201,18 +203,18 @@ _KINDS = {"stream", "display_data", "execute_result", "update_display_data", "cl
 class OutputCollector:
     """Reads one execution's iopub messages until the kernel is idle again.
 
-    `overflow` is set when more than `max_bytes` have come, or a message with too many elements, which `problem` says;
-    `outputs` then holds what came before. `idle` is done once the kernel has said that all output of the cell is sent.
+    `overflow` is set after more than `max_bytes`, or for a message with too many elements, which `problem` describes;
+    then `outputs` has what came before. `idle` is done once the kernel reports that all output of the cell is sent.
     """
 
     def __init__(self, max_bytes: int, on_output: Callable[[dict[str, Any]], None] | None) -> None:
         self.outputs: list[dict[str, Any]] = []
-        #: Messages received, of any kind.
+        #: Number of messages received, of any kind.
         self.heard = 0
         self.problem = ""
         self.overflow: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # Twice the limit: the worker stops itself; this is for one that does not.
+        # Twice the limit: a worker stops itself; this is for one that does not.
         self._left = 2 * max_bytes
         self._on_output = on_output
         self._tail: deque[str] = deque()
@@ -224,9 +226,9 @@ class OutputCollector:
     async def read(self, socket: zmq.asyncio.Socket, session: Session, message_id: str) -> None:
         """Collect until cancelled; one task for each execution.
 
-        From the socket itself, because each message is counted before it is parsed, and one that is none (a wrong
-        signature, no JSON, no parent) must neither end the reading nor go uncounted. Between two messages the event
-        loop has its turn, however many wait here.
+        It reads the socket directly, because each message must be counted before it is parsed. An invalid message (a
+        wrong signature, no JSON, no parent) must neither end the reading nor remain uncounted. Between two messages,
+        the event loop gets its turn, however many are waiting.
         """
         while True:
             parts = await socket.recv_multipart()
@@ -253,7 +255,7 @@ class OutputCollector:
                 self._take(kind, content)
 
     def _count(self, size_bytes: int) -> bool:
-        """Return whether that still fits; sets `overflow` when it does not."""
+        """Return whether that still fits; set `overflow` if it does not."""
         self._left -= size_bytes
         if self._left < 0:
             self.overflow.set_result(None)
@@ -279,7 +281,7 @@ class OutputCollector:
 
 
 async def _read(session: Session, parts: list[bytes], size_bytes: int) -> dict[str, Any] | None:
-    """Return the message, or None, as `_decoded` does; a large one is read on a thread. Raises `claims.BadClaim`."""
+    """Return the message, or None, like `_decoded`; a large one is read on a thread. Raises `claims.BadClaim`."""
     if size_bytes <= claims.SMALL_BYTES:
         return _decoded(session, parts)
     message: dict[str, Any] | None = await off_loop(_decoded, session, parts)
@@ -287,10 +289,10 @@ async def _read(session: Session, parts: list[bytes], size_bytes: int) -> dict[s
 
 
 def _decoded(session: Session, parts: list[bytes]) -> dict[str, Any] | None:
-    """Return the message, signed and shaped as Jupyter's are; None for anything else a tool may have sent.
+    """Return the message, if it is signed and structured like Jupyter's; None for anything else from a tool.
 
-    Raises `claims.BadClaim` before it parses what would cost too much. The text of a stream and a plot in base64 are
-    strings, which cost what they hold.
+    Raises `claims.BadClaim` before parsing a message that would cost too much. The text of a stream and a plot in
+    base64 are strings, which cost no more than their size.
     """
     try:
         signed = session.feed_identities(parts)[1]
@@ -299,14 +301,14 @@ def _decoded(session: Session, parts: list[bytes]) -> dict[str, Any] | None:
         message: dict[str, Any] = session.deserialize(signed)
     except claims.BadClaim:
         raise
-    except Exception:  # noqa: BLE001 - jupyter_client parses bytes of a tool's here: anything may come of it
+    except Exception:  # noqa: BLE001 - jupyter_client parses a tool's bytes here and may raise anything
         return None
     whole = isinstance(message["parent_header"], dict) and isinstance(message["content"], dict)
     return message if whole else None
 
 
 def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
-    """Return one message as an output of nbformat 4; None for what is not shown."""
+    """Return one message as an output of nbformat 4; None if it is not shown."""
     if kind == "stream":
         name = "stderr" if content.get("name") == "stderr" else "stdout"
         return {"output_type": "stream", "name": name, "text": str(content.get("text", ""))}
@@ -321,7 +323,7 @@ def _to_nbformat(kind: str, content: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _merge(outputs: list[dict[str, Any]], output: dict[str, Any]) -> bool:
-    """Append text to the last output if that is the same stream, as notebooks do."""
+    """Append text to the last output if it belongs to the same stream, as notebooks do."""
     last = outputs[-1] if outputs else {}
     same: bool = (
         output["output_type"] == last.get("output_type") == "stream" and output["name"] == last["name"]

@@ -1,6 +1,6 @@
-"""Installed packages by name: dependencies and places.
+"""Installed packages by name: dependencies and paths.
 
-Read off the metadata that pip leaves (`RECORD`, `Requires-Dist`); nothing of a package is imported.
+They are read from the metadata that pip leaves (`RECORD`, `Requires-Dist`); no package is imported.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from packaging.utils import canonicalize_name
 
 from healkit.errors import ConfigError, did_you_mean
 
-#: The sites with when each last changed: the key under which what is installed there is remembered.
+#: The sites with the time of their last change, as cache key of what is installed there.
 _Key = tuple[tuple[str, int], ...]
 
 
 class _Installed:
-    """Distributions of some sites; of two with the same name the first site's counts, as in an import."""
+    """Distributions of some sites; of two with the same name, the first site's counts, as in an import."""
 
     def __init__(self, sites: Iterable[str]) -> None:
         self.by_name: dict[str, Distribution] = {}
-        #: Site → distribution → the files it has there, relative to the site.
+        #: Site → distribution → the files that it has there, relative to the site.
         self.files: dict[str, dict[str, list[str]]] = {}
         for site in sites:
             here = self.files[site] = {}
@@ -39,7 +39,7 @@ class _Installed:
 
     @functools.cached_property
     def modules(self) -> dict[str, str]:
-        """Top-level module → the distribution it comes with: `yaml` → `pyyaml`."""
+        """Top-level module → its distribution: `yaml` → `pyyaml`."""
         return {
             file.partition("/")[0].partition(".")[0]: name
             for here in self.files.values()
@@ -49,15 +49,15 @@ class _Installed:
 
 
 def paths_of(names: tuple[str, ...], sites: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the files and folders of these distributions and of what they depend on.
+    """Return the files and folders of these distributions and of their dependencies.
 
-    A name may carry extras (`pandas[excel]`). Raises `ConfigError` for one that is not installed.
+    A name may have extras (`pandas[excel]`). Raises `ConfigError` for one that is not installed.
     """
     return _paths_of(names, _key(sites))
 
 
 def names_of(names: tuple[str, ...], sites: tuple[str, ...]) -> frozenset[str]:
-    """Return the names of these distributions and of what they depend on, as far as they are installed."""
+    """Return the names of these distributions and of their dependencies, as far as they are installed."""
     installed = _installed(_key(sites))
     requirements = [need for name in names if (need := _parsed(name)) is not None]
     return frozenset(_closure(requirements, installed))
@@ -69,7 +69,7 @@ def _paths_of(names: tuple[str, ...], key: _Key) -> tuple[str, ...]:
     wanted = _closure([_asked(name, installed) for name in names], installed)
     paths = []
     for site, files in installed.files.items():
-        # Where two sites have a distribution, only the one that an import finds.
+        # If two sites have a distribution, only the one that an import finds.
         mine = {n for n in wanted & files.keys() if _site_of(installed.by_name[n]) == os.path.realpath(site)}
         paths += [os.path.join(site, path) for path in _own(files, mine)]
     return tuple(sorted(path for path in paths if os.path.exists(path)))
@@ -89,7 +89,7 @@ def _site_of(dist: Distribution) -> str:
 
 
 def _asked(text: str, installed: _Installed) -> Requirement:
-    """Return one name as a requirement that is met; raises `ConfigError`."""
+    """Return one name as a requirement that is installed; raise `ConfigError`."""
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
@@ -111,7 +111,7 @@ def _asked(text: str, installed: _Installed) -> Requirement:
 
 
 def _closure(asked: list[Requirement], installed: _Installed) -> set[str]:
-    """Return the names of all that these need, themselves included, without optional ones that are not installed."""
+    """Return the names of these and all their dependencies, without optional ones that are not installed."""
     wanted: set[tuple[str, str]] = set()
     waiting = [(canonicalize_name(need.name), extra) for need in asked for extra in ("", *need.extras)]
     while waiting:
@@ -143,11 +143,11 @@ def _applies(need: Requirement, extra: str) -> bool:
 
 
 def _files(dist: Distribution) -> list[str]:
-    """Return its files, relative to its site, without those outside of it (scripts, data of Jupyter's)."""
+    """Return its files, relative to its site, without those outside of it (scripts, Jupyter's data)."""
     record = dist.read_text("RECORD")
     if record is not None:
         names = [row[0] for row in csv.reader(record.splitlines()) if row]
-    else:  # installed by something older than wheels, or by a distributor
+    else:  # installed by a tool older than wheels, or by a distributor
         modules = (dist.read_text("top_level.txt") or dist.name.replace("-", "_")).split()
         suffixes = ("", ".py", ".so")
         names = [module + suffix for module in modules for suffix in suffixes]
@@ -157,9 +157,10 @@ def _files(dist: Distribution) -> list[str]:
 
 
 def _own(files: Mapping[str, list[str]], wanted: set[str], prefix: str = "") -> list[str]:
-    """Return the shortest paths that hold files of the wanted distributions and of no others.
+    """Return the shortest paths that contain files of the wanted distributions and of no others.
 
-    Mostly that is a package's folder; where several share one (a namespace package), it is what lies further down.
+    Usually that is a package's folder. If several distributions share it (a namespace package), it is a path further
+    down.
     """
     children: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, paths in files.items():

@@ -1,8 +1,8 @@
-"""Workers at hand: fork servers and warm spares.
+"""Pool of workers: fork servers and warm spares.
 
-A worker serves one execution and is never used again; only unused ones are kept warm. The pool belongs to the process,
-not to a `Healkit`: several of them share fork servers and spares. Where forking cannot work (no Landlock to keep
-siblings apart, no Linux, a fork server that dies) workers start cold, which is only slower.
+A worker serves one execution and is never reused; only unused ones are kept warm. The pool belongs to the process, not
+to a `Healkit`: several of them share fork servers and spares. If forking is not possible (no Landlock to separate
+siblings, no Linux, a fork server that dies), workers start cold, which is only slower.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from healkit.core.workers.worker import Retainer, SubprocessWorker
 from healkit.errors import WorkerError
 
 _RETIRE_AFTER_S = 0.005
-#: A spare is made once a short execution is over: making it takes as long as several of those, on all cores.
+#: A spare is made once a short execution is over, because making it takes as long as several of those, on all
+#: cores.
 _REFILL_AFTER_S = 0.02
 
 C = TypeVar("C", bound="Companion")
@@ -35,7 +36,7 @@ W = TypeVar("W", KernelWorker, SubprocessWorker)
 
 
 class Companion(Protocol):
-    """Companion of the workers, kept by a part."""
+    """Processes beside the workers that a part owns."""
 
     async def close(self) -> None:
         """End its processes."""
@@ -44,7 +45,7 @@ class Companion(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class SandboxKey:
-    """Kind of fork server: one tier, one set of mounts, and a library that it has loaded beside the configured ones."""
+    """Kind of fork server: one tier, one set of mounts, and a library that it imports besides the configured ones."""
 
     tier: Tier
     read: tuple[str, ...] = ()
@@ -53,7 +54,7 @@ class SandboxKey:
 
 
 class Pool:
-    """Hands out fresh workers and takes the used ones away. All methods belong to healkit's event loop."""
+    """Provides fresh workers and ends the used ones. All methods belong to healkit's event loop."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -68,23 +69,23 @@ class Pool:
         self._companions: dict[Callable[[RunFolders], Any], Any] = {}
 
     def companion(self, kind: Callable[[RunFolders], C]) -> C:
-        """Return what a part keeps beside the workers, made once of the pool's folders; it is closed with the pool."""
+        """Return a part's companion of the workers, made once with the pool's folders; it is closed with the pool."""
         if kind not in self._companions:
             self._companions[kind] = kind(self._folders)
         return cast("C", self._companions[kind])
 
     def snapshots(self) -> Path:
-        """Return the folder for snapshots of notebooks, which trials may be granted; it goes with the pool."""
+        """Return the folder for snapshots of notebooks, which trials may be granted; it is removed with the pool."""
         if self._snapshots is None:
             self._snapshots = self._folders.next().root
             self._snapshots.mkdir(mode=0o700, parents=True)
         return self._snapshots
 
     async def kernel(self, config: Config, tier: Tier, grants: Grants, library: str = "") -> KernelWorker:
-        """Return a fresh kernel worker, the spare if there is one; raises `WorkerStartFailed`.
+        """Return a fresh kernel worker, or the spare if there is one; raise `WorkerStartFailed`.
 
-        library: what the work has to import. Once it was asked for, a spare with it is kept too; where that one is not
-        ready, the work gets a worker like any other.
+        library: Library that the work has to import. After the first request, a spare with it is kept too; if it is not
+            ready, the work gets an ordinary worker.
         """
         if grants.starts_cold:
             return await self._cold(KernelWorker, config, tier, grants)
@@ -105,13 +106,13 @@ class Pool:
         return worker
 
     async def subprocess_worker(self, config: Config, tier: Tier, grants: Grants) -> SubprocessWorker:
-        """Return a plain interpreter, started for this; raises `WorkerStartFailed`."""
+        """Return a plain interpreter, started for this call; raise `WorkerStartFailed`."""
         if grants.starts_cold:
             return await self._cold(SubprocessWorker, config, tier, grants)
         return await self._started(SubprocessWorker, self._sandbox(config, tier, grants), config, None)
 
     def retire(self, worker: KernelWorker | SubprocessWorker) -> None:
-        """End a worker and remove what it had, in the background and once its caller has been answered."""
+        """End a worker and remove its files, in the background, after its caller has been answered."""
         self._in_background(_later(worker.close))
 
     async def warm_up(self, tier: Tier) -> None:
@@ -142,17 +143,17 @@ class Pool:
         self._folders.close()
 
     def abandon(self) -> None:
-        """Forget the folders: this is a forked child, and they and the processes are its parent's."""
+        """Forget the folders in a forked child: they and the processes belong to its parent."""
         self._closed = True
         self._folders.abandon()
 
     def _key(self, tier: Tier, grants: Grants) -> SandboxKey:
-        # Landlock narrows each child by itself; only mounts are the fork server's.
+        # Landlock restricts each child separately; only mounts belong to the fork server.
         mounts = tier == "namespaces"
         return SandboxKey(tier, grants.read if mounts else (), grants.write if mounts else ())
 
     async def _fork_server(self, key: SandboxKey, grants: Grants, *, wait: bool = False) -> ForkServer | None:
-        """Return the fork server for these workers; None while it is not ready, and where there can be none."""
+        """Return the fork server for these workers; None while it is not ready, or if it is not possible."""
         if not self._config.fork_server or not _can_fork(key.tier):
             return None
         starting = self._fork_servers.get(key)
@@ -169,7 +170,7 @@ class Pool:
         return None
 
     async def _cold(self, kind: type[W], config: Config, tier: Tier, grants: Grants) -> W:
-        """Start a worker that sees some of the packages only, or runs in another Python."""
+        """Start a worker that only has some of the packages, or runs another Python."""
         sandbox = self._sandbox(config, tier, grants)
         try:
             await asyncio.to_thread(sandbox.prepare)
@@ -206,13 +207,13 @@ class Pool:
                 self._spares[key].remove(spare)
                 spare.adopt(config)
                 return spare
-            else:  # it cannot be used, and would keep one that can from being made
+            else:  # it is not usable, and would keep a usable one from being made
                 self._spares[key].remove(spare)
                 self.retire(spare)
         return None
 
     def _refill(self, key: SandboxKey, config: Config) -> None:
-        """Make the next spare in the background, for the settings asked for last; never one with grants."""
+        """Make the next spare in the background, for the latest settings; never one with grants."""
         if self._closed or len(self._spares[key]) + self._making[key] >= self._config.spares:
             return
         self._making[key] += 1
@@ -246,7 +247,7 @@ async def _later(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 def _can_fork(tier: Tier) -> bool:
-    """Return whether a fork server's children can be kept apart: by Landlock, or where no boundary is promised."""
+    """Return whether a fork server's children can be separated by Landlock, or need not be (no promised boundary)."""
     if sys.platform != "linux":
         return False
     return tier == "process" or not probe(tier).layers.get("landlock", "failed").startswith("failed")

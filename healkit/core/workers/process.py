@@ -1,15 +1,15 @@
 """Process of a worker: spawned, or forked from a fork server.
 
-A fork server serves one tier and one set of mount grants. It is started in the background with the first execution that
-could use it. Until it is ready, and where there can be none, workers start cold.
+A fork server serves one tier and one set of mount grants. It starts in the background with the first execution that
+could use it. Until it is ready, or if it is not possible, workers start cold.
 
-Trials have a server of their own (`workers.trialserver`). A trial is forked thousands of times, and each fork copies
-the page tables of all that the parent holds: with a kernel's modules in it, a trial took 1.6 times as long. And a trial
-server is locked down before it forks, where a kernel's fork server leaves that to each child.
+Trials have their own server (`workers.trialserver`). A trial is forked thousands of times, and each fork copies the
+page tables of everything in the parent. With a kernel's modules in the parent, a trial took 1.6 times as long. Also, a
+trial server is locked down before it forks, while a kernel's fork server leaves that to each child.
 
 A worker imports what its work needs, and pandas takes half a second. So a trial server for code or arguments of pandas
-or numpy starts with that library, and its children find it there; for a tool that gets a frame there is a spare with
-pandas. Only these two: they are the host's own, and a tool cannot change them.
+or numpy imports that library first, and its children have it. For a tool that gets a frame, there is a spare with
+pandas. This only applies to these two libraries: they are the host's own, and a tool cannot change them.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _PID = re.compile(r"^Pid:\s*([1-9]\d*)$", re.MULTILINE)
 
 
 class Process:
-    """Process with a pidfd: a handle that no other process can ever take over.
+    """Process with a pidfd: a handle that never refers to another process.
 
-    `exited` becomes its exit status, negative for a signal as in subprocess. `may_fork` says that nothing keeps it from
-    having children, which then end with it: those of the session that it leads, and all below it, where it adopts
-    daemons (`lockdown.adopt_orphans`).
+    `exited` becomes its exit status, negative for a signal as in subprocess. `may_fork` means that it can have
+    children, which then end with it. These are the processes of its session, and all below it if it adopts daemons
+    (`lockdown.adopt_orphans`).
     """
 
     def __init__(self, pid: int, pidfd: int, *, may_fork: bool) -> None:
@@ -69,11 +69,11 @@ class Process:
         self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def kill(self) -> None:
-        """SIGKILL; one that has ended already is no error."""
+        """Send SIGKILL; ignore a process that has ended."""
         self.send(signal.SIGKILL)
 
     def send(self, number: signal.Signals) -> None:
-        """Any signal; one that has ended already is no error."""
+        """Send a signal; ignore a process that has ended."""
         if self.pidfd >= 0:
             try:
                 signal.pidfd_send_signal(self.pidfd, number)
@@ -81,12 +81,12 @@ class Process:
                 pass
 
     def end_children(self) -> None:
-        """Kill what it has started, and what these start meanwhile."""
+        """Kill its children, and what these start in the meantime."""
         if self.may_fork and not self.exited.done():
             _end_all_below(self.pid)
 
     def ended(self, status: int) -> None:
-        """Take note of the end; called once by whoever reaps the process."""
+        """Note the end; called once by the code that reaps the process."""
         self.end_children()
         if self.pidfd >= 0:
             os.close(self.pidfd)
@@ -96,7 +96,7 @@ class Process:
 
 
 def family(pid: int) -> Iterator[int]:
-    """Yield the process and all below it, as far as the kernel tells."""
+    """Yield the process and all below it, as far as the kernel lists them."""
     waiting, visited = [pid], set[int]()
     while waiting:
         number = waiting.pop()
@@ -107,7 +107,7 @@ def family(pid: int) -> Iterator[int]:
 
 
 def pid_of(pidfd: int) -> int | None:
-    """Return the id, in our namespace, of the process behind a handle; None if it has gone."""
+    """Return the id, in our namespace, of the process behind a handle; None if it has ended."""
     try:
         match = _PID.search(Path(f"/proc/self/fdinfo/{pidfd}").read_text())
     except OSError:
@@ -116,14 +116,15 @@ def pid_of(pidfd: int) -> int | None:
 
 
 def cpu_time_s(pid: int) -> float:
-    """Return the processor time of a process and all below it so far, in seconds; 0 for one that has gone.
+    """Return the processor time of a process and all below it so far, in seconds; 0 if it has ended.
 
-    To be called on a thread: it reads some files of each process.
+    Call it on a thread, because it reads some files of each process.
     """
     ticks = 0
     for number in family(pid):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            # The name in field 2 may hold anything; field 14 to 17 are user and system time, own and of ended children.
+            # The name in field 2 may contain anything; fields 14 to 17 are user and system time, own and of
+            # ended children.
             fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
@@ -146,7 +147,7 @@ def _members(session: int) -> Iterator[int]:
 
 
 def off_loop(work: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-    """Call a function on a thread; on this one, while the interpreter ends and starts no more threads."""
+    """Call a function on a thread; on this one if the interpreter is ending and cannot start threads."""
     loop = asyncio.get_running_loop()
     try:
         return loop.run_in_executor(None, partial(contextvars.copy_context().run, work, *args))
@@ -156,13 +157,13 @@ def off_loop(work: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
     done: asyncio.Future[T] = loop.create_future()
     try:
         done.set_result(work(*args))
-    except Exception as error:  # noqa: BLE001 - who waits for it gets it
+    except Exception as error:  # noqa: BLE001 - passed on to the waiting code
         done.set_exception(error)
     return done
 
 
 async def surely(work: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Call a function on a thread, and wait for its end even if this task is cancelled; then raise that."""
+    """Call a function on a thread, and wait for its end even if this task is cancelled; then raise the cancellation."""
     task, cancelled = off_loop(work, *args), None
     while not task.done():
         try:
@@ -170,16 +171,16 @@ async def surely(work: Callable[[*Ts], T], *args: *Ts) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        task.exception()  # the task is not asked again
+        task.exception()  # the task's own result is not used
         raise cancelled
     return task.result()
 
 
 def spawn(sandbox: Sandbox, command: list[str], fds: tuple[int, ...], environment: dict[str, str]) -> Process:
-    """Start a command inside the sandbox, with these descriptors; raises `OSError`.
+    """Start a command in the sandbox, with these descriptors; raise `OSError`.
 
-    To be called on the loop's own thread, which lives as long as the host: bubblewrap's --die-with-parent is tied to
-    the thread that spawns it. In the `namespaces` tier the process is bubblewrap's, and everything inside dies with it.
+    Call it on the loop's own thread, which lives as long as the host: bubblewrap's --die-with-parent depends on the
+    thread that spawns it. In the `namespaces` tier, the process is bubblewrap, and everything inside dies with it.
     """
     with sandbox.folder.crash_file.open("wb") as crash_file:
         popen = subprocess.Popen(
@@ -203,28 +204,28 @@ def spawn(sandbox: Sandbox, command: list[str], fds: tuple[int, ...], environmen
     return process
 
 
-#: Processes that were started and have not been waited for. Killed on a busy machine, one may end later than the loop
-#: that would hear of it; forgotten while it runs, it would be a `ResourceWarning`.
+#: Started processes that were not waited for. On a busy machine, a killed process may end later than the loop
+#: that would notice it. Forgetting it while it runs would cause a `ResourceWarning`.
 _running: set[subprocess.Popen[bytes]] = set()
 _owner = os.getpid()
 
 
 @atexit.register
 def _reap() -> None:
-    """Wait for what no loop has waited for, killed at the latest now; called by the interpreter as it ends."""
-    if os.getpid() == _owner:  # a forked child has its parent's
+    """Kill and wait for processes that no loop has waited for; called at the interpreter's exit."""
+    if os.getpid() == _owner:  # a forked child has a copy of its parent's
         for popen in list(_running):
             popen.kill()
             popen.wait()
 
 
 def _unwrapped(sandbox: Sandbox, status: int) -> int:
-    """Undo bubblewrap's way to report a signal, which is a shell's; return the status as subprocess has it."""
+    """Convert bubblewrap's report of a signal, which is a shell's, to the status as in subprocess."""
     return 128 - status if sandbox.tier == "namespaces" and 128 < status <= 192 else status
 
 
 def _when_readable(fd: int, then: Callable[[], None]) -> None:
-    """Call back once the descriptor can be read, which for a pidfd means that the process has ended."""
+    """Call back once the descriptor is readable, which for a pidfd means that the process has ended."""
     loop = asyncio.get_running_loop()
 
     def ready() -> None:
@@ -234,12 +235,12 @@ def _when_readable(fd: int, then: Callable[[], None]) -> None:
     loop.add_reader(fd, ready)
 
 
-# The fork server, from the host's side.
+# The host's side of a fork server.
 
 
 _decode = msgspec.json.Decoder(FromForkServer).decode
-#: Environment of a process that imports libraries and then forks: a pool of threads does not survive that, and a pool
-#: of memory would reserve more than a child may have.
+#: Environment of a process that imports libraries and then forks. A thread pool does not survive a fork, and
+#: a memory pool would reserve more than a child may have.
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {
     "ARROW_DEFAULT_MEMORY_POOL": "system"
 }
@@ -250,7 +251,7 @@ class ForkServerGone(WorkerError):
 
 
 class ForkServer:
-    """A preloaded parent in its sandbox; make it with `ForkServer.start`, and always `close` it."""
+    """Preloaded parent in its sandbox; make it with `ForkServer.start`, and always `close` it."""
 
     def __init__(self, process: Process, control: socket.socket, folder: RunFolder, tier: Tier) -> None:
         self.process = process
@@ -274,9 +275,9 @@ class ForkServer:
         grants: Grants,
         preload: tuple[str, ...],
     ) -> ForkServer:
-        """Start one whose children may live anywhere below `base`; returns when it is ready.
+        """Start a fork server whose children may be anywhere below `base`; returns when it is ready.
 
-        Raises `ForkServerGone` or `OSError` when it cannot be started.
+        Raises `ForkServerGone` or `OSError` if it cannot be started.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
@@ -302,11 +303,11 @@ class ForkServer:
 
     @property
     def alive(self) -> bool:
-        """True while it can be asked."""
+        """True while it accepts requests."""
         return not self.process.exited.done()
 
     async def fork(self, sandbox: Sandbox, bridge_fd: int, argv: list[str]) -> Process:
-        """Return a new child in that sandbox; raises `ForkServerGone`."""
+        """Return a new child in that sandbox; raise `ForkServerGone`."""
         request = Fork(next(self._ids), sandbox.restrictions(-1), sandbox.environment(None), argv)
         future: asyncio.Future[Process] = self._loop.create_future()
         self._forking[request.id] = future
@@ -342,25 +343,25 @@ class ForkServer:
             return
         try:
             self._take(claims.decode(data, _decode), descriptors)
-        except Exception:  # noqa: BLE001 - no message, about an unknown child, or a fault of ours: who waits must hear of it
+        except Exception:  # noqa: BLE001 - an invalid message, or our own fault: report it to the waiting code
             self._loop.remove_reader(self._control)
             self.process.kill()
         finally:
-            for descriptor in descriptors:  # what no process has taken
+            for descriptor in descriptors:  # those that no process has taken
                 os.close(descriptor)
 
     def _take(self, message: FromForkServer, descriptors: list[int]) -> None:
-        """Act on one message; raises `LookupError` for one that cannot be."""
+        """Act on one message; raise `LookupError` for an impossible one."""
         match message:
             case Preloaded(modules=modules):
                 if not self._preloaded.done():
                     self._preloaded.set_result(modules)
             case Forked(id=number, pid=pid):
                 future, pidfd = self._forking.pop(number), descriptors.pop(0)
-                # The fork server's own number is one of its namespace.
+                # The fork server's own number is valid only in its namespace.
                 process = Process(pid_of(pidfd) or pid, pidfd, may_fork=self.tier == "process")
                 self._children[number] = process
-                if future.done():  # the caller has given up meanwhile
+                if future.done():  # the caller has given up
                     process.kill()
                 else:
                     future.set_result(process)
@@ -368,7 +369,7 @@ class ForkServer:
                 self._children.pop(number).ended(status)
 
     def _gone(self) -> None:
-        """Fail what waits, and count every child as ended: it died with the fork server."""
+        """Fail all waiting requests, and count every child as ended, since it died with the fork server."""
         if self._control.fileno() >= 0:
             self._loop.remove_reader(self._control)
             self._control.close()
@@ -377,7 +378,7 @@ class ForkServer:
         for future in waiting:
             if not future.done():
                 future.set_exception(gone)
-                future.exception()  # mark as retrieved: some callers no longer wait
+                future.exception()  # mark as retrieved, because some callers no longer wait
         self._forking.clear()
         for process in self._children.values():
             process.kill()
@@ -385,7 +386,7 @@ class ForkServer:
         self._children.clear()
 
 
-# Libraries that are imported ahead.
+# Libraries that are imported in advance.
 
 
 PANDAS_TAG = re.compile(
@@ -394,5 +395,5 @@ PANDAS_TAG = re.compile(
 
 
 def library_of(init: Init) -> str:
-    """Return pandas where the arguments hold one of its frames, which the worker has to load before it can begin."""
+    """Return pandas if the arguments contain one of its frames, because the worker must then import it first."""
     return "pandas" if init.contents and PANDAS_TAG.search(bytes(init.arguments)) else ""

@@ -1,15 +1,15 @@
 """Sandbox of a worker: its folders, its grants, its command.
 
-A worker sees its interpreter (`workers.interpreters`). `Sandbox` adds one run's folders and the tool's
-grants, and turns them into restrictions for the inside (`workers.inside.lockdown`) and, in the `namespaces` tier, a
-bubblewrap command line around it.
+A worker sees its interpreter (`workers.interpreters`). `Sandbox` adds the folders of one run and the tool's grants. It
+turns them into restrictions for the inside (`workers.inside.lockdown`). In the `namespaces` tier, it also adds a
+bubblewrap command line.
 
-Each host process has one folder, named after it, under one private folder for each user. Beside it waits a janitor, a
-shell that holds one end of a pipe: when the host ends, in whatever way, the pipe ends and the folder is removed. If the
-janitor is killed too, the next host that starts finds the folder by its dead owner.
+Each host process has one folder, named after it, in a private folder of each user. Beside it runs a janitor, a shell
+that holds one end of a pipe. When the host ends, in whatever way, the pipe closes and the janitor removes the folder.
+If the janitor is killed too, the next host that starts finds the folder of the dead owner.
 
-A missing path or a misspelt package would fail each execution, later and elsewhere, and some grants would undo the
-restriction itself. `check_grants` refuses both, before they are saved.
+A missing path or a misspelt package would make each execution fail, later and elsewhere, and some grants would cancel
+the restriction itself. `check_grants` refuses both, before they are saved.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ from healkit.package import FOLDER
 
 Tier = Literal["namespaces", "landlock", "process"]
 
-#: Files that describe the process and the machine. Not all of /proc/self, which also shows sockets and mounts.
+#: Files that describe the process and the machine. Not all of /proc/self, which also shows sockets and
+#: mounts.
 _PROC_READ = (
     *(f"/proc/self/{name}" for name in ("cmdline", "comm", "fd", "io", "limits", "maps", "smaps", "smaps_rollup",
                                         "stat", "statm", "status")),
     *(f"/proc/{name}" for name in ("cpuinfo", "loadavg", "meminfo", "stat", "uptime")),
 )  # fmt: skip
-#: How many files a scratch folder may hold, where the tier can count them.
+#: Maximum number of files in a scratch folder, if the tier can count them.
 SCRATCH_FILES = 20_000
 _ENVIRONMENT_KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
@@ -68,9 +69,9 @@ class Sandbox:
     open_files: int = 256
 
     def prepare(self) -> None:
-        """Look up what grants of packages stand for, which takes a while; only then a cold start.
+        """Resolve grants of packages to paths, which takes a while; only for a cold start.
 
-        Raises `WorkerUnusable` for a package that has gone.
+        Raises `WorkerUnusable` for a package that no longer exists.
         """
         try:
             self._view()
@@ -78,9 +79,9 @@ class Sandbox:
             raise WorkerUnusable(f"No worker could be started: {error.message}", hint=error.hint) from None
 
     def check_paths(self) -> None:
-        """Refuse a grant whose path leads elsewhere by now; raises `WorkerUnusable`.
+        """Raise `WorkerUnusable` for a grant whose path now leads elsewhere.
 
-        A tool that may write beside it could have put a link in its place.
+        A tool that may write beside the path could have replaced it by a link.
         """
         for path in (*self.grants.read, *self.grants.write):
             if (real := os.path.realpath(path)) != path:
@@ -94,7 +95,7 @@ class Sandbox:
         return whole_view() if packages is None else narrow_view(packages)
 
     def restrictions(self, bridge_fd: int) -> Restrictions:
-        """Return what the worker gives up by itself."""
+        """Return the restrictions that the worker applies to itself."""
         view = self._view()
         return Restrictions(
             tier=self.tier,
@@ -111,9 +112,9 @@ class Sandbox:
         )  # fmt: skip
 
     def environment(self, bridge_fd: int | None) -> dict[str, str]:
-        """Return a clean environment: nothing of the host's but its locale and time zone.
+        """Return a clean environment: from the host, only its locale and time zone.
 
-        With the restrictions in it, unless `bridge_fd` is None: a fork server's child gets that with its request.
+        It includes the restrictions, unless `bridge_fd` is None: a fork server's child gets them with its request.
         """
         scratch = str(self.folder.scratch)
         return {
@@ -128,7 +129,7 @@ class Sandbox:
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONNOUSERSITE": "1",
             "PYTHONSAFEPATH": "1",
-            "JPY_PARENT_PID": "1",  # in a process namespace ipykernel's poller would see a dead parent
+            "JPY_PARENT_PID": "1",  # in a process namespace, ipykernel's poller would see a dead parent
             **({"PYTHONPATH": path} if (path := checkout_path()) else {}),
             **(
                 {}
@@ -142,7 +143,7 @@ class Sandbox:
         }
 
     def command(self, inner: list[str]) -> list[str]:
-        """`inner` as it is, or wrapped in bubblewrap."""
+        """Return `inner`, wrapped in bubblewrap if the tier needs it."""
         return inner if self.tier != "namespaces" else [*self._bubblewrap(), "--", *inner]
 
     def _bubblewrap(self) -> list[str]:
@@ -159,9 +160,9 @@ class Sandbox:
             binds += ["--ro-bind-try", path, path]
         for path in self._shared_folders():
             binds += ["--bind", path, path]
-        for path in self.grants.write:  # a path that has gone is the tool's FileNotFoundError
+        for path in self.grants.write:  # for a missing path, the tool will get a FileNotFoundError
             binds += ["--bind-try", path, path]
-        # The one capability is for mounting the scratch folder; the worker drops it before it runs anything.
+        # The only capability is for mounting the scratch folder; the worker drops it before it runs anything.
         return [
             program, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session",
             "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--uid", "1000", "--gid", "1000",
@@ -176,7 +177,7 @@ class Sandbox:
 
 @dataclasses.dataclass(frozen=True)
 class ForkServerSandbox(Sandbox):
-    """A fork server's: it sees the folders of all its children to be, which each of them will narrow to its own."""
+    """Sandbox of a fork server: it has the folders of all future children, which will restrict themselves further."""
 
     base: Path = Path("/nonexistent")
 
@@ -186,7 +187,7 @@ class ForkServerSandbox(Sandbox):
 
 @functools.cache
 def checkout_path() -> str | None:
-    """Return this package's place when it is not an installed one, which is all that a worker finds by itself."""
+    """Return the path of this package if it is a checkout; a worker finds an installed package by itself."""
     parent = str(FOLDER.parent)
     return None if parent in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")} else parent
 
@@ -207,11 +208,11 @@ def bubblewrap_path() -> str | None:
 # Folders of workers on the host, and their removal.
 
 
-#: The path of a socket has at most 107 bytes. A private base in the folder for temporary files takes up to 21 of them,
-#: and what is appended to that up to 50.
+#: A socket's path has at most 107 bytes. A private base in the folder for temporary files takes up to 21 of
+#: them, and what is appended to it up to 50.
 _TEMPORARY_MAX_BYTES = 55 - len("/healkit-4294967295-9")
 _SHORT = Path("/tmp")  # noqa: S108 - a private folder is made in it, and checked
-#: Waits for the end of its input, gives dying workers a moment, and sweeps.
+#: Waits for the end of its input, gives dying workers a moment, and removes the folder.
 _JANITOR = 'cat >/dev/null; sleep 0.2; rm -rf -- "$1"'
 
 _numbers = itertools.count(1)
@@ -222,15 +223,16 @@ class RunFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        #: Folder in which the kernel binds its sockets, and in which its connection file lies.
+        #: Folder in which the kernel binds its sockets, and which contains its connection file.
         self.ipc = root / "ipc"
         #: Working directory, home and temporary folder of the tool.
         self.scratch = root / "scratch"
-        #: Standard error of the process, outside of its view; `faulthandler` writes here when nothing else can.
+        #: Standard error of the process, which the process cannot see; `faulthandler` writes here when
+        #: nothing else can.
         self.crash_file = root / "stderr.log"
 
     def last_words(self, limit_bytes: int) -> str:
-        """Return the end of what the process wrote to its crash file, at most so much; empty where there is none."""
+        """Return at most the last `limit_bytes` of the crash file; empty if there is none."""
         try:
             with self.crash_file.open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - limit_bytes))
@@ -245,14 +247,14 @@ class RunFolder:
         return self
 
     def remove(self) -> None:
-        """Delete it all; what a tool made unreadable is made readable first. Raises nothing."""
+        """Delete everything; what a tool made unreadable is made readable first. Never raises."""
         remove_tree(self.root)
 
 
 class RunFolders:
-    """Hands out one `RunFolder` for each worker; `close` removes them all.
+    """Provides one `RunFolder` for each worker; `close` removes them all.
 
-    What dead hosts have left is removed first; `on_thread` leaves that to a thread, for a caller that may not wait.
+    Folders of dead hosts are removed first; with `on_thread`, a thread does this, for a caller that may not wait.
     """
 
     def __init__(self, base: Path | None = None, *, on_thread: bool = False) -> None:
@@ -261,7 +263,8 @@ class RunFolders:
         self.root = base / f"{identity.pid}-{identity.started_ticks}-{next(_numbers)}"
         self._used = itertools.count(1)
         self._janitor: subprocess.Popen[bytes] | None = None
-        #: Open and locked while this process lives, for those that cannot see it: other containers have other ids.
+        #: Open and locked while this process lives, for processes that cannot see it: other containers have
+        #: other ids.
         self._held: int | None = None
         if on_thread:
             threading.Thread(target=sweep, args=(base,), name="healkit-sweep", daemon=True).start()
@@ -269,7 +272,7 @@ class RunFolders:
             sweep(base)
 
     def next(self) -> RunFolder:
-        """Return a folder that no worker has had; it is made when the worker starts."""
+        """Return a new folder, which is made when the worker starts."""
         if self._janitor is None:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._held = _hold(self.root)
@@ -283,7 +286,7 @@ class RunFolders:
         return RunFolder(self.root / str(next(self._used)))
 
     def close(self) -> None:
-        """Remove what is left of this host's folders."""
+        """Remove the remaining folders of this host."""
         remove_tree(self.root)
         self._let_go()
         if self._janitor is not None:
@@ -297,18 +300,18 @@ class RunFolders:
             self._held = None
 
     def abandon(self) -> None:
-        """Forget the folders in a forked child: they, and their janitor, are the parent's."""
+        """Forget the folders in a forked child: they, and their janitor, belong to the parent."""
         self._let_go()
         if self._janitor is not None:
             assert self._janitor.stdin is not None
             self._janitor.stdin.close()
-            self._janitor.returncode = 0  # not ours to wait for
+            self._janitor.returncode = 0  # not our child, so it cannot be waited for
             self._janitor = None
 
 
 @contextlib.contextmanager
 def passing_folder() -> Iterator[Path]:
-    """Make a temporary folder. If this process is killed meanwhile, the next host that starts removes it."""
+    """Make a temporary folder. If this process is killed, the next host that starts removes it."""
     owner = host_identity()
     root = new_temporary_folder(f"{owner.pid}-{owner.started_ticks}-", private_base())
     descriptor = _hold(root)
@@ -328,7 +331,7 @@ def _hold(folder: Path) -> int:
 
 
 def sweep(base: Path) -> int:
-    """Remove the folders of hosts that are gone; returns how many there were. Raises nothing."""
+    """Remove the folders of dead hosts; return their number. Never raises."""
     swept = 0
     with contextlib.suppress(OSError):
         for folder in list(base.glob("*-*")):
@@ -345,7 +348,7 @@ def sweep(base: Path) -> int:
 
 
 def _is_held(folder: Path) -> bool:
-    """Return whether a living process, of whatever container, holds the folder."""
+    """Return whether a living process, in any container, holds the folder."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
@@ -360,9 +363,9 @@ def _is_held(folder: Path) -> bool:
 
 
 def private_base() -> Path:
-    """Return `<tmp>/healkit-<user id>`, ours alone; where it is another user's, the next that is free or ours.
+    """Return `<tmp>/healkit-<user id>`, owned by this user alone; if another user owns it, the next free or own one.
 
-    All processes of a user come to the same one, so that what is left there is swept, and grants of it are refused.
+    All processes of a user find the same folder, so that left-over folders are removed, and grants of them are refused.
     """
     temporary = folder_for_sockets()
     name = f"healkit-{os.getuid()}"
@@ -381,9 +384,9 @@ def _own_base(temporary: Path) -> Path:
 
 
 def folder_for_sockets() -> Path:
-    """Return the folder for temporary files, or /tmp where the path of a socket below it would be too long.
+    """Return the folder for temporary files, or /tmp if a socket's path below it would be too long.
 
-    Raises `ConfigError` where neither will do.
+    Raises `ConfigError` if neither is usable.
     """
     temporary = temporary_folder()
     if len(os.fsencode(temporary)) <= _TEMPORARY_MAX_BYTES:
@@ -405,7 +408,7 @@ _KERNEL = ("/proc", "/sys", "/dev")
 
 
 def check_grants(grants: Grants) -> None:
-    """Raise `ConfigError` for a grant that could not be kept here, or that no tool should have."""
+    """Raise `ConfigError` for a grant that is not possible here, or that no tool should have."""
     for name in ("read", "write"):
         for path in getattr(grants, name):
             _check_path(name, path)
@@ -429,7 +432,7 @@ def _check_path(name: str, path: str) -> None:
     if not os.path.lexists(path):
         raise ConfigError(f"The grant {name}={path!r} names nothing that exists.", hint="Make it first.")
     if real != path:
-        # A link can be made to lead elsewhere; what it leads to is what would be granted.
+        # A link can be redirected; only its target can be granted.
         raise ConfigError(f"The grant {name}={path!r} leads to {real!r}.", hint=f"Grant {real!r} itself.")
     if not (os.path.isdir(real) or os.path.isfile(real)):
         raise ConfigError(f"The grant {name}={path!r} is neither a file nor a folder.")
@@ -440,7 +443,7 @@ def _check_path(name: str, path: str) -> None:
 
 
 def _check_code(path: str) -> None:
-    """Refuse write access to the code that a tool is restricted by."""
+    """Raise for write access to the code that restricts tools."""
     executable, python = Path(sys.executable), interpreter()
     code_paths = [FOLDER, executable.parent, executable.resolve().parent]
     code_paths += [Path(sys.prefix) / "pyvenv.cfg", *map(Path, (*python.folders, *python.sites))]
@@ -453,5 +456,5 @@ def _check_code(path: str) -> None:
 
 
 def _overlap(a: str, b: str) -> bool:
-    """Return whether one path is the other or lies in it."""
+    """Return whether the paths are equal or one is inside the other."""
     return a == b or a.startswith(f"{b}/") or b.startswith(f"{a}/")

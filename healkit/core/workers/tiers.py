@@ -1,17 +1,16 @@
 """Isolation tiers: probes, checks of workers, disk limits.
 
-Each sandbox is built, and a process inside it tries what must be impossible; no feature flags and no error texts are
-trusted. A tier counts when everything it promises to stop was denied.
+To probe a tier, its sandbox is built, and a process in it tries what must be impossible. Feature flags and error texts
+are not trusted. A tier counts if everything that it promises to stop was denied.
 
-A worker's own report is a claim, made before it got any code. What /proc shows of it is not: the seccomp filter, the
-capabilities, the namespaces and the limits. The Landlock domain is shown nowhere. Where a part cannot be read (a hidden
-/proc, another user's process), the report alone counts.
+A worker's own report, made before it got any code, is not proof. What /proc shows of it is: the seccomp filter, the
+capabilities, the namespaces and the limits. The Landlock domain is not shown anywhere. If a part cannot be read (a
+hidden /proc, another user's process), only the report counts.
 
-In the `namespaces` tier the scratch folder is a mount that holds no more than it may. Elsewhere it lies on the host's
-disk, and the host counts what is in it, again and again. It goes through the folders by descriptors: neither the length
-of a path nor the depth of the folders ends the count. What the host may not look at counts as more than is allowed.
-Between two looks a worker can write more than it may: as fast as the disk takes it, and at most the limit of a file's
-size times its open files.
+In the `namespaces` tier, the scratch folder is a mount with a limited size. In the other tiers, it is on the host's
+disk, and the host counts its contents regularly. It walks the folders by descriptors, so neither a long path nor deep
+folders end the count. What the host cannot read counts as too much. Between two counts, a worker can write more than
+its limit, as fast as the disk is. The most is the limit of a file's size times its open files.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _NEVER_STOPPED = (
     "holding up to 16 MiB of the kernel's memory in pipes, and 64 MiB in socket pairs",
     "sending a misleading result: what a tool returns is its own claim",
 )
-#: What each tier leaves open, in plain words; `healkit doctor` and docs/isolation.md say the same.
+#: What each tier does not stop, in plain words; `healkit doctor` and docs/isolation.md say the same.
 NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
     "namespaces": (*_NEVER_STOPPED,),
     "landlock": (
@@ -69,7 +68,7 @@ NOT_STOPPED: dict[Tier, tuple[str, ...]] = {
 
 @dataclasses.dataclass(frozen=True)
 class TierReport:
-    """Tier on this machine: whether it holds, what its process said, and why not if not."""
+    """Tier on this machine: whether it works, what its process reported, and why it does not work."""
 
     tier: Tier
     holds: bool
@@ -80,7 +79,7 @@ class TierReport:
 
 @functools.cache
 def probe(tier: Tier) -> TierReport:
-    """Build that tier once and try it; about a tenth of a second, remembered for this process."""
+    """Build that tier once and try it; takes about a tenth of a second, cached for this process."""
     if sys.platform != "linux":
         return TierReport(
             tier, tier == "process", {}, {}, "only Linux has what the isolating tiers are made of"
@@ -90,7 +89,7 @@ def probe(tier: Tier) -> TierReport:
 
 
 def achieved_tier(config: Config) -> Tier:
-    """Return the tier that executions get; raises `IsolationUnavailable` where the one asked for cannot be had."""
+    """Return the tier for executions; raise `IsolationUnavailable` if the requested one does not work."""
     if config.isolation == "process":
         return "process"
     wanted: tuple[Tier, ...] = (
@@ -126,10 +125,10 @@ def _missing(needed: Iterable[str], layers: dict[str, str]) -> list[str]:
 
 
 def require_restricted(sandbox: Sandbox, layers: dict[str, str], pid: int) -> None:
-    """Check a worker before any code is sent to it; raises `WorkerNotRestricted`.
+    """Check a worker before any code is sent to it; raise `WorkerNotRestricted`.
 
-    It must report every layer that the probe of its tier found in force, and the kernel must show what it can show.
-    `pid` is that of the process that was started. To be called on a thread: it blocks for about a millisecond.
+    It must report every layer that the probe of its tier found in force, and the kernel must confirm what it shows.
+    `pid` is that of the started process. Call it on a thread, because it blocks for about a millisecond.
     """
     if sandbox.tier == "process":
         return
@@ -182,7 +181,7 @@ def _try_tier(tier: Tier, root: Path) -> TierReport:
 
 
 def _judge(tier: Tier, report: Report) -> TierReport:
-    """Decide whether a tier holds: its own layers are in force, and nothing it promises to stop was possible."""
+    """Decide whether a tier holds: its layers are in force, and nothing that it promises to stop was possible."""
     failed = _missing(_NEEDED[tier], report.layers)
     open_doors = (
         [] if tier == "process" else [name for name, got in report.attempts.items() if got != "denied"]
@@ -195,12 +194,12 @@ def _judge(tier: Tier, report: Report) -> TierReport:
 
 
 _SHOWN = re.compile(r"^(NoNewPrivs|Seccomp|Seccomp_filters|Cap\w+):\s*(\w+)$", re.MULTILINE)
-#: bubblewrap makes these in any case; a cgroup namespace only where the kernel has it.
+#: Namespaces that bubblewrap always makes; it makes a cgroup namespace only if the kernel supports it.
 _NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts")
 
 
 def not_in_force(sandbox: Sandbox, pid: int) -> list[str]:
-    """Return what the kernel shows to be missing in the worker that this process is, or is bubblewrap of."""
+    """Return the restrictions that this worker lacks according to the kernel; the process may be its bubblewrap."""
     while children := children_of(pid):
         pid = children[0]
     return [
@@ -216,7 +215,7 @@ def _shown(process: str) -> dict[str, str]:
 
 
 def _status(pid: int) -> Iterator[str]:
-    """Yield what is missing by its status; the filters of a container are the host's too, and do not count."""
+    """Yield missing restrictions, by its status; filters of a container apply to the host too, and do not count."""
     try:
         worker_status, host_status = _shown(str(pid)), _shown("thread-self")
     except OSError:
@@ -259,36 +258,36 @@ def _namespaces(pid: int) -> Iterator[str]:
             yield f"namespaces: {name} is the host's"
 
 
-# The limit of a scratch folder, counted by the host.
+# Size limit of a scratch folder, checked by the host.
 
 
-#: Pause between two looks; longer where a look takes long, within bounds.
+#: Pause between two checks, in seconds; longer if a check takes long, within limits.
 LOOK_EVERY_S = 0.2
 _PAUSE_PER_LOOK, _LONGEST_PAUSE_S = 3.0, 2.0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Number of counts that may meet a folder which is moved elsewhere meanwhile.
+#: Maximum number of counts that are interrupted because a folder was moved.
 _COUNTS = 5
-#: A folder that has been removed, or that a file or a link has taken the place of.
+#: Errors for a folder that was removed, or replaced by a file or a link.
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-#: The host's own shortage, which is no worker's fault.
+#: Shortages of the host, which are not a worker's fault.
 _HOSTS_OWN = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 
 class _CannotLook(Exception):
-    """Raised for a file that takes room, and whose size cannot be seen."""
+    """Raised for a file that takes space but whose size cannot be read."""
 
 
 class _MovedElsewhere(Exception):
-    """Raised when a folder has another parent than the one it was entered from."""
+    """Raised if a folder has another parent than the one from which it was entered."""
 
 
 async def until_over(
     sandbox: Sandbox, layers: dict[str, str], pid: int, work: Callable[[], object | None] = lambda: True
 ) -> None:
-    """Return when a worker has written more than it may; never, where the kernel sees to that.
+    """Return when a worker has written more than it may; never, if the kernel enforces the limit.
 
-    work: asked before and after each look, what is under way; None while nothing can be written. A look that was begun
-    in one piece of work and ended in the next says nothing of either.
+    work: Called before and after each check; returns the current work, None while nothing can be written. A check that
+        began in one piece of work and ended in another is ignored.
     """
     if is_bounded(sandbox, layers):
         await asyncio.get_running_loop().create_future()
@@ -303,10 +302,10 @@ async def until_over(
 
 
 async def look(sandbox: Sandbox, pid: int) -> bool:
-    """Return `is_over`, from a thread for looks only: other work, such as removing folders, must not delay them."""
+    """Return `is_over`, from a thread only for checks: other work, such as removing folders, must not delay them."""
     try:
         return await asyncio.get_running_loop().run_in_executor(_threads(), is_over, sandbox, pid)
-    except RuntimeError:  # the interpreter ends and takes no more work; so do the workers
+    except RuntimeError:  # the interpreter is ending, and so are the workers
         return False
 
 
@@ -315,32 +314,32 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(2, "healkit-disk")
 
 
-os.register_at_fork(after_in_child=_threads.cache_clear)  # its threads stay behind
+os.register_at_fork(after_in_child=_threads.cache_clear)  # its threads do not exist in the child
 
 
 def pause_after(took_s: float) -> float:
-    """Return how long to wait after a look that took so long."""
+    """Return how long to wait after a check of that duration, in seconds."""
     return min(max(LOOK_EVERY_S, _PAUSE_PER_LOOK * took_s), _LONGEST_PAUSE_S)
 
 
 def is_bounded(sandbox: Sandbox, layers: dict[str, str]) -> bool:
-    """Return whether the kernel bounds all that the worker may write; without Landlock, the sockets' folder is open."""
+    """Return whether the kernel limits all that the worker may write; without Landlock, the socket folder is open."""
     return sandbox.tier == "namespaces" and not layers.get("landlock", "failed").startswith("failed")
 
 
 def is_over(sandbox: Sandbox, pid: int) -> bool:
-    """Return whether the worker's folder holds more than it may, or cannot be looked at."""
+    """Return whether the worker's folder contains more than it may, or cannot be read."""
     folder = sandbox.folder.ipc if sandbox.tier == "namespaces" else sandbox.folder.scratch
-    # Without a filter a tool may shut a folder or start another user's program, and still be an honest one.
+    # Without a filter, even an honest tool may close a folder or start another user's program.
     strict = sandbox.tier != "process"
     return exceeds(str(folder), pid, sandbox.scratch_mb * MIB, SCRATCH_FILES, strict=strict)
 
 
 def exceeds(folder: str, pid: int, max_bytes: int, max_files: int, *, strict: bool = True) -> bool:
-    """Return whether the folder, and the files without a name that the process and its children hold, are too much.
+    """Return whether the folder, plus nameless files that the process and its children hold, is too large.
 
-    Stops counting at the limit. Counts the space really used: a sparse file takes little. `strict`: what cannot be
-    looked at is too much.
+    It stops counting at the limit. It counts the space really used: a sparse file takes little. `strict`: what cannot
+    be read counts as too much.
     """
     for _ in range(_COUNTS):
         try:
@@ -360,12 +359,12 @@ def exceeds(folder: str, pid: int, max_bytes: int, max_files: int, *, strict: bo
 
 
 def _below(folder: str) -> Iterator[int]:
-    """Yield the size of a folder and of each file and folder below it; raises `OSError` for what cannot be listed."""
+    """Yield the size of a folder and of each file and folder below it; raise `OSError` if one cannot be listed."""
     try:
         here = os.open(folder, _FOLDER)
     except FileNotFoundError:
         return
-    #: The way back: the folders yet to be entered at each level above, and which folder that was.
+    #: The way back: for each level above, the folders not yet entered, and the identity of that folder.
     trail: list[tuple[list[str], tuple[int, int]]] = []
     linked: set[int] = set()
     try:
@@ -383,7 +382,7 @@ def _below(folder: str) -> Iterator[int]:
                 here = _stepped(name, here)
             except OSError as error:
                 if error.errno in _GONE:
-                    continue  # it is the worker's folder: what is in it comes and goes
+                    continue  # the worker's folder changes while it is counted
                 raise
             trail.append((waiting, identity))
             waiting = []
@@ -393,7 +392,7 @@ def _below(folder: str) -> Iterator[int]:
 
 
 def _entries(folder: int, folders: list[str], linked: set[int]) -> Iterator[int]:
-    """Yield the sizes of a folder and its files; adds the folders in it to `folders`."""
+    """Yield the sizes of a folder and its files; add the folders in it to `folders`."""
     yield os.fstat(folder).st_blocks * 512
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -410,7 +409,7 @@ def _entries(folder: int, folders: list[str], linked: set[int]) -> Iterator[int]
 
 
 def _stepped(name: str, here: int) -> int:
-    """Open a folder below or above, and close the one it was opened from; raises `OSError` before that."""
+    """Open a folder below or above, and close the previous one; raise `OSError` before that."""
     there = os.open(name, _FOLDER, dir_fd=here)
     os.close(here)
     return there
@@ -422,9 +421,9 @@ def _identity(folder: int) -> tuple[int, int]:
 
 
 def _nameless(pid: int, folder: str) -> Iterator[int]:
-    """Yield the sizes of files that only an open descriptor or a mapping still keeps.
+    """Yield the sizes of files that only exist through an open descriptor or a mapping.
 
-    Raises `_CannotLook` for a mapped file whose size the host may not see.
+    Raises `_CannotLook` for a mapped file whose size the host cannot read.
     """
     for member in family(pid):
         counted: set[int] = set()
@@ -432,7 +431,7 @@ def _nameless(pid: int, folder: str) -> Iterator[int]:
             yield from _opened(member, counted)
             yield from _mapped(member, f"{folder}/", counted)
         except OSError:
-            continue  # it has ended, or this machine shows no process to another, and did not before it had code
+            continue  # it has ended; or processes are hidden on this machine, as they were before it had code
 
 
 def _opened(pid: int, seen: set[int]) -> Iterator[int]:

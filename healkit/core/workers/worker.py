@@ -1,8 +1,8 @@
 """Worker: start it, let it run one tool, end it.
 
-What kernels and subprocess workers share. The outcome is decided from what the host itself observes: its own deadline,
-the process's death, the bytes that arrived. The worker's `execution_complete` is a claim; only the value or the
-traceback is taken from it.
+This is the common part of kernels and subprocess workers. The host decides the outcome from what it observes itself:
+its own deadline, the process's death, the received bytes. The worker's `execution_complete` is not trusted; only the
+value or the traceback is taken from it.
 """
 
 from __future__ import annotations
@@ -25,31 +25,35 @@ from healkit.core.workers.sandbox import Sandbox
 from healkit.core.workers.tiers import require_restricted, until_over
 from healkit.errors import WorkerError, WorkerNotRestricted, WorkerStartFailed, WorkerUnusable
 
-#: End as the host saw it. Only `complete` comes with a message from the worker.
+#: End as the host observed it. Only `complete` comes with a message from the worker.
 Ending = Literal["complete", "timeout", "stopped", "died", "lost", "protocol", "output_limit", "disk_limit"]
 OnOutput = Callable[[dict[str, Any]], None]
 
-#: Characters at the end of the output that are kept with a failure.
+#: Number of characters at the end of the output that are stored with a failure.
 LAST_CHARS = 4000
-#: What a tool gets after its timeout to unwind before it is killed.
+#: Time that a tool gets after its timeout to unwind before it is killed, in seconds.
 GRACE_S = 0.4
-#: Calls of one execution at the same time.
+#: Maximum number of concurrent calls of one execution.
 _CALLS_IN_FLIGHT_MAX = 16
 _TICK_S = 0.1
-#: Time from the end of the bridge to that of the process on a busy machine; a tool that closed the bridge lives longer.
+#: Time from the end of the bridge to that of the process on a busy machine; if the tool closed the bridge, it
+#: is longer.
 _DEATH_S = 3.0
 _CRASH_TEXT_BYTES = 64 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """End of a worker, as the host saw it.
+    """End of a worker, as the host observed it.
 
-    `status` is the exit status where the process died by itself: negative for a signal, as in subprocess.
-    `last_output` is the end of what was printed; `crash_text` is what `faulthandler` left; `detail` names what broke
-    the protocol. `drained` is false where outputs may be missing, because the worker did not send them in time.
-    `contents` are those of the frames and arrays in the result, for whoever asked for it; `sealed` are the same, in
-    memory that cannot change. `duration_ms` is the time of the run itself, where it is known.
+    status: Exit status if the process died on its own: negative for a signal, as in subprocess.
+    last_output: End of the printed output.
+    crash_text: Dump of `faulthandler`.
+    detail: Violation of the protocol.
+    drained: False if outputs may be missing, because the worker did not send them in time.
+    contents: Buffers of the frames and arrays in the result.
+    sealed: The same buffers, in memory that cannot change.
+    duration_ms: Time of the run itself, if known.
     """
 
     ending: Ending
@@ -66,20 +70,20 @@ class Outcome:
 
 
 class Retainer:
-    """Keeper of failed runs' workers, so that they can be asked; keeps none. A part has another (`hooks.Specs`)."""
+    """Keeper of failed runs' workers for questions; this class keeps none. A part provides another (`hooks.Specs`)."""
 
     def retain(self, trace_id: str, worker: Worker, outcome: Outcome, config: Config) -> bool:
-        """Retain a worker whose run is over; false where its caller has to retire it. Called on healkit's loop."""
+        """Keep a worker whose run is over; return False if the caller has to retire it. Called on healkit's loop."""
         return False
 
     async def close(self) -> None:
-        """End all of them, and return when they have ended; called as the pool closes."""
+        """End all of them, and return when they have ended; called when the pool closes."""
 
 
 class Worker:
-    """A restricted process for one execution; make it with `start`, and always `close` it.
+    """Restricted process for one execution; make it with `start`, and always `close` it.
 
-    With a fork server it is forked, without one started cold.
+    With a fork server it is forked, otherwise started cold.
     """
 
     def __init__(self, sandbox: Sandbox, config: Config, fork_server: ForkServer | None) -> None:
@@ -93,13 +97,13 @@ class Worker:
         self._complete: asyncio.Future[rpc.ExecutionComplete] = self._loop.create_future()
         self._protocol: asyncio.Future[str] = self._loop.create_future()
         self._bridge: Bridge | None = None
-        #: Told the contents of the arguments as they were sent, in memory that cannot change; on a thread.
+        #: Called with the contents of the arguments as sent, in memory that cannot change; on a thread.
         self.on_sent: Callable[[Sequence[Any]], None] | None = None
         #: Region for the result's contents, once there is work.
         self._results: int | None = None
 
     async def start(self) -> None:
-        """Lock it down and check that it is; raises `WorkerStartFailed`, also when it is not there in time."""
+        """Start the process and check its lockdown; raise `WorkerStartFailed`, also if it is not ready in time."""
         try:
             async with asyncio.timeout(self.config.start_timeout_s):
                 await self._launch()
@@ -133,7 +137,7 @@ class Worker:
     ) -> Outcome:
         """Run one tool until it ends in any way; never raises for what the tool does.
 
-        contents: those of the frames and arrays in the arguments, for the places that `init` names.
+        contents: Buffers of the frames and arrays in the arguments, for the places in `init`.
         """
         raise NotImplementedError
 
@@ -170,7 +174,7 @@ class Worker:
         crash_text: str,
         drained: bool = True,
     ) -> Outcome:
-        """Return the outcome of a run; one whose result's contents cannot be trusted broke the protocol."""
+        """Return the outcome of a run; if the result's contents cannot be trusted, the outcome is a broken protocol."""
         assert self.process is not None
         complete = self._complete.result() if ending == "complete" else None
         contents: list[memoryview] = []
@@ -188,7 +192,7 @@ class Worker:
         )
 
     def adopt(self, config: Config) -> None:
-        """Adopt another caller's time limits; for a spare that was started with the pool's."""
+        """Adopt another caller's time limits, for a spare that was started with the pool's."""
         self.config = config
         if self._bridge is not None:
             self._bridge.limit(config.rpc_timeout_s, _CALLS_IN_FLIGHT_MAX)
@@ -200,11 +204,11 @@ class Worker:
 
     @property
     def cpu_used_s(self) -> float:
-        """Processor time that its process has used so far; 0 once that has ended. To be asked on a thread."""
+        """Processor time that its process has used so far, in seconds; 0 once it has ended. Read it on a thread."""
         return cpu_time_s(self.process.pid) if self.process is not None and self.alive else 0.0
 
     async def close(self) -> None:
-        """Kill the process and remove all that belonged to it; safe to call twice and at any stage."""
+        """Kill the process and remove everything that belonged to it; safe to call twice and at any stage."""
         if self._bridge is not None:
             self._bridge.close()
         if self._results is not None:
@@ -213,11 +217,11 @@ class Worker:
         if self.process is not None:
             self.process.kill()
             await asyncio.wait([self.process.exited], timeout=5)
-        # Off the loop: removing thousands of small files takes a while.
+        # Off the loop, because removing thousands of small files takes a while.
         await off_loop(self.sandbox.folder.remove)
 
     async def _launch(self) -> None:
-        """Folders, bridge, process, and its `Ready`."""
+        """Make folders, bridge and process, and wait for `Ready`."""
         self.sandbox.folder.create()
         argv = self._arguments()
         ours, theirs = socket.socketpair()
@@ -246,16 +250,16 @@ class Worker:
         await off_loop(require_restricted, self.sandbox, self.layers, self.process.pid)
 
     def _arguments(self) -> list[str]:
-        """Return the command line of this kind of worker; its folders are there."""
+        """Return the command line of this kind of worker; its folders exist."""
         raise NotImplementedError
 
     async def _hear(self) -> None:
-        """Open the channels of this kind of worker beside the bridge."""
+        """Open the channels of this kind of worker besides the bridge."""
 
     async def _wait(
         self, init: rpc.Init, stop: asyncio.Event | None, overflow: asyncio.Future[None]
     ) -> tuple[Ending, str]:
-        """Wait for the first of: the worker's claim, a limit, a broken protocol, its death, stop, deadline."""
+        """Wait for the first of: the worker's report, a limit, a broken protocol, its death, stop, deadline."""
         assert self._bridge is not None
         assert self.process is not None
         background = [asyncio.create_task(until_over(self.sandbox, self.layers, self.process.pid))]
@@ -276,7 +280,7 @@ class Worker:
                     watched, timeout=min(left_s, _TICK_S), return_when=asyncio.FIRST_COMPLETED
                 )
                 self._bridge.expire()
-                for future, ending in watched.items():  # in the order above: a claim counts before a death
+                for future, ending in watched.items():  # in the order above: a report counts before a death
                     if future in done:
                         return await self._settle(future, ending)
                 if self._crash_size() > 2 * init.output_max_bytes:
@@ -288,10 +292,10 @@ class Worker:
             self.process.end_children()
 
     async def _settle(self, future: asyncio.Future[Any], ending: Ending) -> tuple[Ending, str]:
-        """Tell a broken protocol from a death: the bridge's end of file may come before the process's own end."""
+        """Distinguish a broken protocol from a death: the bridge's end of file may come before the process's end."""
         assert self.process is not None
         if ending == "disk_limit":
-            future.result()  # a look that raised is a fault of ours, and no limit that was passed
+            future.result()  # a check that raised is our own fault, not an exceeded limit
         if ending == "protocol":
             problem: str = future.result()
             if problem:
@@ -301,7 +305,8 @@ class Worker:
                 return "protocol", "the tool closed the bridge"
             ending = "died"
         if ending == "died":
-            # Its last message may still be on its way through the bridge's thread; behind it comes the bridge's end.
+            # Its last message may still be on its way through the bridge's thread, followed by the bridge's
+            # end.
             outcomes = (self._complete, self._protocol)
             await asyncio.wait(outcomes, timeout=GRACE_S, return_when=asyncio.FIRST_COMPLETED)
             if self._complete.done():
@@ -315,7 +320,7 @@ class Worker:
         self._post(future, message)
 
     def _post(self, future: asyncio.Future[Any], value: object) -> None:
-        """Hand a value from a bridge thread to the loop; the first one counts."""
+        """Pass a value from a bridge thread to the loop; the first one counts."""
 
         def settle() -> None:
             if not future.done():
@@ -342,13 +347,13 @@ _DUMP = re.compile(
 
 
 def split_crash_text(text: str) -> tuple[str, str]:
-    """Split the one file that holds both into the tool's last words and `faulthandler`'s dump."""
+    """Split the crash file into the tool's last output and `faulthandler`'s dump."""
     dump = _DUMP.search(text)
     return (text, "") if dump is None else (text[: dump.start()], text[dump.start() :][:_CRASH_TEXT_BYTES])
 
 
 class SubprocessWorker(Worker):
-    """A restricted interpreter for one execution; what it prints arrives when it ends, and it displays nothing."""
+    """Restricted interpreter for one execution; its output arrives when it ends, and it displays nothing."""
 
     async def run(
         self,

@@ -1,7 +1,7 @@
 """Command line: the commands, by name.
 
-What a notebook has too is in `healkit.faces.commands`, and what needs a terminal is here. `command` makes typer's
-commands of both. Results go to stdout and everything about them to stderr, so that each command works in a pipe.
+Commands that a notebook has too are in `healkit.faces.commands`; commands that need a terminal are here. `command`
+turns both into typer's commands. Results go to stdout and all messages to stderr, so that each command works in a pipe.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from healkit.faces.cli.command import (
 from healkit.faces.commands import rows
 from healkit.package import VERSION
 
-#: What typer raises for a line that it cannot read, of the copy of click that it carries; it exports a subclass only.
+#: Exception of typer for a line that it cannot parse, from its own copy of click; it exports only a subclass.
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-#: Group → whether that word after it is one to show: `healkit log 3`, `healkit trace last`.
+#: Group → whether that word after it names a row to show: `healkit log 3`, `healkit trace last`.
 _SHOWN_ALONE: dict[str, Callable[[str], bool]] = {"log": str.isdecimal, "trace": "last".__eq__}
-#: What a word of a usage line stands for → the command that lists what there is. In a group, its own list does.
+#: Placeholder in a usage line → the command that lists its values. In a group, it is the group's own list.
 _LISTS = {"TOOL": "healkit vault list"}
-#: Options without which a command does nothing.
+#: Required options of a command.
 _BESIDE = {"healkit decide": " --data NAME=FILE --chooser person"}
 _GROUP_LISTS = {
     "vault": "healkit vault",
@@ -44,9 +44,9 @@ _GROUP_LISTS = {
 
 
 def command_line(wanted: str = "") -> typer.Typer:
-    """Return the command line: with the wanted command alone, else with all of them.
+    """Return the command line: with the wanted command only, else with all of them.
 
-    typer builds each command that it is given, which takes longer than most commands do.
+    typer builds each command that it gets, which takes longer than most commands do.
     """
     app = typer.Typer(
         help="Run tools in restricted worker kernels, keep every failure, fix it.",
@@ -79,10 +79,10 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; the console script `healkit` and `python -m healkit` call it."""
+    """Run the command line; called by the console script `healkit` and by `python -m healkit`."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a tick must not break a terminal that has none
+            stream.reconfigure(errors="backslashreplace")  # a terminal without a tick character must not fail
     try:
         sys.exit(_run(sys.argv[1:]))
     except KeyboardInterrupt:  # before a command has begun, or after it
@@ -93,7 +93,8 @@ def main() -> None:
 def _run(words: list[str]) -> int:
     """Run the command line; return the exit code.
 
-    A line that cannot be read is one line on stderr, and with `--json` the command's JSON for a wrong call on stdout.
+    For a line that cannot be parsed, it prints one line on stderr, and with `--json` the command's JSON for a wrong
+    call on stdout.
     """
     wanted = words[0] if words else ""
     if words[1:2] and wanted in _SHOWN_ALONE and _SHOWN_ALONE[wanted](words[1]):
@@ -102,7 +103,7 @@ def _run(words: list[str]) -> int:
         return command_line(wanted)(words, prog_name="healkit", standalone_mode=False) or 0
     except _USAGE_ERROR as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # which typer does not export
-            typer.echo(error.format_message(), nl=False)  # empty where rich has printed the help already
+            typer.echo(error.format_message(), nl=False)  # empty if rich has already printed the help
             return OK
         on_error: Callable[[HealkitError], object] | None = None
         if "--json" in words:
@@ -113,7 +114,7 @@ def _run(words: list[str]) -> int:
 
 
 def _told(error: Any) -> UsageInvalid:
-    """Return what typer could not read as an error that says what to type."""
+    """Return typer's error as one that says what to type."""
     context = error.ctx
     path = context.command_path if context is not None else "healkit"
     if (missing := getattr(error, "param", None)) is not None and type(error).__name__ == "MissingParameter":
@@ -134,7 +135,7 @@ def _told(error: Any) -> UsageInvalid:
 def _missing(
     context: typer.Context, missing: typer.core.TyperArgument | typer.core.TyperOption, path: str
 ) -> UsageInvalid:
-    """Say which word is missing, with the line as it is typed: what was given, and the rest in capitals."""
+    """Return the error for a missing word, with the line as typed and the missing words in capitals."""
     words = []
     for parameter in context.command.params:
         if parameter.param_type_name == "argument" and parameter.required:

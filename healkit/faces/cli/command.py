@@ -1,4 +1,4 @@
-"""Terminal's side of a command: options, exit codes, JSON."""
+"""Commands in the terminal: options, exit codes, JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WRONG_CALL = 2
 _FIRST_START_S = 60.0
-#: A line or cell that begins with a sign → its colour; the lines of a diff, likewise.
+#: Colour → a line or cell that begins with this sign; likewise for the lines of a diff.
 _SIGNS = {"32": re.compile(r"(?m)^✓ .*$|(?<=  )✓ \S+"), "31": re.compile(r"(?m)^✗ .*$|(?<=  )✗ \S+")}
 _SIDES = {"32": re.compile(r"(?m)^\+.*$"), "31": re.compile(r"(?m)^-.*$"), "36": re.compile(r"(?m)^@@.*$")}
 _NEXT = re.compile(r"(?m)^(?:Next|To go on): healkit .+$")
@@ -39,7 +39,7 @@ _JSON = typer.Option("--json", help="Print JSON on stdout and nothing else.")
 
 
 def group_of(group: Group) -> typer.Typer:
-    """Return a group of commands as typer takes it.
+    """Return a group of commands for typer.
 
     Options before a subcommand would not reach it, so they are refused.
     """
@@ -76,10 +76,10 @@ def register(app: typer.Typer, name: str, command: Command) -> None:
 
 
 def for_terminal(command: Command) -> Callable[..., None]:
-    """Return the function that typer calls: it opens the database, prints the answer and exits with its code.
+    """Return the function for typer: it opens the database, prints the answer and exits with its code.
 
-    A `HealkitError` is printed on stderr (with `--json` as JSON on stdout too, with its code) and exits 2; Ctrl-C exits
-    130.
+    A `HealkitError` is printed on stderr (with `--json` also as JSON on stdout, with its code), and the exit code is 2.
+    Ctrl-C exits with 130.
     """
 
     def run(**given: Any) -> None:
@@ -125,18 +125,18 @@ def for_terminal(command: Command) -> Callable[..., None]:
 
 
 def open_healkit(db: str | None, *, create: bool, many_runs: bool = False) -> Healkit:
-    """Open the Healkit of `--db`; a command that only reads passes create=False and never makes a database.
+    """Open the Healkit of `--db`; a read-only command passes create=False and never creates a database.
 
-    many_runs: it executes several times, so that workers are worth keeping warm, and it may be the very first start on
-    a slow machine, which reads everything from disk.
+    many_runs: The command executes several times, so that warm workers are useful. It may be the very first start on a
+    slow machine, which reads everything from disk.
     """
-    from healkit.app import Healkit  # here, not above: `--help` needs no database
+    from healkit.app import Healkit  # late, because `--help` needs no database
 
     config = dataclasses.replace(Config.from_environment(), post_mortem_kept=0)
     if many_runs:
         config = dataclasses.replace(config, start_timeout_s=max(config.start_timeout_s, _FIRST_START_S))
     else:
-        # One tool is run and the process ends: what would be kept warm for the next one is of no use to it.
+        # One tool runs and the process ends: nothing needs to be kept warm for a next one.
         config = dataclasses.replace(config, fork_server=False, spares=0)
     return Healkit(db, config=config, create=create)
 
@@ -147,7 +147,7 @@ def _parameter(name: str, kind: object, about: object, default: object) -> inspe
 
 
 def _taken(kind: object, row: Option | None, parameter: inspect.Parameter) -> tuple[object, object]:
-    """Return what typer reads a parameter as: where the command gets something else, the row says what is typed."""
+    """Return the type for typer; if the command gets another type, the row's type."""
     if row is None:
         return kind, None
     typer_type = get_args(kind)[0]
@@ -161,7 +161,7 @@ def _typer_type(row: Option) -> Any:
 
 
 def typed(row: Option) -> Any:
-    """Return a row of the option table as typer takes it."""
+    """Return a row of the option table as a typer option."""
     text = row.text if row.text[-1:] == "]" else f"{row.text}."
     limits = {"min": row.least, "max": row.most}
     more = {name: limit for name, limit in limits.items() if limit is not None}
@@ -174,7 +174,7 @@ def typed(row: Option) -> Any:
 
 
 def show(answer: Answer, as_json: bool, db: str | None = None) -> None:
-    """Print an answer: on stdout what was asked for, on stderr what there is to say about it."""
+    """Print an answer: the result on stdout, messages on stderr."""
     if as_json:
         if answer.data is not None:
             print_json(answer.data(), exact=answer.exact)
@@ -203,7 +203,7 @@ def _put_answer(answer: Answer) -> None:
 
 
 def error_json(error: HealkitError) -> dict[str, Any]:
-    """Return a wrong call as JSON, as every command but `run` prints it."""
+    """Return a wrong call as JSON, in the form of every command except `run`."""
     return {
         "error": {
             "code": error.code,
@@ -215,7 +215,7 @@ def error_json(error: HealkitError) -> dict[str, Any]:
 
 
 def refuse(error: HealkitError, as_json: Callable[[HealkitError], object] | None) -> int:
-    """Print an error in a terminal's words, with `as_json` as JSON too; return the exit code."""
+    """Print an error in a terminal's words, and with `as_json` as JSON too; return the exit code."""
     from healkit.faces.commands.hints import rephrase
 
     rephrase(error, "terminal", " ".join(["healkit", *_command_typed()]))
@@ -226,25 +226,25 @@ def refuse(error: HealkitError, as_json: Callable[[HealkitError], object] | None
 
 
 def _command_typed() -> list[str]:
-    """Return the command on this process's line: a word, or a group and its subcommand."""
+    """Return the command of this process's command line: a word, or a group and its subcommand."""
     words = [*itertools.takewhile(str.isalpha, sys.argv[1:3])]
     return words if words and isinstance(rows.find(words[0]), Group) else words[:1]
 
 
 def say(text: str) -> None:
-    """Print a line for the person, on stderr: without secrets, with control characters spelt out."""
+    """Print a line on stderr for a person, without secrets, with control characters made visible."""
     typer.echo(_coloured(visible(_cleaned(text)), sys.stderr), err=True)
 
 
 def _with_db(text: str, db: str | None) -> str:
-    """Complete the command that a line names as the next one: it is for the same database."""
+    """Add `--db` to the command that a line suggests, for the same database."""
     return text if db is None else _NEXT.sub(lambda line: f"{line[0]} --db {shlex.quote(db)}", text)
 
 
 def put(text: str, *, exact: bool = False) -> None:
-    """Print an answer on stdout, without secrets and with control characters spelt out: much of it is text of tools.
+    """Print an answer on stdout, without secrets and with visible control characters, because tools wrote much of it.
 
-    exact: code, with all that is in it; a file or another program gets it as it is.
+    exact: Code, with all its contents; a file or another program gets it unchanged.
     """
     if exact and not sys.stdout.isatty():
         typer.echo(text)
@@ -253,7 +253,7 @@ def put(text: str, *, exact: bool = False) -> None:
 
 
 class _OnTerminal:
-    """This process's terminal, as `commands.table.Terminal` says."""
+    """This process's terminal, an implementation of `commands.table.Terminal`."""
 
     put = staticmethod(put)
 
@@ -282,13 +282,13 @@ class _OnTerminal:
 
 
 def _cleaned(text: str) -> str:
-    from healkit.core.rendering import cleaning  # here, not above: `--help` shows no record
+    from healkit.core.rendering import cleaning  # late, because `--help` shows no record
 
     return cleaning.text(text)
 
 
 def _coloured(text: str, stream: TextIO) -> str:
-    """Colour outcomes and diffs for a terminal, but not under NO_COLOR (no-color.org) or on a dumb one."""
+    """Colour outcomes and diffs for a terminal, except under NO_COLOR (no-color.org) or on a dumb terminal."""
     if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     for colours in (_SIGNS, _SIDES if "\n@@ " in text else {}):
@@ -298,14 +298,15 @@ def _coloured(text: str, stream: TextIO) -> str:
 
 
 def print_json(value: object, *, exact: tuple[str, ...] = (), whole: bool = False) -> None:
-    """Print the value on stdout, without secrets, as JSON that any terminal can show, in its encoding.
+    """Print the value on stdout as JSON, without secrets, in the terminal's encoding.
 
-    exact: keys whose values stay as they are, such as `CODE`. whole: all of it stays: it is what was asked for.
+    exact: Keys whose values are not changed, such as `CODE`. whole: Change nothing, because the user asked for exactly
+    this value.
     """
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     try:
         written = json.dumps(value, ensure_ascii=not utf8, default=str, indent=2)
-    except ValueError:  # an int with more digits than Python writes
+    except ValueError:  # an int with more digits than Python prints
         written = json.dumps(readable(value)[0], ensure_ascii=not utf8, indent=2)
     if not whole:
         from healkit.core.rendering import cleaning
@@ -316,5 +317,5 @@ def print_json(value: object, *, exact: tuple[str, ...] = (), whole: bool = Fals
 
 
 def terminal_width() -> int | None:
-    """Return the terminal's width, or None where stdout is no terminal and nothing should be cut."""
+    """Return the terminal's width; None if stdout is not a terminal, so that nothing is cut."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

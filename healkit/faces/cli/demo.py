@@ -1,9 +1,9 @@
-"""Story of healkit on a terminal: a repair, then healing.
+"""Demo of healkit in a terminal: a repair, then healing.
 
 Everything is real: each tool runs in a restricted worker and fails there, and each step checks its own result before
-the next one begins. Only times, ids and the isolation that this machine can enforce differ from run to run. In the
-second chapter no model is asked and no network is used: the tools' own examples say what is right, and the demo itself
-answers the question of the last step, as a person at the terminal would.
+the next one begins. Only times, ids and the isolation of this machine differ from run to run. The second chapter asks
+no model and uses no network: the tools' own examples say what is right. The demo itself answers the question of the
+last step, as a person at the terminal would.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 
 def _typed() -> str:
-    """Return the command as it was typed, such as `.venv/bin/healkit`."""
+    """Return the command as the user typed it, such as `.venv/bin/healkit`."""
     command = Path(sys.argv[0])
     return sys.argv[0] if command.name == "healkit" and not shutil.which("healkit") else "healkit"
 
 
 def run_demo(console: Console, healkit: Healkit) -> bool:
-    """Play the story on `console`; return False if a step did not do what it says.
+    """Play the demo on `console`; return False if a step failed.
 
-    healkit: opened on a database for this purpose, since the story adds tools and patches them.
+    healkit: Opened on a database for this purpose, since the demo adds tools and patches them.
     """
     unicode = console.encoding.lower().startswith("utf")
     tick, cross = ("✓", "✗") if unicode else ("ok:", "FAILED:")
@@ -67,11 +67,11 @@ def run_demo(console: Console, healkit: Healkit) -> bool:
 
 
 class StepFailed(Exception):
-    """A step that did not do what it says."""
+    """A step without the promised result."""
 
 
 class Chapter:
-    """Steps in order: each has a title and a function that does it and returns the result as a sentence."""
+    """Steps in order: each has a title and a function that performs it and returns the result as a sentence."""
 
     def __init__(self, console: Console, healkit: Healkit) -> None:
         self.console = console
@@ -79,7 +79,7 @@ class Chapter:
         self.steps: list[tuple[str, Callable[[], str]]] = []
 
     def say(self, call: str) -> None:
-        """Print the call that comes next, as you would type it."""
+        """Print the next call, as you would type it."""
         self.console.print(Text(f">>> {call}", style="cyan"))
 
     def show(self, content: RenderableType, title: str, style: str = "dim") -> None:
@@ -88,13 +88,13 @@ class Chapter:
 
 
 def check(holds: bool, otherwise: str) -> None:
-    """Raise `StepFailed` unless it holds."""
+    """Raise `StepFailed` unless the condition holds."""
     if not holds:
         raise StepFailed(otherwise)
 
 
 def syntax(text: str, language: str) -> Syntax:
-    """Return code or a diff, coloured where the terminal has colours."""
+    """Return code or a diff, in colour if the terminal supports it."""
     return Syntax(
         text.rstrip("\n"), language, theme="ansi_dark", word_wrap=True, background_color="default",
         line_numbers=language == "python",
@@ -110,7 +110,7 @@ BAD_LINE = "        growth = current / previous\n"
 
 
 class FirstRepair(Chapter):
-    """Six steps, in order, and the code that they share."""
+    """Six steps, in order, and their common code."""
 
     def __init__(self, console: Console, healkit: Healkit) -> None:
         super().__init__(console, healkit)
@@ -126,7 +126,7 @@ class FirstRepair(Chapter):
         ]
 
     def register(self) -> str:
-        """Step 1: the vault gets the tool, and the debug tools that step 3 needs."""
+        """Step 1: add the tool to the vault, and the debug tools that step 3 needs."""
         self.healkit.seed(debug_tools_only=True)
         self.say(f'hk.vault.add("{TOOL}", code)')
         self.healkit.vault.add(TOOL, self.broken, examples=[{"arguments": ARGUMENTS, "result": EXPECTED}])
@@ -136,7 +136,7 @@ class FirstRepair(Chapter):
         return f"The vault holds {entry.label} under the SHA-256 of its text, {entry.code_hash[:12]}..."
 
     def run_broken(self) -> str:
-        """Step 2: the failure really happens, in the worker."""
+        """Step 2: run the tool in the worker, where it really fails."""
         self.say(f'hk.execute("{TOOL}", "default", {ARGUMENTS})')
         run = self.healkit.execute(TOOL, "default", ARGUMENTS)
         failure = run.failure
@@ -150,7 +150,7 @@ class FirstRepair(Chapter):
         return f"{failure.ename} happened in a worker of its own (isolation: {run.isolation})."
 
     def ask(self) -> str:
-        """Step 3: `get_last_error`, a tool like any other, finds it in the log."""
+        """Step 3: find the failure in the log with `get_last_error`, a tool like any other."""
         arguments = {"tool_name": TOOL}
         self.say(f'hk.execute("get_last_error", "default", {arguments})')
         answer = self.healkit.execute("get_last_error", "default", arguments)
@@ -163,7 +163,7 @@ class FirstRepair(Chapter):
         return "The same traceback, read back from the log by a tool that ran the same way."
 
     def patch(self) -> str:
-        """Step 4: a new revision; the old one stays."""
+        """Step 4: save a new revision; the old one is kept."""
         before = self.healkit.vault.get(TOOL)
         self.say(f'hk.vault.patch("{TOOL}", new_code, reason="{REASON}")')
         self.healkit.vault.patch(TOOL, self.fixed, reason=REASON)
@@ -176,7 +176,7 @@ class FirstRepair(Chapter):
         return f"{after.label} is active; {before.label} stays in the history."
 
     def run_fixed(self) -> str:
-        """Step 5: the same arguments, the right answer."""
+        """Step 5: run it with the same arguments and get the right answer."""
         self.say(f'hk.execute("{TOOL}", "default", {ARGUMENTS}).value')
         run = self.healkit.execute(TOOL, "default", ARGUMENTS)
         if run.failure is not None:
@@ -187,7 +187,7 @@ class FirstRepair(Chapter):
         return f"{run.label} returned {EXPECTED} for the arguments that had failed."
 
     def read_log(self) -> str:
-        """Step 6: the log lists what happened, in order."""
+        """Step 6: list the events in the log, in order."""
         self.say("hk.log.query(limit=3)")
         rows = list(self.healkit.log.query(limit=3))[::-1]
         self.show(_log_table(rows), "oldest first")
@@ -218,7 +218,7 @@ def _log_table(rows: list[ExecutionLog]) -> Table:
 
 
 def _coloured_traceback(failure: Failure) -> Text:
-    """Return Python's own text, with the tool's failing line highlighted."""
+    """Return Python's own text, with the tool's failed line highlighted."""
     text = Text(failure.traceback.rstrip(), style="red")
     if failure.tool_frame is not None:
         text.highlight_words([failure.tool_frame.line.strip()], style="bold reverse")
@@ -227,8 +227,8 @@ def _coloured_traceback(failure: Failure) -> Text:
 
 _ADVISORS = ("rules", "search")
 _BUDGET_S = 60.0
-#: A few tools of the gallery, each with another kind of mistake; the last ones raise no exception. `healkit lab` has a
-#: lesson that heals them all, which takes minutes on a slow machine.
+#: Some tools of the gallery, each with another kind of mistake; the last ones raise no exception. A lesson of
+#: `healkit lab` heals all of them, which takes minutes on a slow machine.
 GALLERY = ("longest_word", "step_sizes", "count_votes", "price_with_tax", "clean_phone", "can_vote")
 _ROW = "{:<15} {:<20} {:<23} {:<7} {:>5} {:>5}"
 
@@ -248,8 +248,9 @@ TWO_BUGS_EXAMPLES = (
     {"arguments": {"scores": [10, 20, 30, 40, 50], "keep": 4}, "result": 35.0},
     {"arguments": {"scores": [3, 3, 9], "keep": 2}, "result": 6.0},
 )
-#: Five, because patches in two places are many, and of many some fit two or three examples by chance.
-#: At least one is kept: without that, patches that part at `keep=0` would be asked about.
+#: There are five examples, because many patches change two places, and some of them pass two or three
+#: examples by chance. One example keeps an item: otherwise, the demo would ask about patches that differ at
+#: `keep=0`.
 TWO_BUGS_SCHEMA = object_schema(
     scores={"type": "array", "items": {"type": "number"}, "minItems": 1},
     keep={"type": "integer", "minimum": 1},
@@ -279,7 +280,7 @@ class SelfHealing(Chapter):
         ]
 
     def gallery(self) -> str:
-        """Step 7: broken tools are run, fail, and are healed, each with its own line."""
+        """Step 7: run broken tools, which fail, and heal each of them, one line per tool."""
         self.say(f"hk.heal(tool, advisors={list(_ADVISORS)}, auto=True)  # {len(GALLERY)} tools")
         self.console.print(Text(_ROW.format("tool", "failure", "verdict", "by", "tried", "s"), style="bold"))
         cured = 0
@@ -298,7 +299,7 @@ class SelfHealing(Chapter):
         )
 
     def two_mistakes(self) -> str:
-        """Step 8: one patch fixes both."""
+        """Step 8: fix two mistakes with one patch."""
         self.show(syntax(TWO_BUGS, "python"), "average_of_best v1")
         self.healkit.vault.add(
             "average_of_best", TWO_BUGS, input_schema=TWO_BUGS_SCHEMA, examples=TWO_BUGS_EXAMPLES
@@ -311,7 +312,7 @@ class SelfHealing(Chapter):
         return f"One patch fixes both lines; it took {report.candidates_tried:,} candidates."
 
     def question(self) -> str:
-        """Step 9: the examples leave something open, and the smallest input that shows it is asked about."""
+        """Step 9: ask about the smallest input for which the examples allow several results."""
         self.show(syntax(DISCOUNT, "python"), "discount v1")
         self.healkit.vault.add("discount", DISCOUNT, examples=DISCOUNT_EXAMPLES)
         questions: list[Question] = []
@@ -336,11 +337,11 @@ class SelfHealing(Chapter):
         return "The answers are examples of the tool now, and are not asked again."
 
     def heal(self, tool: str, arguments: object) -> HealReport:
-        """Run it, so that it fails, and heal it; a terminal shows meanwhile what is being done."""
+        """Run the tool, so that it fails, and heal it; meanwhile, a terminal shows the progress."""
         with self.console.status("") as status:
 
             def show(sentence: str) -> None:
-                # With a spinner it is drawn at once; a wrapped line of it would stay on the screen.
+                # A spinner draws it at once; a wrapped line would remain on the screen.
                 line = Text(f"{tool}: {sentence}", no_wrap=True, overflow="ellipsis")
                 line.truncate(max(self.console.width - 4, 10), overflow="ellipsis")
                 status.update(line, spinner="dots")

@@ -10,7 +10,7 @@ from healkit.commands.table import Answer, Command, wrong
 from healkit.errors import did_you_mean
 from healkit.package import FOLDER
 
-#: Where a wheel has the site, and where `make docs` builds it in a checkout.
+#: Location of the site in a wheel, and in a checkout after `make docs`.
 _PLACES = (FOLDER / "_site", FOLDER.parent / "docs" / "_build" / "html")
 
 

@@ -1,4 +1,4 @@
-"""Commands that start a server of Jupyter's: lab, page."""
+"""Commands that start a Jupyter server: lab, page."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from healkit.plain_text import count
 if TYPE_CHECKING:
     from healkit.app import Healkit
 
-#: Where the wheel has the lessons.
+#: Location of the lessons in a wheel.
 _SHIPPED = FOLDER / "_notebooks"
-#: Where a checkout has them.
+#: Location of the lessons in a checkout.
 _CHECKOUT = FOLDER.parent / "notebooks"
-#: Sub-folder of your own folder that they are copied to.
+#: Sub-folder of your own folder to which they are copied.
 LESSONS = "healkit-lessons"
 _FIRST = "01_first_repair.ipynb"
-#: Folder of Jupyter's configuration for this start alone: it asks healkit's extension to open the side panel, once.
+#: Folder with Jupyter's configuration for this start only: it makes healkit's extension open the side panel,
+#: once.
 _CONFIG = Path(__file__).with_name("lab_config")
 
 
@@ -39,7 +40,7 @@ def lab(
 ) -> Answer:
     """Start JupyterLab in this folder, with the lessons in healkit-lessons and healkit's side panel open.
 
-    A vault without tools gets those of the lessons.
+    A vault without tools gets the tools of the lessons.
     """
     if importlib.util.find_spec("jupyterlab") is None:
         wrong("JupyterLab is not installed.", "Install it with: pip install jupyterlab")
@@ -57,7 +58,7 @@ def page(
     browser: Annotated[bool, Option("browser", "open a browser window", both=True)] = True,
     db: Annotated[str | None, DB] = None,
 ) -> Answer:
-    """Show the log, the tools and the runs in a browser, from a server of its own on this machine; Ctrl-C ends it."""
+    """Show the log, the tools and the runs in a browser, with a server on this machine; Ctrl-C stops it."""
     if importlib.util.find_spec("jupyter_server") is None:
         wrong("Jupyter's server is not installed.", "Install it with: pip install jupyter-server")
     with open_healkit(db, create=False) as healkit:
@@ -66,12 +67,12 @@ def page(
 
 
 def _check_misspelt(extra: list[str]) -> None:
-    """Refuse what is nearly one of our options and none of JupyterLab's: it takes any option without a word."""
+    """Refuse an option that resembles a healkit option and is unknown to JupyterLab, which silently accepts any."""
     for text in extra:
         name = text[2:].partition("=")[0] if text.startswith("--") else ""
         near = near_misses(name, ["port", "browser", "no-browser", "lessons", "db"], 1)
         if near and "." not in name:
-            from jupyterlab.labapp import LabApp  # slow, and read for a doubtful option only
+            from jupyterlab.labapp import LabApp  # slow, and only needed for a doubtful option
 
             if name not in {*LabApp.aliases, *LabApp.flags}:
                 wrong(f"JupyterLab has no option --{name}.", f"Did you mean --{near[0]}?")
@@ -82,7 +83,7 @@ COMMANDS = {"lab": Command(lab, json=False, passes_on=True), "page": Command(pag
 
 
 def seeded(healkit: Healkit) -> str:
-    """Seed a vault that has no tools; return what was done, in words. Your own vault is not filled with lessons."""
+    """Add the lessons' tools to a vault without tools; return a sentence. A vault with tools is not changed."""
     if tool_count := len(healkit.vault.list()):
         return f"{count(tool_count, 'tool')}; healkit seed adds those of the lessons"
     return str(healkit.seed())
@@ -91,7 +92,7 @@ def seeded(healkit: Healkit) -> str:
 class Place(NamedTuple):
     """Place in which JupyterLab opens.
 
-    first: the notebook that is shown, empty for none. said: what is told about both.
+    first: The notebook to show; empty for none. said: Sentence about the place and the notebook.
     """
 
     root: Path
@@ -100,12 +101,12 @@ class Place(NamedTuple):
 
 
 def own_folder(folder: Path) -> Place:
-    """Return your folder, with the lessons copied into a sub-folder where that can be written.
+    """Return your folder, with the lessons copied into a sub-folder if that is writable.
 
-    What is in the sub-folder is never overwritten: a newer healkit adds what is missing. The first lesson is shown
-    when the lessons are new there.
+    Files in the sub-folder are never overwritten; a newer healkit adds missing ones. The first lesson is shown if the
+    lessons are new there.
     """
-    if (folder / _CHECKOUT.name / _FIRST).is_file():  # a checkout, which has them
+    if (folder / _CHECKOUT.name / _FIRST).is_file():  # a checkout already has them
         sentence = f"Your folder {folder}, with the lessons in {_CHECKOUT.name}."
         return Place(folder, f"{_CHECKOUT.name}/{_FIRST}", sentence)
     lessons, source = folder / LESSONS, _source()
@@ -144,7 +145,7 @@ def _source() -> Path | None:
 
 
 def _copy(source: Path, folder: Path) -> None:
-    """Copy what is not there yet."""
+    """Copy the missing files."""
     for file in sorted(source.rglob("*")):
         target = folder / file.relative_to(source)
         if file.is_file() and not target.exists() and not _is_hidden(file.relative_to(source)):
@@ -190,16 +191,16 @@ def _of_server(*, port: int | None, browser: bool, extra: list[str]) -> list[str
 
 
 def start_lab(url: str, words: list[str]) -> NoReturn:
-    """Become JupyterLab. The user's own configuration is read as ever, and none of it is written."""
+    """Replace this process by JupyterLab. It reads the user's configuration as usual; nothing is written to it."""
     previous = os.environ.get("JUPYTER_CONFIG_PATH")
     config = os.pathsep.join([previous, str(_CONFIG)] if previous else [str(_CONFIG)])
     become(url, words, JUPYTER_CONFIG_PATH=config)
 
 
 def become(url: str, words: list[str], **more: str) -> NoReturn:
-    """Become that program, with the database in HEALKIT_DB for it and every kernel it starts."""
+    """Replace this process by that program, with the database in HEALKIT_DB for it and all its kernels."""
     environment = {**os.environ, **more, "HEALKIT_DB": url}
     sys.stdout.flush()
     sys.stderr.flush()
-    # Not a child: Ctrl-C, signals and the exit code are then JupyterLab's own.
+    # Not a child process, so that Ctrl-C, signals and the exit code belong to JupyterLab.
     os.execve(sys.executable, words, environment)  # noqa: S606 - no shell is wanted

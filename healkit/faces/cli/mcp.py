@@ -57,7 +57,7 @@ def mcp(
     print_config: Annotated[str | None, _PRINT] = None,
     db: Annotated[str | None, DB] = None,
 ) -> Answer:
-    """Serve agents over MCP: the vault's tools, the log, healing. Standard output carries the protocol alone."""
+    """Serve agents over MCP: the vault's tools, the log, healing. Standard output carries only the protocol."""
     if importlib.util.find_spec("mcp") is None:
         raise ConfigError("The MCP server needs the package mcp.", hint="pip install 'healkit[mcp]'")
     if print_config is not None:
@@ -70,7 +70,8 @@ def mcp(
         )
     _require_trust(db)
     wire = None if http else Wire()
-    # While the SDK loads: its thousands of classes stay, and looking at them again and again takes a tenth of a second.
+    # While the SDK is imported: its thousands of classes stay, and scanning them repeatedly takes a tenth of
+    # a second.
     gc.disable()
     from healkit.faces.mcp_server.server import AgentServer, ServerOptions
 
@@ -99,10 +100,10 @@ def mcp(
 
 
 def _require_trust(db: str | None) -> None:
-    """Refuse to serve an untrusted database before a client has connected, where its user sees why."""
+    """Refuse to serve an untrusted database before a client connects, where the user sees the reason."""
     from healkit.core.store.database import Database, resolve_url
 
-    with contextlib.suppress(DatabaseMissing):  # it is made by the first call
+    with contextlib.suppress(DatabaseMissing):  # the first call creates it
         database = Database(resolve_url(db), create=False, only_read=True)
         try:
             database.require_trust("Agents cannot be served")

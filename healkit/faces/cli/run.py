@@ -87,7 +87,7 @@ def run(
             )
         except ArgumentsInvalid as error:
             entry = healkit.vault.get(name, in_label or persona)
-            if error.message.startswith(entry.label):  # which arguments it takes, and not how large they are
+            if error.message.startswith(entry.label):  # about names of arguments, not about size
                 write = f"Write healkit run {tool}{sample_call(entry, quote=_quoted)}"
                 error.hint = f"{error.hint} {write}".lstrip()
             raise
@@ -96,7 +96,7 @@ def run(
 
 
 def _quoted(value: object) -> str:
-    """Write a value so that a shell and `value_of` read it as it is."""
+    """Quote a value so that a shell and `value_of` read it unchanged."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value_of(value) != value:
         text = json.dumps(value)
@@ -154,7 +154,7 @@ def _outcome(execution: Execution) -> Json:
 
 
 def refusal(error: HealkitError) -> Json:
-    """Return a call that ran nothing in the form of an outcome; its row, if it has one, says FAILURE too."""
+    """Return a refused call in the form of an outcome; its row, if any, also says FAILURE."""
     failure = {"code": error.code, "ename": type(error).__name__, "evalue": str(error), "traceback": ""}
     nothing = dict.fromkeys(("trace_id", "duration_ms", "isolation"))
     return {"status": "FAILURE", "value": None, "log_id": error.log_id, **nothing, "error": failure}
@@ -164,7 +164,7 @@ COMMANDS = {"run": Command(run, refusal=refusal), "demo": Command(demo, json=Fal
 
 
 def _print_value(value: object) -> None:
-    """Print text as it is, anything else as JSON, and None not at all, as a Python prompt does."""
+    """Print text unchanged, any other value as JSON, and nothing for None, like a Python prompt."""
     if isinstance(value, str):
         safe_text = drawn(value)
         typer.echo(f"{safe_text}{_COLOURS_OFF}" if _coloured_at_end(safe_text, before=False) else safe_text)
@@ -173,14 +173,14 @@ def _print_value(value: object) -> None:
 
 
 class _Outputs:
-    """Text that a tool prints or displays, passed on; its traceback is printed at the end."""
+    """Passes on text that a tool prints or displays; its traceback is printed at the end."""
 
     def __init__(self, stdout: TextIO) -> None:
         self._stdout = stdout
         self._coloured: set[TextIO] = set()
 
     def show(self, output: dict[str, Any]) -> None:
-        """Write one output as a terminal may show it."""
+        """Print one output in a form that is safe for a terminal."""
         if output.get("output_type") == "stream":
             text, stream = (
                 output.get("text", ""),
@@ -199,13 +199,13 @@ class _Outputs:
         stream.flush()
 
     def end(self) -> None:
-        """Take the tool's colours off, so that it neither colours nor hides the lines below."""
+        """Reset the tool's colours, so that they do not affect the lines below."""
         for stream in self._coloured:
             stream.write(_COLOURS_OFF)
             stream.flush()
 
 
 def _coloured_at_end(text: str, before: bool) -> bool:
-    """Return True where a colour is still on after the text; `before` says so for its beginning."""
+    """Return True if a colour is still on after the text; `before` says so for its beginning."""
     _, colour, rest = text.rpartition("\x1b[")
     return not rest.startswith(("0m", "m")) if colour else before

@@ -1,14 +1,15 @@
 """Command that loads healkit in every notebook: setup.
 
-It writes a file of its own into the startup folder of the user's IPython profile. Each kernel runs it, whoever starts
-the kernel: JupyterLab, VS Code, nbclient. A line in the profile's `ipython_kernel_config.py` would do the same, but
-that file is the user's: the line is lost where a later one assigns `c.InteractiveShellApp.extensions`, and to take it
-back means to edit the user's code.
+It writes one file into the startup folder of the user's IPython profile. Each kernel runs it, whatever starts the
+kernel: JupyterLab, VS Code, nbclient. A line in the profile's `ipython_kernel_config.py` would do the same, but that
+file belongs to the user. The line has no effect if a later one assigns `c.InteractiveShellApp.extensions`, and removing
+it would mean editing the user's code.
+
 https://ipython.readthedocs.io/en/stable/interactive/tutorial.html#startup-files
 
-The file names the installations that it may load, because a kernel has the notebook's folder on its path: a file
-`healkit.py` there would otherwise be run by opening a notebook. Each environment whose kernels are to load healkit is
-added by its own `healkit setup`.
+The file names the installations that it may load. A kernel has the notebook's folder on its path, so opening a notebook
+could otherwise run a file `healkit.py` there. To load healkit in kernels of another environment, run `healkit setup`
+there.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from healkit.commands.table import Answer, Command, wrong
 from healkit.errors import UsageInvalid
 from healkit.package import FOLDER
 
-#: IPython runs what is in the folder in the order of the names.
+#: IPython runs the files in the folder in order of their names.
 _FILE = "50-healkit.py"
-#: It is nothing to IPython's own terminal, leaves no name in the notebook, and never raises, as `run_cell` does not:
-#: IPython runs no startup file after one that raised.
+#: The file has no effect in IPython's own terminal, leaves no name in the notebook, and never raises, because
+#: it uses `run_cell`. After a startup file that raised, IPython runs no other.
 _TEXT = """\
 # Loads healkit in each notebook whose kernel has it. Written by `healkit setup`, deleted by `healkit setup --remove`.
 def _healkit():
@@ -49,9 +50,9 @@ if hasattr(get_ipython(), "kernel"):
     _healkit()
 del _healkit
 """
-#: SHA-256 of the text that was written before installations were named; it loads whatever is called healkit.
+#: SHA-256 of the file's text before it named installations; that file loads anything that is called healkit.
 _UNNAMED = "a61872a861bbd4eb8801bf7a89cc3ee9fc54c16d6ef4b3d8ce27584c6aa1bf6a"
-#: This installation, as the file names it.
+#: This installation, in the form that the file uses.
 _OWN = os.path.realpath(FOLDER / "__init__.py")
 _WRITTEN = re.compile(re.escape(_TEXT).replace(r"\{\}", r"(\[.*\])"))
 
@@ -62,10 +63,10 @@ def setup(
         str, Option("profile", "the IPython profile of your kernels", default="default")
     ] = "default",
 ) -> Answer:
-    """Load healkit in every notebook, wherever it is opened; --remove takes that back.
+    """Load healkit in every notebook, wherever it is opened; --remove undoes this.
 
-    It writes one file, into the startup folder of your IPython profile. Kernels of other environments stay as they are,
-    until you run healkit setup there too.
+    It writes one file into the startup folder of your IPython profile. For kernels of another environment, run healkit
+    setup there too.
     """
     folder = _ipython_folder() / f"profile_{profile}"
     if profile != "default" and not folder.is_dir():
@@ -99,7 +100,7 @@ def setup(
 
 
 def _ipython_folder() -> Path:
-    """Return IPython's folder; raise `UsageInvalid` where it cannot be used, and IPython would take a temporary one."""
+    """Return IPython's folder; raise `UsageInvalid` if it is unusable, and IPython would use a temporary one."""
     from IPython.paths import get_ipython_dir
 
     with warnings.catch_warnings():
@@ -114,7 +115,7 @@ def _ipython_folder() -> Path:
 
 
 def _installations(file: Path) -> list[str]:
-    """Return those that the file loads; none without a file. Raises `UsageInvalid` where it is another's."""
+    """Return the installations that the file loads; empty without a file. Raises `UsageInvalid` for a foreign file."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -130,26 +131,26 @@ def _installations(file: Path) -> list[str]:
 
 
 def _write(file: Path) -> bool:
-    """Add this installation to it; return whether anything was changed."""
+    """Add this installation to it; return whether the file changed."""
     named = _installations(file)
     if _OWN in named:
         return False
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
-    with file.open("x", encoding="utf-8") as opened:  # never over a file, or a link, that has come meanwhile
+    with file.open("x", encoding="utf-8") as opened:  # never over a file or link made meanwhile
         opened.write(_TEXT.replace("{}", json.dumps([*filter(os.path.exists, named), _OWN])))
     return True
 
 
 def _remove(file: Path) -> bool:
-    """Remove it, and its folder and the profile where they are empty then; return whether anything was changed."""
+    """Remove the file, and its folder and the profile if they are then empty; return whether anything changed."""
     if not _installations(file):
         return False
     file.unlink()
     for folder in (file.parent, file.parent.parent):
         try:
             folder.rmdir()
-        except OSError:  # not empty: IPython has filled it, or the user
+        except OSError:  # not empty: IPython or the user has added files
             break
     return True
 

@@ -1,1 +1,1 @@
-"""Commands of the core, and where all are found (`rows`)."""
+"""Commands of the core, and the list of all (`rows`)."""

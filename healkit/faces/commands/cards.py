@@ -33,7 +33,7 @@ from healkit.core.rendering.plain import visible
 
 
 def refused_line(number: int, ask: str) -> str:
-    """Say how many calls that were refused before any code ran are not listed, and what lists them."""
+    """Return how many calls that were refused before any code ran are not listed, and which command lists them."""
     more = " or more" if number >= TRIED_COUNTED_MAX else ""
     calls = "refused call is" if number == 1 else "refused calls are"
     return f"{number:,}{more} {calls} not listed: {ask}"
@@ -53,9 +53,9 @@ _GROUPS = (
 
 
 def groups(found: Sequence[GroupInfo], *, left_out: int = 0, ask: str = "") -> Card:
-    """Build the list of groups, the one seen last first.
+    """Build the list of groups, the latest first.
 
-    left_out: how many refused calls are not listed. ask: what lists them.
+    left_out: Number of refused calls that are not listed. ask: Command that lists them.
     """
     below = [Span(refused_line(left_out, ask), "quiet")] if left_out else []
     if not found:
@@ -78,7 +78,7 @@ def groups(found: Sequence[GroupInfo], *, left_out: int = 0, ask: str = "") -> C
 
 
 def summary(rows: Sequence[ToolSummary], by: Sequence[str] = ()) -> Card:
-    """Build the list of tools' runs; `by` names what else they are summed up by."""
+    """Build the list of tools' runs; `by` names the other columns of the summary."""
     if not rows:
         return Card(parts=("No executions match.",))
     columns = [word for word in ("persona", "revision", "day") if word in by]
@@ -110,7 +110,7 @@ def _revision(number: int | None) -> str:
 _VAULT = ("tool", "persona", "rev", "type", "group", "description")
 
 
-#: Groups of the tools that healkit comes with.
+#: Groups of the tools that come with healkit.
 _SEEDED = frozenset({"samples", "gallery", "debug"})
 
 
@@ -171,7 +171,7 @@ def history_card(label: str, revisions: Sequence[RevisionInfo]) -> Card:
 
 
 def entry(found: VaultEntry) -> Card:
-    """Build one tool in full: what it is for, what it takes, what it may do, its code with line numbers."""
+    """Build one tool in full: its purpose, its arguments, its grants, its code with line numbers."""
     about: list[tuple[str, Fact]] = [(name, Span(value, "code")) for name, value in _entry_facts(found)]
     described = [("description", plain.one_line(found.description, 400))] if found.description else []
     code = Code(_numbered(found.code))
@@ -180,7 +180,7 @@ def entry(found: VaultEntry) -> Card:
         tone="info",
         below=(Only("html", Span(found.description, "ticked")),),
         parts=(
-            Only("html", code),  # a page is read from its top, a terminal from its end
+            Only("html", code),  # a page is read from the top, a terminal from the end
             Only("html", Facts(about)),
             Only("text", Facts([*described, *about], width=12)),
             Only("text", ""),
@@ -208,7 +208,7 @@ def _numbered(code: str) -> str:
 
 
 def grants(found: VaultEntry) -> Card:
-    """Build the list of what one tool may do."""
+    """Build the list of one tool's grants."""
     persona = "" if found.persona == "default" else f" for {found.persona}"
     lines = [Line(Span(line, "code")) for line in _granted(found)]
     return Card(f"What {found.tool_name}{persona} may do", tone="info", parts=(Section(lines),))
@@ -221,7 +221,7 @@ def _granted(found: VaultEntry) -> list[str]:
 
 
 def _signature(schema: dict[str, Any]) -> str:
-    """Write the signature from the JSON Schema: `n: integer, start: number = 0.5`."""
+    """Return the signature from the JSON Schema: `n: integer, start: number = 0.5`."""
     required = set(schema.get("required", ()))
     words = []
     for name, rule in (schema.get("properties") or {}).items():
@@ -237,14 +237,14 @@ def _signature(schema: dict[str, Any]) -> str:
 
 
 def diff(name: str, text: str) -> Card:
-    """Build the card of a unified diff; a terminal shows the diff alone."""
+    """Build the card of a unified diff; a terminal shows only the diff."""
     if not text.strip():
         return Card(parts=(f"{name}: no difference.",))
     return Card(name, tone="info", parts=(Diff(text),), line="")
 
 
 def blame_card(name: str, found: Blame) -> Card:
-    """Build the report on which revision first failed so, and which one resolved it."""
+    """Build the report on the revision that introduced a failure, and the one that resolved it."""
     if not found.count:
         return Card(parts=(f"{name}: no such failure on record.",))
     resolved = found.last_cured_by is not None

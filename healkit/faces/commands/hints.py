@@ -1,7 +1,7 @@
 """Errors in the words of the face that shows them.
 
-An error names its next step as Python says it, since it is raised for whoever calls `Healkit`. A terminal and a magic
-say the same step as it is typed there. A phrase that is not listed stays as it is.
+An error states its next step in Python, since any caller of `Healkit` may get it. A terminal or a magic needs the same
+step in its own syntax. A phrase that is not in the table is not changed.
 """
 
 from __future__ import annotations
@@ -85,20 +85,20 @@ _TABLE = tuple(
         _Said(r"draft=True", "--draft", "--draft"),
         _Said(r"tools=\['by_region'\]", "--tools by_region", "--tools by_region"),
         _Said(r"parent=(\d+)", r"--parent \1", r"\g<0>"),
-        # What only a terminal is told, since Python's readers have one too.
+        # Steps only for a terminal, because Python users have one too.
         _Said(r"(?<![%\w])healkit (doctor|status|requests)\b", r"\g<0>", r"%healkit \1"),
     )
 )
 
 
 def rephrased(text: str, face: Face) -> str:
-    """Return the text with each next step as that face types it."""
+    """Return the text with each next step in the syntax of that face."""
     for pattern, phrase in _TABLE:
         text = pattern.sub(phrase.terminal if face == "terminal" else phrase.notebook, text)
     return text
 
 
-#: Errors of a line that was typed wrongly; the others have other causes than the line.
+#: Errors of a wrongly typed line; all others have other causes.
 _OF_A_LINE = (
     UsageInvalid,
     ArgumentsInvalid,
@@ -112,9 +112,9 @@ _OF_A_LINE = (
 
 
 def rephrase(error: HealkitError, face: Face, command: str) -> None:
-    """Put an error into the words of that face; one of the line that names no next step gets its help as one.
+    """Rephrase an error for that face; if a wrongly typed line has no next step, it becomes the command's help.
 
-    command: the command or magic that was typed.
+    command: The command or magic that was typed.
     """
     error.message, error.hint = rephrased(error.message, face), rephrased(error.hint, face)
     text = f"{error.message} {error.hint}"

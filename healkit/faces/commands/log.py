@@ -1,6 +1,6 @@
 """Commands on the log: list, sum up, move, prune; errors.
 
-`log` alone lists; its subcommands change or move what is on record.
+`log` alone lists executions; its subcommands change or move them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def listing(
     after: Annotated[int | None, Option("after", "only newer than that row", int, metavar="ROW")] = None,
     limit: Limit = 50,
 ) -> Answer:
-    """List every execution on record, newest first; or do what a subcommand says."""
+    """List all executions, newest first; or run a subcommand."""
     filters = dataclasses.replace(filters, tried=tried)
     if group and summary:
         wrong("--group and --summary cannot both be given.")
@@ -69,7 +69,7 @@ def listing(
 
 
 def grouped(healkit: Healkit, filters: Filters, limit: int, ask: str = "") -> Answer:
-    """List groups of failures; `ask` lists the refused ones that are left out, where the list itself says so."""
+    """List groups of failures; ask: command that lists the omitted refused calls, if the list should name it."""
     page = healkit.log.groups(**filters.given, limit=limit)
     groups = healkit.trends.shown_groups(page.rows)
     return Answer(
@@ -81,7 +81,7 @@ def grouped(healkit: Healkit, filters: Filters, limit: int, ask: str = "") -> An
 
 
 def tallied(healkit: Healkit, filters: Filters, by: Sequence[str] = ()) -> Answer:
-    """List tools' sums, which are kept beside the log."""
+    """List tools' summaries, from the counts beside the log."""
     if unknown := [column for column in by if column not in _BY]:
         wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
     sums = healkit.log.summary(**filters.given, by=list(by)).rows
@@ -125,7 +125,7 @@ def replay(
         bool, Option("active", "run the tool's active revision instead of the code it had")
     ] = False,
 ) -> Answer:
-    """Run an execution again without making its calls: each is answered as it was then."""
+    """Run an execution again without making its calls: each gets its recorded answer."""
     execution = healkit.replay(int(what) if what.isdecimal() else what, active=active, on_output=no_output)
     return Answer(
         lambda: _in_full(execution),
@@ -135,7 +135,7 @@ def replay(
 
 
 def import_file(healkit: Healkit, file: Annotated[str, word("an export or an archive", "FILE")]) -> Answer:
-    """Take in the executions of a file that are not on record yet."""
+    """Import the executions of a file that are not in the log yet."""
     done = healkit.log.import_file(file)
     return Answer(
         said=f"{count(done.read, 'execution')} read from {file}, {done.added:,} of them new",
@@ -153,7 +153,7 @@ def prune(
     archive: Annotated[str | None, Option("archive", "move it there first", metavar="FOLDER")] = None,
     form: Annotated[str, _FORM] = "jsonl",
 ) -> Answer:
-    """Delete old executions; by default what HEALKIT_RETENTION_DAYS and HEALKIT_RETENTION_ROWS do not keep."""
+    """Delete old executions; by default as HEALKIT_RETENTION_DAYS and HEALKIT_RETENTION_ROWS say."""
     if form not in {"jsonl", "parquet"}:
         wrong(f"--format {form!r} is none of jsonl, parquet.")
     report = healkit.log.prune(older_than=older_than, keep=keep, archive=archive, format=form)  # type: ignore[arg-type]  # one of the two, as was checked above
@@ -166,7 +166,7 @@ def prune(
 
 
 def show(healkit: Healkit, row: Annotated[int, word("the number of the row in the log", "ROW")]) -> Answer:
-    """Show one execution in full, with its traceback; `healkit log ROW` does too."""
+    """Show one execution in full, with its traceback; the same as `healkit log ROW`."""
     execution = healkit.execution(row)
     if execution is None:
         wrong(f"There is no log row {row}.", "hk.executions() lists the newest.")
@@ -183,7 +183,7 @@ def errors(
     markdown: Annotated[bool, options.MARKDOWN.replace(both=True)] = False,
     limit: Limit = 20,
 ) -> Answer:
-    """List the failures of code on record, newest first; with --last also a call that was refused."""
+    """List the failures of code, newest first; with --last also a refused call."""
     last = last or markdown or notebook is not None
     filters = read_filters({"status": "FAILURE", "tool": tool, "persona": persona, "since": since})
     filters = dataclasses.replace(filters, refused=last)
@@ -228,7 +228,7 @@ COMMANDS = {"errors": Command(errors), "log": GROUP}
 
 
 def execution_json(execution: Execution) -> Json:
-    """Return a row of the log as JSON."""
+    """Return an execution as JSON."""
     return {
         "log_id": execution.log_id,
         "timestamp": execution.timestamp.isoformat(),
@@ -256,10 +256,10 @@ def failure_json(failure: Failure | None) -> dict[str, str] | None:
 
 
 def _in_full(shown: Execution) -> str:
-    """Return the card of an execution for a terminal, with what it returned or its full traceback."""
+    """Return the card of an execution for a terminal, with its result or its full traceback."""
     card = text_of(rendered.card(shown, face="terminal"))
     if shown.failure is not None:
         return f"{card}\n\n{shown.failure.traceback}".rstrip()
-    if shown.result_summary and shown.result_summary not in card:  # whose title has a short one
+    if shown.result_summary and shown.result_summary not in card:  # the title has a short one
         return f"{card}\n\n{shown.result_summary}"
     return card

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def status(healkit: Healkit) -> Answer:
-    """Show where the database is, what is in it, which traces wait to be sent, and what is wrong, if anything."""
+    """Show where the database is, what is in it, which traces are waiting to be sent, and any problems."""
     from healkit.parts.doctor import cards as doctor_cards
 
     report = healkit.status()
     fields = {name: value for name, value in dataclasses.asdict(report).items() if name != "settings"}
-    # The collector is there also where it is not set.
+    # The collector is listed even if it is not set.
     more = {
         "collector": "",
         **report.settings,
@@ -30,7 +30,7 @@ def status(healkit: Healkit) -> Answer:
 
 
 def doctor(db: Annotated[str | None, DB] = None, *, open_healkit: Callable[..., Healkit]) -> Answer:
-    """Try for real what isolation this machine can enforce. Exit 1 if tools get no boundary here."""
+    """Test what isolation this machine can really enforce. Exit 1 if tools get no boundary here."""
     from healkit.config import Config
     from healkit.core.rendering.to_text import text_of
     from healkit.core.store.locations import choice

@@ -1,6 +1,6 @@
 """Rows of all commands: the core's, the face's, the parts'.
 
-A module is imported when its row is first asked for.
+A module is imported when its row is first used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from healkit.commands.table import Command, Group
 from healkit.errors import UsageInvalid
 
-#: Commands and groups that have no part → the module below `faces` that has them.
+#: Commands and groups that do not belong to a part → their module below `faces`.
 _HOMES = {
     "run": "cli.run",
     "demo": "cli.run",
@@ -28,7 +28,7 @@ _HOMES = {
     "log": "commands.log",
     "vault": "commands.vault",
 }
-#: Order of `healkit --help`; those that are not named follow.
+#: Order of `healkit --help`; all others follow.
 _ORDER = (
     *("run", "map", "demo", "lab", "page", "docs", "setup", "seed", "heal", "check", "decide", "errors", "doctor"),
     *("collect", "mcp"),
@@ -44,10 +44,10 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Command | Group | None:
-    """Return the command or group of that name; None where there is none.
+    """Return the command or group of that name; None if there is none.
 
-    A command of another package that cannot be loaded is left out, with a warning in the log; one of healkit's own only
-    where a part that it needs was taken away.
+    A command of another package that cannot be loaded is left out, with a warning in the log. A command of healkit is
+    only left out if it needs a part that was removed.
     """
     if name in _HOMES:
         try:
@@ -69,7 +69,7 @@ def find(name: str) -> Command | Group | None:
 
 
 def group(name: str) -> Group:
-    """Return the group of that name; raise `UsageInvalid` where its part is not installed."""
+    """Return the group of that name; raise `UsageInvalid` if its part is not installed."""
     row = find(name)
     if not isinstance(row, Group):
         raise UsageInvalid(
@@ -79,10 +79,10 @@ def group(name: str) -> Group:
 
 
 def _of_parts() -> Mapping[str, Callable[[], Command | Group]]:
-    from healkit import hooks  # here, not above: a command of the core's own needs no plug-in to be found
+    from healkit import hooks  # late, because a command of the core needs no plug-in
 
     makers: dict[str, Callable[[], Command | Group]] = {}
-    for rows in hooks.every("commands"):  # the last registered first: of two with one name, healkit's own
+    for rows in hooks.every("commands"):  # the last registered first, so that healkit's own wins
         makers |= rows
     return makers
 

@@ -1,4 +1,4 @@
-"""Command that trusts a database, or says what it would grant."""
+"""Command that trusts a database, or shows its grants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def trust(
     show: Annotated[bool, Option("show", "say what it would grant, and change nothing", bool)] = False,
     remove: Annotated[bool, Option("remove", "trust it no longer", bool)] = False,
 ) -> Answer:
-    """Trust a database that was made elsewhere, once: its grants count from then on. Yours are trusted already."""
+    """Trust a database from elsewhere, permanently: its grants then apply. Your own are already trusted."""
     if show and remove:
         wrong("--show and --remove cannot be combined.", "Choose one of them.")
     database = Database(resolve_url(path), create=False, only_read=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Source(NamedTuple):
-    """Code, and the file that it was read from."""
+    """Code, and the file from which it was read."""
 
     file: str
     code: str
@@ -66,7 +66,7 @@ def add(
     draft: Draft = False,
     reason: Reason = "",
 ) -> Answer:
-    """Add a tool; refused when one of that name has other code (patch it then)."""
+    """Add a tool; refused if that name has other code (then use patch)."""
     before = vault_edits.exactly(healkit.vault, name, persona)
     entry = healkit.vault.add(
         name,
@@ -99,7 +99,7 @@ def patch(
     draft: Draft = False,
     reason: Reason = "",
 ) -> Answer:
-    """Save a new revision of a tool; refused when its parent is no longer the active one."""
+    """Save a new revision of a tool; refused if its parent is no longer the active one."""
     change = CodeChange(file.code, reason=reason, parent=parent, draft=draft, grants=grants)
     entry, before = vault_edits.patch(healkit.vault, healkit.log, name, persona, change, example or ())
     return _saved(entry, vault_edits.saved_line(entry, before))
@@ -113,7 +113,7 @@ def grant(
     grants: GrantOptions,
     clear: Annotated[bool, options.CLEAR] = False,
 ) -> Answer:
-    """Change what a tool may do: the grants named, and no others. Without any, show them."""
+    """Change the named grants of a tool, and no others. Without any, show them."""
     if grants or clear:
         entry = healkit.vault.set_grants(name, persona, clear=clear, **grants)
     else:
@@ -132,7 +132,7 @@ def switch(
         bool | None, Option("side_effects", "whether it changes anything outside", both=True)
     ] = None,
 ) -> Answer:
-    """Turn a tool's switches: whether its contents are on record, whether it has side effects."""
+    """Set a tool's switches: whether its contents are logged, whether it has side effects."""
     flags = {"log": log, "side_effects": side_effects}
     entry = healkit.vault.set_flags(
         name, persona, **{flag: value for flag, value in flags.items() if value is not None}
@@ -176,7 +176,7 @@ def list_tools(
 
 
 def history(healkit: Healkit, name: Name, persona: Persona = "default") -> Answer:
-    """List every revision, with how often it ran and failed."""
+    """List all revisions, with their numbers of runs and failures."""
     revisions = healkit.vault.history(name, persona)
     return Answer(
         lambda: cards.history_card(name, revisions), lambda: [*map(dataclasses.asdict, revisions)], table=True
@@ -214,7 +214,7 @@ def revert(
 
 
 def undo(healkit: Healkit, name: Name, persona: Persona = "default") -> Answer:
-    """Take back the active revision: a new one with the code that it was made from."""
+    """Undo the active revision: save a new one with the code of its parent."""
     before = healkit.vault.get(name, persona)
     entry = healkit.undo(name, persona)
     return _saved(entry, f"{entry.label} saved ({before.label} is undone)")
@@ -226,7 +226,7 @@ def rename(
     new: Annotated[str, word("the name it gets")],
     reason: Reason = "",
 ) -> Answer:
-    """Give a tool another name, for all its personas; the old name still means it."""
+    """Give a tool another name, for all its personas; the old name still works."""
     entry, sentence = vault_edits.rename_tool(healkit.vault, old, new, reason)
     return _told([entry], sentence)
 
@@ -234,7 +234,7 @@ def rename(
 def remove(
     healkit: Healkit, name: Name, persona: AnyPersona = None, reason: Reason = "", *, program: str = ""
 ) -> Answer:
-    """List and run a tool no more; its code, revisions and runs are kept."""
+    """Stop listing and running a tool; its code, revisions and runs are kept."""
     return _told(*vault_edits.remove_tool(healkit.vault, name, persona, reason, f"{program}vault restore"))
 
 
@@ -245,7 +245,7 @@ def restore(healkit: Healkit, name: Name, persona: AnyPersona = None, reason: Re
 
 
 def blame(healkit: Healkit, name: Name, persona: Persona = "default") -> Answer:
-    """Show which revision brought the newest failure in, and which one resolved it."""
+    """Show which revision introduced the newest failure, and which one resolved it."""
     report = healkit.vault.blame(name, persona=persona)
     return Answer(lambda: cards.blame_card(name, report), lambda: dataclasses.asdict(report))
 
@@ -267,7 +267,7 @@ def examples(
     clear: Annotated[bool, Option("clear", "take all of them away, before any is added")] = False,
     persona: Persona = "default",
 ) -> Answer:
-    """List, add or set the examples of a tool: what its calls have to do, and each patch too."""
+    """List, add or set the examples of a tool, which each patch must pass too."""
     if docstring and clear:
         wrong("--docstring cannot be combined with --clear.", "Take one of them.")
     if docstring or clear:
@@ -305,7 +305,7 @@ COMMANDS = {"vault": GROUP}
 
 
 def entry_json(entry: VaultEntry, *, with_code: bool = True) -> Json:
-    """Return an entry as `--json` prints it."""
+    """Return an entry in the form of `--json`."""
     fields = json.loads(msgspec.json.encode(entry))
     if not with_code:
         del fields["code"]

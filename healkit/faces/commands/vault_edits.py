@@ -1,6 +1,6 @@
-"""Code on its way into the vault, as a person saves it.
+"""Saving code in the vault, on behalf of a person.
 
-A tool is added when it is new, and patched when the vault has it with other code.
+A new tool is added; a tool with other code in the vault is patched.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from healkit.core.store.vault import Vault
 
 
-#: Authors of revisions that were healed.
+#: Authors of revisions that a healing made.
 _HEALERS = frozenset({"rule", "search", "model", "agent"})
 
 
 class UndoneFix(NamedTuple):
-    """Fix that older code would take back: the active revision, the one that has that code, and who made the fix."""
+    """Fix that older code would undo: the active revision, the older revision with that code, the fix's author."""
 
     active: VaultEntry
     older: int
@@ -34,9 +34,9 @@ class UndoneFix(NamedTuple):
 
 
 def name_in(code: str) -> str:
-    """Return the tool's name, read off its code: its only public function, or the class that is a tool.
+    """Return the tool's name from its code: its only public function, or the class that is a tool.
 
-    Raises `UsageInvalid` where the code does not say it.
+    Raises `UsageInvalid` if the code does not show it.
     """
     tree = parse(code, "<cell>")
     shape = read_shape(tree, "")
@@ -46,12 +46,12 @@ def name_in(code: str) -> str:
 
 
 def motivating_row(log: Log, entry: VaultEntry) -> int | None:
-    """Return the log row that a patch of this revision answers: the newest failure, if its own code failed."""
+    """Return the log row that a patch of this revision responds to: the newest failure, if its own code failed."""
     row = log.last_error(entry.tool_name, entry.persona)
     failure = None if row is None else execution_of(row, []).uncleaned.failure
     if row is None or failure is None or row.revision != entry.revision:
         return None
-    return None if is_refused(failure.code) else row.id  # a wrong call is no reason to patch
+    return None if is_refused(failure.code) else row.id  # a wrong call does not justify a patch
 
 
 def patch(
@@ -62,9 +62,9 @@ def patch(
     change: CodeChange,
     examples: Sequence[Any] = (),
 ) -> tuple[VaultEntry, VaultEntry]:
-    """Save other code for a tool, with the failure that it answers; return the entry, and the one before.
+    """Save new code for a tool, with the failure that it responds to; return the entry, and the previous one.
 
-    examples: added to the tool's. Raises `ExamplesInvalid` before anything is saved, and as `Vault.patch` does.
+    examples: Added to the tool's. Raises `ExamplesInvalid` before anything is saved, and the errors of `Vault.patch`.
     """
     before = vault.get(name, persona)
     checked_examples(examples, sql=before.type == "sql")
@@ -86,9 +86,9 @@ def add_or_patch(
     sql: bool = False,
     examples: Sequence[Any] = (),
 ) -> tuple[VaultEntry, VaultEntry | None]:
-    """Save the code under that name; return the entry, and the one that was there before, if any.
+    """Save the code under that name; return the entry, and the previous one, if any.
 
-    A patch leaves grants that the change does not name as they were. examples: a patch adds them to the tool's.
+    A patch keeps grants that the change does not name. examples: A patch adds them to the tool's.
     """
     before = exactly(vault, name, persona)
     if before is None:
@@ -111,10 +111,10 @@ def add_or_patch(
 
 
 def undone_fix(vault: Vault, name: str, persona: str, code: str) -> UndoneFix | None:
-    """Return the fix that saving this code would take back; None where it would take back none.
+    """Return the fix that saving this code would undo; None if there is none.
 
-    The code is that of an older revision, and one of those since is a fix: healing or an agent made it, or a person in
-    answer to a failure. What `%vault revert` and a changed cell save is none.
+    The code is that of an older revision, and a later revision is a fix. A healing or an agent made it, or a person in
+    response to a failure. Revisions from `%vault revert` and from a changed cell do not count as fixes.
     """
     active = exactly(vault, name, persona)
     if active is None or active.code == code:
@@ -133,7 +133,7 @@ def _is_fix(revision: RevisionInfo) -> bool:
 
 
 def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:
-    """Say in one line what was saved: `fibonacci v2 saved (patched from v1)`."""
+    """Return one line on what was saved, such as `fibonacci v2 saved (patched from v1)`."""
     draft = " as a draft, which cannot be run" if entry.draft else ""
     if before is None:
         return f"{entry.label} saved{draft}"
@@ -146,7 +146,7 @@ def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:
 
 
 def rename_tool(vault: Vault, old: str, new: str, reason: str = "") -> tuple[VaultEntry, str]:
-    """Rename a tool; return its entry, and a line that says so and names who calls it by the old name."""
+    """Rename a tool; return its entry, and a line about it that lists the callers of the old name."""
     callers = vault.callers(old)
     entry = vault.rename(old, new, reason=reason)
     sentence = (
@@ -158,9 +158,9 @@ def rename_tool(vault: Vault, old: str, new: str, reason: str = "") -> tuple[Vau
 def remove_tool(
     vault: Vault, name: str, persona: str | None, reason: str, restore: str
 ) -> tuple[list[VaultEntry], str]:
-    """Remove a tool; return what was removed, and a line that says so and names who calls it.
+    """Remove a tool; return what was removed, and a line about it that lists its callers.
 
-    restore: the command that brings it back, as the reader types it.
+    restore: The command that restores it, as the user types it.
     """
     removed = vault.remove(name, persona, reason=reason)
     if not removed:
@@ -170,7 +170,7 @@ def remove_tool(
 
 
 def restore_tool(vault: Vault, name: str, persona: str | None, reason: str) -> tuple[VaultEntry, str]:
-    """Bring a removed tool back; return its entry, and a line that says so, or that it was not removed."""
+    """Restore a removed tool; return its entry, and a line about it, also if it was not removed."""
     before = len(vault.name_changes(name))
     entry = vault.restore(name, persona, reason=reason)
     restored = len(vault.name_changes(name)) > before
@@ -185,7 +185,7 @@ def _called_by(name: str, callers: Sequence[str], outcome: str) -> str:
 
 
 def exactly(vault: Vault, name: str, persona: str) -> VaultEntry | None:
-    """Return the active revision of exactly that name and persona; None when there is none."""
+    """Return the active revision of exactly that name and persona; None if there is none."""
     try:
         entry = vault.get(name, persona)
     except (ToolNotFound, PersonaNotFound):
@@ -195,6 +195,6 @@ def exactly(vault: Vault, name: str, persona: str) -> VaultEntry | None:
 
 
 def _snake(name: str) -> str:
-    """Return the name of a class as a tool's: `FibonacciTool` as `fibonacci`."""
+    """Convert a class name to a tool's name: `FibonacciTool` to `fibonacci`."""
     stem = name.removesuffix("Tool") or name
     return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(stem))

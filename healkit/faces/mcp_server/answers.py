@@ -1,8 +1,8 @@
 """Answers as content of the protocol.
 
-A value is shown as JSON for people is: frames and arrays as previews with a link to the data view, pictures as images.
-A failure is a result with `isError`, so that no client takes it for a success, and says what to do next. Everything is
-sanitised as what is shown elsewhere is, then cut, with the place where the rest can be read.
+A value becomes the same JSON that people see: frames and arrays as previews with a link to the data view, pictures as
+images. A failure is a result with `isError`, so that no client takes it for a success; it includes the next step.
+Everything is sanitised as in all other displays, then cut, with the address of the rest.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
     from healkit.faces.mcp_server.clients import OwnResults
     from healkit.parts.views.view_records import DataView
 
-#: Characters of one text, of what a tool has printed and of a large result, and the bytes of one picture.
+#: Maximum length of a text, of a tool's printed output and of a large result, in characters; and size of a
+#: picture.
 TEXT_MAX_CHARS, PRINTED_MAX_CHARS, IMAGE_MAX_BYTES = 20_000, 4_000, 4 * 1024 * 1024
-#: Characters of a text of which only the beginning is shown that are cleaned: no secret that begins there goes further.
+#: Number of characters that are cleaned of a text whose beginning is shown: no secret that begins there is
+#: longer.
 _READ_CHARS = 16 * 1024
-#: Pictures of one answer, frames and columns that are named.
+#: Maximum numbers of pictures in an answer, and of named frames and columns.
 _IMAGES_MAX, _FRAMES_MAX, _COLUMNS_MAX = 8, 10, 20
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
 
-#: Code → the next step in an agent's words, where the error names one of Python's or a person's.
+#: Code → the next step for an agent, if the error's own is for Python or a person.
 _NEXT = {
     "TOOL_EXISTS": "To change a tool, send its new code with propose_patch.",
     "CODE_SYNTAX": "Correct the code and send it again.",
@@ -53,9 +55,9 @@ Json = dict[str, Any]
 
 
 def data_answer(data: Json, *, exact: tuple[str, ...] = ()) -> CallToolResult:
-    """Return JSON data as an answer, cleaned; `exact` are keys that stay as they are, such as `code`.
+    """Return JSON data as an answer, cleaned; `exact` are keys whose values are not changed, such as `code`.
 
-    Where all of it is too long, each long text in it is cut, so that a program can still read the rest.
+    If it is too long, each long text in it is cut, so that a program can still parse the rest.
     """
     cleaned = cleaning.data(data, exact=exact)
     if len(_json(cleaned)) > TEXT_MAX_CHARS:
@@ -72,7 +74,7 @@ def _shortened(value: Any) -> Any:
 
 
 def text_answer(text: str, **structured: Any) -> CallToolResult:
-    """Return a text as an answer, cleaned, and what a program reads of it."""
+    """Return a text as an answer, cleaned, with its structured data for a program."""
     cleaned = cleaning.text(text)
     cut_text, _ = _cut(cleaned)
     return CallToolResult(
@@ -81,7 +83,7 @@ def text_answer(text: str, **structured: Any) -> CallToolResult:
 
 
 def execution_answer(hk: Healkit, execution: Execution, own: OwnResults) -> CallToolResult:
-    """Return how an execution ended: its value, or its failure with `isError`."""
+    """Return the outcome of an execution: its value, or its failure with `isError`."""
     execution = dataclasses.replace(execution, outputs=_beginning(execution.outputs))
     if execution.failure is not None:
         return _failed(execution)
@@ -116,12 +118,12 @@ def execution_answer(hk: Healkit, execution: Execution, own: OwnResults) -> Call
 
 
 def is_large(execution: Execution) -> bool:
-    """Return whether the answer takes long to make: its result or its outputs are large."""
+    """Return whether the answer takes long to make, because its result or its outputs are large."""
     return _exceeds([execution.value, execution.outputs], LARGE_BYTES)
 
 
 def _exceeds(value: object, size: int) -> bool:
-    """Return whether plain JSON is larger, about; looks no further than that."""
+    """Return whether plain JSON is larger than about this size; it reads no further than that."""
     pending: list[object] = [value]
     while pending and size >= 0:
         part = pending.pop()
@@ -136,7 +138,7 @@ def _exceeds(value: object, size: int) -> bool:
 
 
 def _short_json(shown: object) -> str:
-    """Return the beginning of large JSON data, cleaned: each of its parts is short."""
+    """Return the beginning of large JSON data, cleaned, with each of its parts cut."""
     return _json(cleaning.sanitizer().clean(shown, limit_bytes=PRINTED_MAX_CHARS).value)
 
 
@@ -167,14 +169,14 @@ def link_to(view: DataView) -> ResourceLink:
 
 
 def error_answer(error: HealkitError) -> CallToolResult:
-    """Return what was refused, with its code and the next step."""
+    """Return a refusal, with its code and the next step."""
     structured: Json = {"code": error.code, "type": type(error).__name__, "message": error.message}
     structured |= {"next": _NEXT.get(error.code, error.hint.strip()), "log_id": error.log_id}
     return _error({name: value for name, value in structured.items() if value not in (None, "")})
 
 
 def failure_data(execution: Execution) -> Json:
-    """Return a failure as an agent reads it: what, where in the tool's own lines, why, and the next step."""
+    """Return a failure for an agent: what, where in the tool's own lines, why, and the next step."""
     failure = execution.failure
     assert failure is not None
     tool_frames = [frame for frame in failure.frames if frame.in_tool]
@@ -239,7 +241,7 @@ def _error(told: Json) -> CallToolResult:
 
 
 def _beginning(outputs: Sequence[Json]) -> list[Json]:
-    """Return the outputs, of whose texts only the beginning is shown, and so cleaned."""
+    """Return the outputs cut to the beginning of their texts, and cleaned."""
     short = []
     for output in outputs:
         if output.get("output_type") == "stream":
@@ -253,7 +255,7 @@ def _beginning(outputs: Sequence[Json]) -> list[Json]:
 
 
 def _printed(execution: Execution) -> list[ContentBlock]:
-    """Return what it printed and displayed as text."""
+    """Return the printed and displayed output as text."""
     texts = []
     for output in execution.outputs:
         text = (
@@ -274,7 +276,7 @@ def _has_picture(output: Mapping[str, Any]) -> bool:
 
 
 def _pictures(execution: Execution) -> Iterator[ContentBlock]:
-    """Yield the pictures that it displayed; a text in the place of one that is too large or damaged."""
+    """Yield the displayed pictures; a text replaces one that is too large or damaged."""
     count = 0
     for output in execution.outputs:
         data = output.get("data", {})
@@ -300,7 +302,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _views_of(hk: Healkit, execution: Execution) -> list[DataView]:
-    """Return the views that hold the frames and arrays of its result; asked only where it has any."""
+    """Return the views with the frames and arrays of its result; called only if it has any."""
     if is_plain(execution.value):
         return []
     return hk.views.used(execution.trace_id)["result"][:_FRAMES_MAX]

@@ -1,4 +1,4 @@
-"""Clients: who asks, how often, and their own configurations."""
+"""Clients: their identities, limits and configurations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
 _NAME_MAX_CHARS = 60
-#: Calls of one client that are answered at the same time.
+#: Maximum number of concurrent calls of one client.
 _AT_ONCE_MAX = 32
 
 
 @dataclass(frozen=True)
 class Client:
-    """Client as it names itself, and its session with this server."""
+    """Client by its own name, and its session with this server."""
 
     name: str
     version: str
@@ -37,14 +37,14 @@ class Client:
 
     @property
     def label(self) -> str:
-        """Client as the log has it: `claude-code 2.1.0, session 4f2a91c0`."""
+        """Name of the client in the log: `claude-code 2.1.0, session 4f2a91c0`."""
         return f"{self.name} {self.version}".rstrip() + f", session {self.session}"
 
 
 def client_of(context: ServerRequestContext[Any, Any], session: str) -> Client:
-    """Return who sent a request; what a client says of itself is a claim, cut and made visible.
+    """Return the sender of a request; what a client says about itself is not trusted, so it is cut and made visible.
 
-    session: names the connection where the transport does not.
+    session: Name of the connection, if the transport has none.
     """
     params = context.session.client_params
     info = None if params is None else params.client_info
@@ -57,7 +57,7 @@ def client_of(context: ServerRequestContext[Any, Any], session: str) -> Client:
 
 
 class Limits:
-    """Limits of what one client may ask for; clients are told apart by their names."""
+    """Limits of each client; clients are distinguished by their names."""
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = RateLimiter(config.mcp_rate_per_s, max(1, round(2 * config.mcp_rate_per_s)), clock)
@@ -67,7 +67,7 @@ class Limits:
 
     @contextmanager
     def call(self, client: Client) -> Iterator[None]:
-        """Count a call and its time; raise `AgentLimit` for one too many."""
+        """Count a call and its time; raise `AgentLimit` above a limit."""
         if wait_s := self._rate.take(client.name):
             raise AgentLimit(
                 f"Too many calls from {client.name!r}.", hint=f"Wait {wait_s:.1f} s and call again."
@@ -91,14 +91,14 @@ class Limits:
 
 
 class OwnResults:
-    """Results of this server's calls: runs and data views by name, and what did not fit into an answer."""
+    """Results of this server's calls: runs and data views by name, and results that did not fit into an answer."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.large = LargeResults()
 
 
-# Configurations of clients, as they are typed or stand in a file.
+# Configurations of clients, as commands or files.
 
 
 def _json(key: str, **more: str) -> Callable[[list[str]], str]:
@@ -128,8 +128,8 @@ CLIENTS: dict[str, tuple[Callable[[list[str]], str], str]] = {
 def configuration(client: str, options: Sequence[str], database: Path | str) -> tuple[str, str]:
     """Return a client's configuration for this healkit and that database, in one line, and where it goes.
 
-    The interpreter is named by its path: a program with windows rarely has the shell's. It must not import from the
-    folder (-P), because editors start a server in the project that is open. Raises `ConfigError`.
+    It names the interpreter by its path, because a desktop program rarely has the shell's PATH. The interpreter must
+    not import from the working folder (-P), because editors start a server in the open project. Raises `ConfigError`.
     """
     if client not in CLIENTS:
         raise ConfigError(

@@ -1,11 +1,11 @@
-"""Consent to what an agent asks to change.
+"""Consent to changes that an agent requests.
 
-The policy is the one of all patches (`healing.consent`): deny, allow, or ask. To ask is a patch request, which is in
-the database before anyone is asked, so that no end of this process loses it. Where the client can put a question to its
-user (MCP's elicitation), it is put at once; else the request waits for the panel, the magic or the command line.
+The policy is that of all patches (`healing.consent`): deny, allow, or ask. Asking creates a patch request, which is in
+the database before the question, so that it survives any end of this process. If the client can ask its user (MCP's
+elicitation), the question is sent at once. Otherwise, the request waits for the panel, the magic or the command line.
 
-What is applied is what was shown: an agent names the hash of the code, a request's code never changes, and an answer
-counts only for the question that this server has put, once, while it is fresh. To approve runs nothing again.
+Only what was shown is applied: an agent names the hash of the code, and a request's code never changes. An answer only
+counts for a question that this server has sent, once, for a limited time. Approval does not run anything again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.faces.mcp_server.clients import Client
 
-#: How long an answer is waited for, and how many questions may be open.
+#: How long the server waits for an answer, in seconds, and the maximum number of open questions.
 ANSWER_S = 600.0
 _OPEN_MAX = 1000
 _DIFF_MAX_CHARS = 6000
@@ -51,11 +51,11 @@ _FORM: dict[str, Any] = {
 
 
 class Consent:
-    """Decides on patch requests of agents; the questions that it has put are its own."""
+    """Decides on patch requests of agents; it keeps the questions that it has sent."""
 
     def __init__(self, hk: Healkit, *, through_client: bool) -> None:
         self._hk, self._through_client = hk, through_client
-        #: Token of a question → request, hash of its code, and when it ends to count.
+        #: Token of a question → request, hash of its code, and the time when it expires.
         self._open: dict[str, tuple[int, str, float]] = {}
 
     async def settle(
@@ -66,10 +66,10 @@ class Consent:
         params: CallToolRequestParams,
         client: Client,
     ) -> PatchRequest | InputRequiredResult:
-        """Return the request once it is accepted, or the question to the client's user.
+        """Return the accepted request, or the question for the client's user.
 
-        digest: the hash of the code that the agent means. Raises `ApprovalNeeded` while it waits, and
-        `PatchRequestDecided` where the answer is or was no, or the policy forbids it.
+        digest: The hash of the code that the agent means. Raises `ApprovalNeeded` while it waits, and
+        `PatchRequestDecided` if the answer is or was no, or if the policy forbids it.
         """
         if digest != request.code_hash:
             raise AgentRefused(
@@ -77,7 +77,7 @@ class Consent:
                 hint="Look at the request again: what is applied is what was shown.",
             )
         if request.state != "pending":
-            return await self._accepted(request, "")  # as it was decided, or the reason why not
+            return await self._accepted(request, "")  # the result, or the reason for a refusal
         self.check_allowed(request.tool_name, request.persona, client)
         if await asyncio.to_thread(self._policy, request, client) == "allow":
             return await self._accepted(request, f"policy, for {client.name}")
@@ -95,7 +95,7 @@ class Consent:
         )
 
     def check_allowed(self, tool_name: str, persona: str, client: Client) -> None:
-        """Raise `PatchRequestDecided` where the policy denies patches of the tool, whatever they are."""
+        """Raise `PatchRequestDecided` if the policy denies all patches of the tool."""
         if denied(tool_name, self._hk.config, persona, client.name):
             message = f"The policy forbids patches of {tool_name!r} (heal_deny)."
             raise PatchRequestDecided(message, hint="Ask its owner.")
@@ -121,7 +121,7 @@ class Consent:
     async def _answer(
         self, request: PatchRequest, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> ElicitResult | InputRequiredResult | None:
-        """Put the question to the client's user; None where it cannot be, or no answer comes in time."""
+        """Send the question to the client's user; None if that is not possible, or no answer arrives in time."""
         if params.input_responses is not None or params.request_state is not None:
             return self._answered(request, params)
         capabilities = context.session.client_capabilities
@@ -139,7 +139,7 @@ class Consent:
         return InputRequiredResult(input_requests={"apply": ElicitRequest(params=form)}, request_state=token)
 
     def _answered(self, request: PatchRequest, params: CallToolRequestParams) -> ElicitResult:
-        """Return the answer to a question that this server has put; raise `AgentRefused` for any other."""
+        """Return the answer to a question that this server has sent; raise `AgentRefused` for any other."""
         open_question = self._open.pop(params.request_state or "", None)
         answer = (params.input_responses or {}).get("apply")
         if (
@@ -157,7 +157,7 @@ class Consent:
 
 
 def question(request: PatchRequest) -> str:
-    """Return the question about a patch: who, what, how it was validated, the diff and its hash."""
+    """Return the question about a patch: its author, its content, its validation, the diff and its hash."""
     diff = request.diff
     if len(diff) > _DIFF_MAX_CHARS:
         diff = f"{diff[:_DIFF_MAX_CHARS]}… [cut; healkit requests show {request.id} has all of it]"

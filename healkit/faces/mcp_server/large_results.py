@@ -1,11 +1,11 @@
 """Results too large for one message, read in parts.
 
-What a tool returned is cleaned as a whole before all of it is shown: a secret in one place is hidden in the others too.
-That takes up to a second for each MB, nearly all of it with Python's interpreter lock held, so that a few such results
-kept every other call waiting. So an answer has a short preview, and only a result that is read is cleaned: in a process
-of its own, which ends at once when its call is cancelled. That process runs this module.
+A tool's result is cleaned as a whole before it is shown in full. A secret in one place is hidden in all others too.
+That takes up to a second per MB, nearly always with Python's interpreter lock held. A few such results would block
+every other call. So an answer has a short preview, and a result is only cleaned when it is read. This happens in a
+separate process, which ends at once when its call is cancelled. That process runs this module.
 
-The files have no names: they are gone with the server, however it ends.
+The files have no names, so they disappear with the server, however it ends.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from healkit.core.contracts.execution import RUN_CODE
 from healkit.errors import UsageInvalid, WorkerError
 from healkit.plain_text import visible
 
-#: Bytes of a result from which on it is large, and of one part of it.
+#: Size from which a result is large, and size of one part of it, in bytes.
 LARGE_BYTES = PART_BYTES = 256 * 1024
-#: Heavy work that is done at the same time: large answers that are made, large results that are cleaned.
+#: Maximum number of concurrent heavy tasks: making large answers, cleaning large results.
 HEAVY_MAX = 4
-#: The longest time that a call waits for a place whose tool was never called yet, in seconds.
+#: Longest wait of the first call of a tool for a place, in seconds.
 _UNKNOWN_WAIT_S = 2.0
-#: How much nicer than the server the process is that cleans, as nice(1) counts.
+#: Niceness of the cleaning process compared to the server, as in nice(1).
 _NICE = 5
-#: Bytes of all results that are kept.
+#: Maximum size of all stored results, in bytes.
 _KEPT_BYTES = 256 * MIB
 
 #: `M_MMAP_THRESHOLD` of glibc's malloc.h.
@@ -45,7 +45,7 @@ Kind = Literal["text", "json"]
 
 
 class Part(NamedTuple):
-    """Part of a result: its text, its number from 1, and how many there are."""
+    """Part of a result: its text, its number from 1, and the number of parts."""
 
     text: str
     number: int
@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 
 class LargeResult:
-    """One result in a file; `size_bytes` is its size as it was returned."""
+    """One result in a file; `size_bytes` is its original size."""
 
     def __init__(self, text: str, kind: Kind, *, is_clean: bool) -> None:
         self.kind: Kind = kind
@@ -63,19 +63,19 @@ class LargeResult:
         self.size_bytes = os.fstat(self._file.fileno()).st_size
 
     async def clean(self) -> None:
-        """Clean it, once; raise `WorkerError` where that is not possible."""
+        """Clean it, once; raise `WorkerError` if that is not possible."""
         async with self._cleaning:
             if not self.is_clean:
                 raw = self._file
                 self._file, self.is_clean = await _cleaned(raw, self.kind), True
-                raw.close()  # not before: a reader that is cancelled leaves it to the next one
+                raw.close()  # not before: if this reader is cancelled, the next one needs it
 
     def close(self) -> None:
         """Remove its file."""
         self._file.close()
 
     def part(self, number: int) -> Part:
-        """Return a part, once it is clean; raise `UsageInvalid` where it has fewer."""
+        """Return a part after cleaning; raise `UsageInvalid` if there are fewer parts."""
         assert self.is_clean
         file = self._file.fileno()
         size = os.fstat(file).st_size
@@ -90,30 +90,30 @@ class LargeResult:
 
 
 class LargeResults:
-    """Large results of one server, by address; the oldest go where all of them are too much."""
+    """Large results of one server, by address; the oldest are removed if all together are too large."""
 
     def __init__(self) -> None:
-        #: Where large answers are made; the other threads are for those that are made at once.
+        #: Threads that make large answers; the other threads make quick ones.
         self.threads = ThreadPoolExecutor(HEAVY_MAX, "healkit-mcp-large")
         self._results: OrderedDict[str, LargeResult] = OrderedDict()
         self._keeping = threading.Lock()
         self._at_work = asyncio.Semaphore(HEAVY_MAX)
-        #: Tool → whether its newest result was large; and the places for calls of those.
+        #: Tool → whether its newest result was large; and the places for calls of such tools.
         self._large: dict[str, bool] = {RUN_CODE: False}
         self._places = asyncio.Semaphore(HEAVY_MAX)
         _give_back_large_blocks()
 
     def close(self) -> None:
-        """Remove all results; the server has ended."""
+        """Remove all results when the server ends."""
         self.threads.shutdown()
         for result in self._results.values():
             result.close()
 
     @contextlib.asynccontextmanager
     async def place(self, tool: str) -> AsyncIterator[None]:
-        """Have one of few places for a call of a tool whose newest result was large; any other one has no limit.
+        """Take one of few places for a call of a tool whose newest result was large; other calls have no limit.
 
-        A tool that was never called yet waits for a place too, but not for long.
+        The first call of a tool also waits for a place, but not for long.
         """
         has_place = False
         try:
@@ -130,10 +130,10 @@ class LargeResults:
 
     def note(self, tool: str, *, is_large: bool) -> None:
         """Remember whether a tool's newest result was large."""
-        self._large[tool] = is_large and tool != RUN_CODE  # of which each has other code
+        self._large[tool] = is_large and tool != RUN_CODE  # because each call of it has other code
 
     def keep(self, address: str, text: str, kind: Kind, *, is_clean: bool = False) -> LargeResult:
-        """Keep a result. For any thread."""
+        """Store a result. Works on any thread."""
         result = LargeResult(text, kind, is_clean=is_clean)
         with self._keeping:
             results = self._results
@@ -143,7 +143,7 @@ class LargeResults:
         return result
 
     async def read(self, address: str) -> Part | None:
-        """Return a part: `ADDRESS/3`, or `ADDRESS` for the first one; None where nothing is kept there."""
+        """Return a part: `ADDRESS/3`, or `ADDRESS` for the first one; None for an unknown address."""
         whole, _, number = address.rpartition("/")
         if address in self._results:
             whole, number = address, "1"
@@ -157,13 +157,13 @@ class LargeResults:
 
 
 def _give_back_large_blocks() -> None:
-    """Have the C library give a large block back to the system as it is freed; it keeps more and more otherwise."""
+    """Make the C library return large freed blocks to the system; otherwise it keeps more and more."""
     with contextlib.suppress(AttributeError, OSError):  # another C library
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, MIB)
 
 
 def _written(text: str) -> BinaryIO:
-    file = tempfile.TemporaryFile(prefix="healkit-")  # noqa: SIM115 - open as long as the result is kept
+    file = tempfile.TemporaryFile(prefix="healkit-")  # noqa: SIM115 - open as long as the result is stored
     file.write(text.encode(errors="replace"))
     file.flush()
     return file
@@ -176,10 +176,10 @@ def _to_character(data: bytes, place: int) -> int:
 
 
 async def _cleaned(raw: BinaryIO, kind: Kind) -> BinaryIO:
-    """Have another process clean a file, and return what it wrote; cancelled, that process is ended."""
+    """Let another process clean a file, and return its output; on cancellation, that process is ended."""
     cleaned = tempfile.TemporaryFile(prefix="healkit-")  # noqa: SIM115 - as above
     os.lseek(raw.fileno(), 0, os.SEEK_SET)
-    # -P: not from the working directory, which may be anyone's.
+    # -P: without the working directory, which may belong to anyone.
     words = [sys.executable, "-P", "-m", __name__, kind]
     process = await asyncio.create_subprocess_exec(
         *words, stdin=raw.fileno(), stdout=cleaned.fileno(), stderr=asyncio.subprocess.DEVNULL

@@ -1,7 +1,7 @@
-"""healkit's own tools, as an agent calls them.
+"""healkit's own tools for agents.
 
-Each is a row (`commands.agents.AgentTool`): those of the core are methods of `AgentCall`, which knows the client and
-the request; those of parts are functions that get it as their first argument.
+Each is a row (`commands.agents.AgentTool`). Those of the core are methods of `AgentCall`, which knows the client and
+the request. Those of parts are functions that get it as their first argument.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Answer = CallToolResult | InputRequiredResult
 Json = dict[str, Any]
 _ROWS_MAX, _HISTORY_MAX = 50, 5
 _VIEW = uri("views", "")
-#: Greatest number that a database takes.
+#: Greatest integer that a database accepts.
 _INT_MAX = 2**63 - 1
 
 
@@ -58,9 +58,9 @@ class _Own(NamedTuple):
 
 @dataclass(frozen=True)
 class AgentCall:
-    """Call of one of the tools: who asks, of which Healkit, and for which persona.
+    """Call of one of the tools: its client, its Healkit and its persona.
 
-    context, params: the request as the SDK has it. say: tells the client how far a long call is.
+    context, params: The request in the SDK's form. say: Reports the progress of a long call to the client.
     """
 
     hk: Healkit
@@ -73,7 +73,7 @@ class AgentCall:
     own: OwnResults
 
     def tool(self, name: str, given: Json) -> Awaitable[Answer] | None:
-        """Return the work of one of healkit's own tools; None for another. Raises `ArgumentsInvalid`."""
+        """Return the work of one of healkit's own tools; None for any other tool. Raises `ArgumentsInvalid`."""
         if (row := _rows().get(name)) is None:
             return None
         given, schema = (
@@ -83,7 +83,7 @@ class AgentCall:
         properties = schema["properties"]
         if "tool_name" in given and not {"name", "tool"}.isdisjoint(
             properties
-        ):  # as the seeded debug tools call it
+        ):  # the seeded debug tools use this name
             given = {"name" if "name" in properties else "tool": given.pop("tool_name"), **given}
         validate_arguments(_Own(name, schema), given)
         if any(isinstance(value, int) and abs(value) > _INT_MAX for value in given.values()):
@@ -107,12 +107,12 @@ class AgentCall:
         answer.content += map(answers.link_to, result.views)
         return answer
 
-    # Running.
+    # Running tools.
 
     async def run_tool(
         self, name: str, arguments: Json | None = None, timeout_s: float | None = None, retry: bool = False
     ) -> CallToolResult:
-        """Run a vault tool, restricted and on record. A text healkit://views/NAME as an argument passes that table."""
+        """Run a vault tool, restricted and recorded. An argument healkit://views/NAME passes that table."""
         call_arguments = dict(arguments or {})
         for key, value in call_arguments.items():
             if isinstance(value, str) and value.startswith(_VIEW):
@@ -120,7 +120,7 @@ class AgentCall:
         return await self._run(name, call_arguments, timeout_s, retry=retry)
 
     async def run_code(self, code: str, timeout_s: float | None = None) -> CallToolResult:
-        """Run Python once: no network, no files; mcp.vault.NAME(…) calls tools. Gives the last expression's value."""
+        """Run Python once: no network, no files; mcp.vault.NAME(…) calls tools. Returns the last expression."""
         return await self._run(RUN_CODE, {"code": code}, timeout_s, code=code, alone=True)
 
     async def _run(self, name: str, given: Json, timeout_s: float | None, **more: Any) -> CallToolResult:
@@ -151,7 +151,7 @@ class AgentCall:
         return data_answer(self._entry(entry), exact=("code",))
 
     def _shadowed(self, name: str) -> VaultEntry | None:
-        """Return another persona's tool that serves this session by that name; a new one would take its place."""
+        """Return another persona's tool that this session uses under that name; a new one would replace it."""
         try:
             entry = self.hk.vault.active(name, self.persona)
         except (ToolNotFound, PersonaNotFound):
@@ -159,7 +159,7 @@ class AgentCall:
         return None if entry.persona == self.persona else entry
 
     def _asked_instead(self, other: VaultEntry, code: str) -> CallToolResult:
-        """Ask for the code as a patch of that tool, which stays as it is until a person accepts."""
+        """Request the code as a patch of that tool, which does not change until a person accepts."""
         self.consent.check_allowed(other.tool_name, other.persona, self.client)
         request = self.hk.requests.add(
             other.tool_name, code, persona=other.persona, advisor=self.client.name,
@@ -191,7 +191,7 @@ class AgentCall:
     # The log.
 
     def get_last_error(self, name: str | None = None) -> CallToolResult:
-        """Give the newest failure on record, of one tool if named, with its full traceback."""
+        """Show the newest failure, optionally of one tool, with its full traceback."""
         execution = self.hk.last_error(name, self.persona)
         report = self.hk.last_error_report(name, self.persona)
         return text_answer(report, error=None if execution is None else answers.failure_data(execution))
@@ -206,7 +206,7 @@ class AgentCall:
         limit: int = 20,
         before_id: int | None = None,
     ) -> CallToolResult:
-        """List executions on record, newest first. since: 2h, 3d or a date; text: words of the traceback."""
+        """List executions, newest first. since: 2h, 3d or a date; text: words of the traceback."""
         if origin in TRIED_ORIGINS:
             raise AgentRefused(
                 "What a patch gave in its checks is not listed.", hint="propose_patch tells how they ended."
@@ -230,23 +230,23 @@ class AgentCall:
     # Healing.
 
     async def apply_patch(self, request_id: int, code_hash: str) -> Answer:
-        """Apply a proposed patch, once a person has consented. code_hash: as propose_patch or heal gave it."""
+        """Apply a proposed patch, after a person's consent. code_hash: from propose_patch or heal."""
         request = await asyncio.to_thread(self._request, request_id)
         outcome = await self.consent.settle(request, code_hash, self.context, self.params, self.client)
         return await self._settled(outcome)
 
     async def revert(self, name: str, to_revision: int) -> Answer:
-        """Go back to an earlier revision's code, once a person has consented."""
+        """Restore an earlier revision's code, after a person's consent."""
         request = await asyncio.to_thread(self._request_to_revert, name, to_revision)
         outcome = await self.consent.settle(
             request, request.code_hash, self.context, self.params, self.client
         )
         return await self._settled(outcome)
 
-    # Parts.
+    # Helpers.
 
     def limited(self, asked_s: float) -> float:
-        """Return the time limit that was asked for; raise `AgentRefused` for more than the setting's maximum."""
+        """Return the requested time limit; raise `AgentRefused` if it is above the configured maximum."""
         if asked_s > (most := self.hk.config.mcp_timeout_max_s):
             message = f"timeout_s={asked_s:g} is more than {most:g} s."
             raise AgentRefused(message, hint="Ask for less.")
@@ -266,19 +266,19 @@ class AgentCall:
         return self.client.name
 
     def note(self, *names: str) -> None:
-        """Let the session read these runs and views."""
+        """Allow the session to read these runs and views."""
         self.own.names.update(names)
 
     def execution(self, log_id: int) -> Execution:
-        """Return that row of the log; raise `UsageInvalid` where the session has none of that number."""
+        """Return this execution; raise `UsageInvalid` if the session has none with that number."""
         return resources.execution_of(self.hk, self.persona, log_id)
 
     def view(self, address: str) -> DataView:
-        """Return the data view of an address or name; raise `ViewNotFound` where the session may not see it."""
+        """Return the data view with this address or name; raise `ViewNotFound` if the session may not read it."""
         return resources.view_of(self.hk, self.persona, self.own, unquote(address.removeprefix(_VIEW)))
 
     def _owner(self, name: str) -> str:
-        """Return the persona whose entry this session's persona is served by."""
+        """Return the persona whose entry serves this session's persona."""
         return self.hk.vault.active(name, self.persona).persona
 
     def _entry(self, entry: VaultEntry) -> Json:
@@ -331,9 +331,9 @@ class AgentCall:
         return data_answer(details)
 
 
-# The tools as the protocol has them.
+# The tools in the protocol's form.
 
-#: Tools of the core → what they may do.
+#: Tools of the core, with their hints.
 _OWN = {
     "run_tool": AgentTool(AgentCall.run_tool, destroys=True),
     "run_code": AgentTool(AgentCall.run_code),
@@ -345,7 +345,7 @@ _OWN = {
     "apply_patch": AgentTool(AgentCall.apply_patch, destroys=True, repeats=True),
     "revert": AgentTool(AgentCall.revert, destroys=True, repeats=True),
 }
-#: Order in which they are listed; those that are not named follow.
+#: Order of the list; all others follow.
 _ORDER = (
     *("run_tool", "map_tool", "run_code", "suggest_tools", "write_tool", "inspect_tool", "get_last_error"),
     *("list_executions", "get_execution", "propose_patch", "heal", "apply_patch", "revert", "decide", "check_notebook"),
@@ -353,9 +353,9 @@ _ORDER = (
 
 
 def _rows() -> dict[str, AgentTool]:
-    """Return healkit's own tools and those of plug-ins; of two with one name, healkit's own."""
+    """Return healkit's own tools and those of plug-ins; if two have the same name, healkit's own wins."""
     makers: dict[str, Callable[[], AgentTool]] = {}
-    for tools in hooks.every("mcp_tools"):  # the last registered first
+    for tools in hooks.every("mcp_tools"):  # the last registered comes first
         makers |= tools
     made = {
         name: hooks.made_row("MCP tool", name, maker, own=name in _ORDER) for name, maker in makers.items()
@@ -386,12 +386,12 @@ def own_tools() -> list[Tool]:
 
 @cache
 def _schema(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the schema of a tool, off its signature and as short as can be; its first parameter is the call."""
+    """Return the shortest possible schema of a tool, from its signature; its first parameter is the call."""
     signature = inspect.signature(function)
     first, *others = signature.parameters.values()
 
     def given() -> None:
-        """Stand for the function without its first parameter."""
+        """Represent the function without its first parameter."""
 
     given.__module__ = function.__module__
     given.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]  # read by pydantic
@@ -409,7 +409,7 @@ def _schema(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _short(about: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument without titles and nulls: one that is left out is null."""
+    """Return the schema of an argument without titles and nulls, because an omitted argument is null."""
     schema = next(
         (alternative for alternative in about.get("anyOf", ()) if alternative.get("type") != "null"), about
     )

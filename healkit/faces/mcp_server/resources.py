@@ -1,6 +1,6 @@
 """Resources and the prompt: what an agent reads by address.
 
-A session sees the rows, views and runs of its own persona, and the tables to which a user gave a name.
+A session sees the rows, views and runs of its own persona, and the tables that a user has named.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from healkit.faces.mcp_server.clients import OwnResults
     from healkit.parts.views.view_records import DataView
 
-#: Bytes of one resource, and digits of a row's number.
+#: Maximum size of a resource in bytes, and maximum number of digits of a row's number.
 _MAX_BYTES, _DIGITS_MAX = 1024 * 1024, 18
-#: What a check gave, in an event of a healing.
+#: Fields with values from a check, in an event of a healing.
 _GIVEN = ("got", "wanted", "error")
-#: Rows of a run that are looked at for whose they are.
+#: Maximum number of rows of a run that are checked for their persona.
 _ROWS_MAX = 1000
 _ADDRESS = re.compile(r"healkit://(executions|tools|views|runs)/([^/]+)(?:/(trace\.jsonl))?")
 TEMPLATES = [
@@ -81,14 +81,14 @@ Then run_tool once with the input that failed."""
 
 
 async def read_resource(hk: Healkit, persona: str, own: OwnResults, address: str) -> ReadResourceResult:
-    """Return what is at an address, cleaned and bounded; raise `AgentRefused` and as what it reads."""
+    """Return the resource at an address, cleaned and limited; raise `AgentRefused` and the errors of reading."""
     if (part := await own.large.read(address)) is not None:
         return _part(address, part)
     return await asyncio.to_thread(_read, hk, persona, own, address)
 
 
 def _part(address: str, part: Part) -> ReadResourceResult:
-    """Return a part of a large result, and where the next one is."""
+    """Return a part of a large result, and the address of the next one."""
     result = _contents(address, part.text, "text/plain")
     if part.parts > 1:
         whole = address if part.number == 1 and not address.endswith("/1") else address.rpartition("/")[0]
@@ -124,19 +124,19 @@ def _contents(address: str, text: str, mime_type: str | None) -> ReadResourceRes
 
 
 def execution_of(hk: Healkit, persona: str, log_id: int) -> Execution:
-    """Return an execution of that persona's; raise `UsageInvalid` where it has none of that number.
+    """Return an execution of that persona; raise `UsageInvalid` if it has none with that number.
 
-    What was only tried is not the session's to read: a person may have allowed its code what the session may not see.
+    Trials and searches are not readable: a person may have allowed their code to read what the session may not.
     """
     execution = hk.execution(log_id)
-    # No word on whether another persona has it.
+    # The answer does not reveal whether another persona has it.
     if execution is None or execution.persona != persona or execution.origin in TRIED_ORIGINS:
         raise UsageInvalid(f"There is no log row {log_id}.", hint="list_executions lists the newest.")
     return execution
 
 
 def execution_data(hk: Healkit, persona: str, log_id: int) -> dict[str, Any]:
-    """Return an execution as JSON: its row, its calls, and its failure explained."""
+    """Return an execution as JSON: its row, its calls, and its failure with an explanation."""
     execution = execution_of(hk, persona, log_id)
     details = execution_json(execution)
     details["calls"] = [
@@ -150,7 +150,7 @@ def execution_data(hk: Healkit, persona: str, log_id: int) -> dict[str, Any]:
 
 
 def view_of(hk: Healkit, persona: str, own: OwnResults, name: str) -> DataView:
-    """Return a data view that this session may see; raise `ViewNotFound` for any other, which says of none."""
+    """Return a data view that this session may read; for any other, raise `ViewNotFound`, which names no view."""
     with contextlib.suppress(ViewNotFound):
         view = hk.views.get(name)
         if name in own.names or hk.views.is_open_to(view, persona):
@@ -166,7 +166,7 @@ def _view(hk: Healkit, persona: str, own: OwnResults, name: str) -> dict[str, An
 
 
 def _run(hk: Healkit, persona: str, own: OwnResults, run_id: str) -> str:
-    """Return the trace of a run whose executions are all this persona's."""
+    """Return the trace of a run, if all its executions belong to this persona."""
     rows = hk.log.query(run=run_id, limit=_ROWS_MAX).rows
     if run_id not in own.names and (not rows or any(row.persona != persona for row in rows)):
         raise RunNotFound(f"There is no run {run_id!r} of this session's.")
@@ -179,7 +179,7 @@ def _run(hk: Healkit, persona: str, own: OwnResults, run_id: str) -> str:
 
 
 def _without_values(line: str) -> str:
-    """Return a line of a trace without what a check gave; the inputs and how it ended stay."""
+    """Return a line of a trace without a check's values; the inputs and the outcome are kept."""
     event = msgspec.json.decode(line)
     if event["event_type"] != "assert_checked":
         return line

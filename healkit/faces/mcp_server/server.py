@@ -1,7 +1,7 @@
 """Agent server: a Healkit, a persona, their clients.
 
-A client waits for the first answer before it does anything else, and the SDK alone takes half a second to load. So the
-database is opened, and what works on it is loaded, once that answer is on its way.
+A client waits for the first answer before it does anything else, and importing the SDK alone takes half a second. So
+the database is opened, and the other modules are imported, after that answer was sent.
 """
 
 from __future__ import annotations
@@ -60,22 +60,24 @@ INSTRUCTIONS = (
     "healkit runs generated Python tools in restricted workers, records each execution, and repairs tools. A tool that "
     "fails answers with isError and a log_id: read it, propose_patch, then apply_patch once a person has consented."
 )
-#: Group of the operations that a decision is made of: `decide` calls them, and tells what there is.
+#: Group of the operations of a decision: `decide` calls and lists them.
 _DECIDING = "decide"
-#: Group of the seeded tools that read the log: healkit's own of the same name do what they do.
+#: Group of the seeded tools that read the log; healkit's own tools of the same names replace them.
 _DEBUG = "debug"
-#: How often a long call says that it goes on, and the vault is looked at for changes.
+#: Interval of progress messages of a long call, and of checks of the vault for changes, in seconds.
 PROGRESS_EVERY_S, _LOOK_EVERY_S = 5.0, 1.0
-#: Connections that are told of changes, and characters of a tool's name and description as clients take them.
+#: Maximum numbers of connections that are notified of changes, and of characters of a tool's name and
+#: description.
 _SESSIONS_MAX, _NAME_MAX_CHARS, _ABOUT_MAX_CHARS = 100, 64, 300
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerOptions:
-    """Choices of who starts a server.
+    """Options for starting a server.
 
-    persona: whose tools and rows its clients have. tools: which of the vault's tools are listed, as a pattern;
-    `run_tool` runs all. through_client: whether a client may put questions of consent to its user.
+    persona: Persona whose tools and rows its clients can use.
+    tools: Pattern for the vault's tools to list; `run_tool` runs all.
+    through_client: Whether a client may ask its user for consent.
     """
 
     persona: str = DEFAULT_PERSONA
@@ -87,7 +89,7 @@ class ServerOptions:
 class _Listed(NamedTuple):
     """Tools as they were listed.
 
-    stamp: the vault's then; empty for none. names: those of the vault's tools as clients call them → in the vault.
+    stamp: The vault's stamp at that time; empty for none. names: Names of the vault's tools for clients → in the vault.
     """
 
     stamp: tuple[object, ...] = ()
@@ -96,7 +98,7 @@ class _Listed(NamedTuple):
 
 
 class HealkitServer(Server[None]):
-    """Protocol's side of it: tells clients that the list of tools may change."""
+    """The protocol's side of the server: it announces to clients that the list of tools may change."""
 
     def create_initialization_options(
         self,
@@ -110,9 +112,9 @@ class HealkitServer(Server[None]):
 
 
 class AgentServer:
-    """Serves one Healkit to agents; `protocol` is what a transport runs.
+    """Serves one Healkit to agents; a transport runs `protocol`.
 
-    opened: opens the Healkit, once; what it raises is the answer to each call, as is `DatabaseNotTrusted`.
+    opened: Opens the Healkit, once; its exception, or `DatabaseNotTrusted`, is the answer to each call.
     """
 
     def __init__(
@@ -146,7 +148,7 @@ class AgentServer:
         )
 
     def _open(self) -> tuple[Healkit, Consent]:
-        """Return the Healkit, opened by the first that asks, and what decides on patches; may take a second."""
+        """Return the Healkit, opened by the first request, and its `Consent`; may take a second."""
         from healkit.faces.mcp_server.consent import Consent
 
         with self._opening:
@@ -157,7 +159,7 @@ class AgentServer:
             return opened
 
     def close(self) -> None:
-        """Remove the results that are kept; called when no transport is left."""
+        """Remove the stored results; called after the last transport has ended."""
         self._own.large.close()
 
     async def _ready(self) -> tuple[Healkit, Consent]:
@@ -172,7 +174,7 @@ class AgentServer:
         return (await asyncio.to_thread(self._tools, opened[0])).result
 
     def _tools(self, hk: Healkit) -> _Listed:
-        """Return the list of tools, made anew where the vault has changed since."""
+        """Return the list of tools; made again if the vault has changed."""
         from healkit.faces.mcp_server.own_tools import own_tools
 
         stamp = hk.vault.stamp()
@@ -203,12 +205,12 @@ class AgentServer:
         try:
             with self._limits.call(client):
                 return await self._with_progress(context, params, client)
-        except Exception as error:  # noqa: BLE001 - a mistake of ours is an answer too, or the client would wait for ever
+        except Exception as error:  # noqa: BLE001 - our own mistakes are answers too, or the client would wait for ever
             from healkit.faces.mcp_server.answers import error_answer
 
             public_error = error if isinstance(error, HealkitError) else InternalError.of(error)
             if isinstance(error, ToolNotFound | PersonaNotFound):
-                # The vault names what is near for any persona; a session hears of what it has.
+                # The vault suggests similar names of any persona; a session only sees its own.
                 name = str((params.arguments or {}).get("name", params.name))
                 near = did_you_mean(name, [tool.name for tool in self._listed.result.tools])
                 public_error = ToolNotFound(
@@ -277,14 +279,14 @@ class AgentServer:
             public_error = error if isinstance(error, HealkitError) else InternalError.of(error)
             raise MCPError(INVALID_PARAMS, str(public_error), {"code": public_error.code}) from None
 
-    # Changes of the vault, told to all clients.
+    # Changes of the vault, reported to all clients.
 
     async def _connected(self, context: ServerRequestContext[None], _: NotificationParams) -> None:
         self._sessions.append(context.session)
 
     @contextlib.asynccontextmanager
     async def _watched(self, _: Server[None]) -> AsyncIterator[None]:
-        """Look at the vault while the server runs; entered by the SDK once for each transport."""
+        """Check the vault while the server runs; entered by the SDK once for each transport."""
         watching = asyncio.create_task(self._watch())
         try:
             yield
@@ -294,31 +296,31 @@ class AgentServer:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
-            with contextlib.suppress(HealkitError):  # each call says so
+            with contextlib.suppress(HealkitError):  # each call reports it
                 await self._ready()
             await self._look()
 
     async def _look(self) -> None:
-        """Tell the clients where the vault is another than was listed."""
+        """Notify the clients if the vault differs from the list."""
         listed = self._listed.stamp
         if not listed or self._opened is None:
             return
         try:
             if await asyncio.to_thread(self._opened[0].vault.stamp) == listed:
                 return
-        except HealkitError:  # a locked database: looked at again soon
+        except HealkitError:  # a locked database: checked again soon
             return
         self._listed = _Listed()
         await self._bus.publish(ToolsListChanged())
         for session in list(self._sessions):
             try:
                 await session.send_tool_list_changed()
-            except Exception:  # noqa: BLE001 - a connection that has gone
+            except Exception:  # noqa: BLE001 - a closed connection
                 self._sessions.remove(session)
 
 
 def tool_of(hk: Healkit, exposed: str, entry: VaultEntry) -> Tool:
-    """Return a tool of the vault as clients see it, with what it may do."""
+    """Return a tool of the vault for clients, with its hints."""
     from healkit.core.pysource.nodes import declares_effects
 
     acts = declares_effects(entry, lambda name: hk.vault.lookup(name, entry.persona))
@@ -338,7 +340,7 @@ def tool_of(hk: Healkit, exposed: str, entry: VaultEntry) -> Tool:
 
 
 def exposed_names(names: Iterable[str], own: Collection[str]) -> dict[str, str]:
-    """Return the names by which clients call the vault's tools → their names there; none is one of healkit's `own`."""
+    """Return the names of the vault's tools for clients → their names in the vault; never one of healkit's `own`."""
     by_exposed_name: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:_NAME_MAX_CHARS]
@@ -352,7 +354,7 @@ def exposed_names(names: Iterable[str], own: Collection[str]) -> dict[str, str]:
 
 
 async def _no_resources(_: Any, __: PaginatedRequestParams | None) -> ListResourcesResult:
-    """List none: what there is grows with each call, so it is read by address."""
+    """Return an empty list: resources grow with each call, so they are read by address."""
     return ListResourcesResult(resources=[])
 
 

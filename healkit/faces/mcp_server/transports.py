@@ -1,8 +1,8 @@
 """Transports: stdio, and streamable HTTP on loopback.
 
-Over stdio the protocol has descriptor 1 for itself: before anything else is loaded it is moved to one that no other
-code knows, and what tools, warnings and libraries print goes to stderr. A line that is longer than a message may be is
-answered with an error, and no more of it than that is held in memory.
+Over stdio, only the protocol may use descriptor 1. Before anything else is imported, it is moved to a number that no
+other code knows. Output of tools, warnings and libraries goes to stderr. A line above the size limit of a message is
+answered with an error. No more of it than the limit is held in memory.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ if TYPE_CHECKING:
 
     from healkit.parts.collect.standalone import Address, Token
 
-#: Bytes of one message.
+#: Maximum size of a message, in bytes.
 MESSAGE_MAX_BYTES = 16 * MIB
 _PIECE_BYTES, _ENDS_BYTES = MIB, 4096
 _ID = re.compile(rb'"id"\s*:\s*(\d+|"(?:[^"\\]|\\.){0,200}")')
 _INVALID = -32600  # "Invalid Request" of JSON-RPC
 _QUEUED_MAX = 32
 _SESSIONS_MAX = 100
-#: Key of a request's scope: an event that is set once its client has hung up, of which older sessions hear nothing.
+#: Key of a request's scope for an event that is set when its client has disconnected; older sessions do not
+#: notice that.
 GONE = "healkit.gone"
 
 
 class Wire:
-    """Standard input and output of this process, taken for the protocol: lines in, lines out."""
+    """Standard input and output of this process, reserved for the protocol: lines in, lines out."""
 
     def __init__(self) -> None:
         self._in, self._out = _moved(0, "rb"), _moved(1, "wb")
@@ -54,7 +55,7 @@ class Wire:
 
     async def _lines(self) -> AsyncIterator[str]:
         from mcp_types import (
-            jsonrpc_message_adapter,  # late: the descriptors are taken before anything is loaded
+            jsonrpc_message_adapter,  # late: the descriptors are taken before anything is imported
         )
         from pydantic import ValidationError
 
@@ -70,11 +71,11 @@ class Wire:
                 except RuntimeError:  # the loop has ended
                     return
 
-        # A daemon: nothing else ends a thread that waits for a line.
+        # A daemon, because nothing else ends a thread that waits for a line.
         threading.Thread(target=read, daemon=True, name="healkit-mcp-stdin").start()
         while line := await queue.get():
             text = line.decode(errors="replace")
-            try:  # the SDK drops what it cannot read, and the client would wait
+            try:  # the SDK drops what it cannot parse, and the client would wait
                 jsonrpc_message_adapter.validate_json(text, by_name=False)
             except ValidationError as error:
                 await asyncio.to_thread(self._refuse, line, f"Not a message: {error.errors()[0]['msg']}.")
@@ -82,7 +83,7 @@ class Wire:
                 yield text
 
     def _line(self) -> bytes:
-        """Return the next line; one that is too long is answered here, and left out."""
+        """Return the next line; a line that is too long is answered here and skipped."""
         while True:
             line = self._in.readline(MESSAGE_MAX_BYTES)
             if len(line) < MESSAGE_MAX_BYTES or line.endswith(b"\n"):
@@ -94,7 +95,7 @@ class Wire:
             self._refuse(head + tail + piece[-_ENDS_BYTES:], reason)
 
     def _refuse(self, line: bytes, said: str) -> None:
-        """Answer a message that was not read, by the id that stands near its beginning or its end."""
+        """Answer a message that was not parsed, by the id near its beginning or its end."""
         match = _ID.search(line[:_ENDS_BYTES]) or _ID.search(line[-2 * _ENDS_BYTES :])
         reply = {"jsonrpc": "2.0", "id": msgspec.Raw(match[1] if match else b"null")}
         self._write(msgspec.json.encode({**reply, "error": {"code": _INVALID, "message": said}}) + b"\n")
@@ -104,7 +105,7 @@ class Wire:
         await asyncio.to_thread(self._write, text.encode())
 
     async def flush(self) -> None:
-        """Do nothing: each message is flushed as it is written."""
+        """Do nothing: each message is flushed when it is written."""
 
     def _write(self, data: bytes) -> None:
         with self._lock:
@@ -117,7 +118,7 @@ def _moved(descriptor: int, mode: str) -> BinaryIO:
 
 
 async def serve_stdio(server: Server[Any], wire: Wire) -> None:
-    """Serve the one client at this process's standard input and output until it goes."""
+    """Serve the one client at this process's standard input and output until it disconnects."""
     from mcp.server.stdio import stdio_server
 
     async with stdio_server(cast("Any", wire), cast("Any", wire)) as (incoming, outgoing):
@@ -129,8 +130,8 @@ async def serve_http(
 ) -> None:
     """Serve clients over streamable HTTP until SIGINT or SIGTERM.
 
-    announce: called with the address, and the token where one was generated. Raises `ConfigError` for an address that
-    cannot be had or needs a token of its own.
+    announce: Called with the address, and the token if one was generated. Raises `ConfigError` for an address that is
+    not available or that needs a token.
     """
     import uvicorn
 
@@ -162,7 +163,7 @@ async def serve_http(
 
 
 def http_app(server: Server[Any], host: str | None) -> ASGIApp:
-    """Return the protocol as an ASGI application at `/mcp`; host: the one that requests may name, None for any."""
+    """Return the protocol as an ASGI application at `/mcp`; host: the host name that requests may use, None for any."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     names = {host, "127.0.0.1", "localhost", "[::1]"} if host else set()

@@ -43,19 +43,19 @@ if TYPE_CHECKING:
     from healkit.parts.heal.report import CellReport, HealReport
 
 
-#: Who has an editor here instead of an advisor.
+#: Advisor name for an editor in which a person writes the fix.
 PERSON = "person"
 
 
-#: A cell as its prompt has it: `12`, `In[12]`.
+#: A cell by its prompt: `12`, `In[12]`.
 _PROMPT = re.compile(r"(?:In ?)?\[?(\d+)\]?")
 
 
 def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
-    """Heal what is named, a tool or the prompt of a cell, else what failed last; print what happens meanwhile.
+    """Heal the named tool or the cell with that prompt, else the newest failure; print the progress.
 
-    cell: the notebook's own that failed last. Where a person is to advise, the editor is opened for what the others did
-    not cure.
+    cell: The notebook's cell that failed last. If a person is among the advisors, the editor opens for what the others
+    did not cure.
     """
     if not fixes_offered(healkit.config):
         raise HealError(
@@ -90,7 +90,7 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
 def _heal_cell(
     healkit: Healkit, number: int | None, options: Namespace, names: list[str] | None
 ) -> CellReport | None:
-    """Heal a cell of the notebook's own; with `--apply`, this cell becomes the fixed one."""
+    """Heal a cell of the notebook; with `--apply`, this cell becomes the fixed one."""
     of_tools = ("panel", "dock", "auto", "later", "log_id", "live", "files")
     refuse(
         options, of_tools, "is for tools; a cell is healed without it", "Leave it out; %heal shows the fix."
@@ -113,7 +113,7 @@ def _heal_cell(
 
 
 def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | None) -> Any:
-    """Open a panel, in which nothing is done without a click; it has an editor for a person."""
+    """Open a panel, in which nothing happens without a click; it has an editor for a person."""
     alone = ("apply", "auto", "dry_run", "later")
     refuse(options, alone, "cannot be combined with --panel", "The panel asks before anything is kept.")
     if not live_page():
@@ -141,7 +141,7 @@ def _ask_others(healkit: Healkit, tool: str, options: Namespace, names: list[str
 
 
 def _allowed(options: Namespace) -> dict[str, Any]:
-    """Return what checks may call and read by name."""
+    """Return what checks may call and read, by name."""
     return {"live": split_commas(options.live or ""), "files": split_commas(options.files or "")}
 
 
@@ -161,7 +161,7 @@ def _confirm(best: Attempt) -> bool | None:
 
 
 def said(prompt: str) -> str:
-    """Read what the person types; empty where no one can type, as in a notebook that nbclient runs."""
+    """Read a line that the person types; empty if no one can type, as in a notebook that nbclient runs."""
     try:
         return input(prompt)
     except Exception as error:
@@ -171,7 +171,7 @@ def said(prompt: str) -> str:
 
 
 def plan_in(cell: str, namespace: Mapping[str, Any]) -> list[Any]:
-    """Return the plan that a cell's body is, as Python or JSON; raise `UsageInvalid` for anything else."""
+    """Return the plan in a cell's body, as Python or JSON; raise `UsageInvalid` for anything else."""
     if not cell.strip():
         raise UsageInvalid("The cell holds no plan.", hint="Write a list of choices below %%decide.")
     steps = evaluate(cell.strip(), namespace)
@@ -188,10 +188,10 @@ def decide(
     *,
     has_page: bool = False,
 ) -> Any:
-    """Decide, and ask in the cell where a person is needed; return the decision, or its panel where one is wanted.
+    """Decide, and ask in the cell when a person is needed; return the decision, or its panel if one is wanted.
 
-    Without a plan and a chooser, in a notebook, the panel opens in which a person chooses. A person who chooses is not
-    asked which value is meant: the candidates are cells.
+    Without a plan and a chooser, a notebook opens a panel in which a person chooses. A person who chooses is not asked
+    which value is meant, because the candidates are cells.
     """
     if options.question is None and options.resume is None:
         raise UsageInvalid(
@@ -241,7 +241,7 @@ def _text_of(file: str) -> str:
 
 
 def map_inputs(healkit: Healkit, options: Namespace, namespace: dict[str, Any]) -> Any:
-    """Map a tool over what the line names: a file, or a value of the notebook; the report, or the panel."""
+    """Map a tool over a file or a value of the notebook, as the line says; return the report, or the panel."""
     inputs = options.map if Path(options.map).is_file() else evaluate(options.map, namespace)
     more = {"persona": options.persona, "timeout": options.timeout, "run_id": options.run_id}
     if options.panel:

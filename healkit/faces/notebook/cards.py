@@ -1,8 +1,8 @@
-"""Card below a failing cell, drawn as it has just failed.
+"""Card below a failed cell, drawn right after the failure.
 
-Live values, and the failure with its explanation, go through the sanitiser before they are shown. The error output
-above the card is Python's own and untouched. Advice on the order of the cells is one more line on a card; where finding
-it fails, the card is drawn without it.
+Live values, and the failure with its explanation, are sanitised before they are shown. The error output above the card
+is Python's own and is not changed. Advice on the order of the cells is one more line on a card; if the advice fails,
+the card is drawn without it.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ TIP = "%healkit keep NAME makes a failing cell a tool; %healkit off hides these 
 def of_tool(
     healkit: Healkit, execution: Execution, explained: ExplainLevel, tip: str = "", source: str = ""
 ) -> CellOutput:
-    """Draw the card of a tool's failure that has just happened; source: the text of the cell that has run it."""
+    """Draw the card of a tool's failure that has just happened; source: text of the cell that ran it."""
     previews: Sequence[Local] = ()
-    with contextlib.suppress(HealkitError):  # the tool's worker cannot be asked any more
+    with contextlib.suppress(HealkitError):  # the tool's worker can no longer answer
         previews = execution.post_mortem().previews()
     clean_execution, variables, hidden = without_secrets(execution, previews, cleaner_of(healkit))
     aside = Aside(variables, hidden, _history(healkit, execution), tip, explained)
@@ -51,7 +51,7 @@ def of_tool(
 
 
 def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOutput:
-    """Draw the card of a failing cell of the user's own."""
+    """Draw the card of a failed cell of the user."""
     execution, variables, hidden = without_secrets(cell.execution, cell.locals, cleaning.sanitizer())
     history = ""
     if cell.seen > 1:
@@ -59,7 +59,7 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
             execution_card.history_line(cell.seen, cell.first_seen, "").partition(";")[0] + ", in this kernel"
         )
     allowed = {explained, cell.execution.explained} == {"fix"}
-    if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue knows similar names too
+    if cell.advice is None or cell.advice.kind == "near":  # the failure catalogue suggests similar names too
         aside = Aside(
             variables, hidden, history, tip, explained, defined=cell.defined, made=_clean(cell.made)[0]
         )
@@ -76,7 +76,7 @@ def of_cell(cell: FailedCell, explained: ExplainLevel, tip: str = "") -> CellOut
 
 
 def cleaner_of(healkit: Healkit) -> Cleaner:
-    """Return the sanitiser that a Healkit's own rules and allowed patterns make."""
+    """Return the sanitiser with a Healkit's own rules and allowed patterns."""
     sanitizer: Cleaner = healkit.traces.tracer.sanitizer
     return cleaning.sanitizer() if isinstance(sanitizer, Verbatim) else sanitizer
 
@@ -84,9 +84,9 @@ def cleaner_of(healkit: Healkit) -> Cleaner:
 def without_secrets(
     execution: Execution, found: Sequence[Local], cleaner: Cleaner
 ) -> tuple[ExecutionData, tuple[Local, ...], int]:
-    """Return the execution and the variables beside it as a card may show them, and how many of these were hidden.
+    """Return the execution and its variables in a form for cards, and the number of hidden variables.
 
-    They are one record: a secret has other names in other frames. The explanation is made of what is left.
+    They form one record, because a secret has other names in other frames. The explanation only uses what is left.
     """
     record = cleaner.of_record()
     _cleaned(found, record)
@@ -95,10 +95,10 @@ def without_secrets(
 
 
 def _cleaned(found: Sequence[Local], cleaner: RecordCleaner) -> tuple[tuple[Local, ...], int]:
-    """Return the variables without secrets, and how many of them had one."""
+    """Return the variables without secrets, and the number of those that contained one."""
     variables, hidden = [], 0
     for variable in found:
-        if variable.name == "_":  # what a loop throws away
+        if variable.name == "_":  # a value that a loop discards
             continue
         cleaned = cleaner.clean({variable.name: variable.repr})
         value = cleaned.value.get(variable.name, "") if isinstance(cleaned.value, dict) else ""
@@ -108,7 +108,7 @@ def _cleaned(found: Sequence[Local], cleaner: RecordCleaner) -> tuple[tuple[Loca
 
 
 def _history(healkit: Healkit, execution: Execution) -> str:
-    """Say how often this failure is on record, since when, and what resolved it last."""
+    """Return how often this failure was recorded, since when, and what last resolved it."""
     recurrence = healkit.trends.recurrence(execution)
     if recurrence is None:
         return ""
@@ -117,11 +117,11 @@ def _history(healkit: Healkit, execution: Execution) -> str:
     return execution_card.history_line(recurrence.count, recurrence.first_seen, resolved_by)
 
 
-# Cell order. `healkit.parts.cells` decides, from what the kernel knows.
+# Cell order. `healkit.parts.cells` decides, from the kernel's state.
 
 
 def told(advice: CellAdvice) -> tuple[str, str]:
-    """Return its sentence and what to do, both without secrets."""
+    """Return its sentence and the next step, both without secrets."""
     sentence, todo = _clean(advice.sentence, advice.todo)
     return sentence, todo
 
@@ -132,16 +132,16 @@ def _clean(*texts: str) -> list[str]:
 
 
 def shown(advice: CellAdvice) -> CellOutput:
-    """Show the advice alone, without the failure's card."""
+    """Show only the advice, without the failure's card."""
     lines = Section([Line(Span(line, "ticked")) for line in told(advice) if line])
     return CellOutput.of(Card(tone="warn", parts=(lines,), line="→ cell order"), _advice_panel(advice))
 
 
 def _panel(kind: str, *about: object) -> MakePanel | None:
-    """Return what makes the panel of a cell, which loads anywidget; None where no panels are wanted."""
+    """Return a function that makes the panel of a cell, which imports anywidget; None if panels are off."""
     return (lambda: panels.panel_class(kind)(*about)) if Config.from_environment().panels else None
 
 
 def _advice_panel(advice: CellAdvice) -> MakePanel | None:
-    """Return what makes the panel that runs the cells on a click; None without cells."""
+    """Return a function that makes the panel that runs the cells on a click; None without cells."""
     return _panel("CellOrder", advice) if advice.steps else None

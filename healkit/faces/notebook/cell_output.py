@@ -1,4 +1,4 @@
-"""Output of a magic: text and HTML, and the live panel below."""
+"""Output of a magic: text, HTML, and a live panel below."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
 
 class LivePanel(Protocol):
-    """A panel below a card, as far as the card knows it."""
+    """Panel below a card: the part of its interface that the card uses."""
 
     def show(self, *, card: bool = True) -> None:
-        """Display it; called where a page can draw it."""
+        """Display it; called if a page can draw it."""
 
 
-#: Type of a failure's card as data, which JupyterLab's extension draws; elsewhere the HTML beside it is shown.
+#: Type of a failure's card as data, which JupyterLab's extension draws; elsewhere, the HTML is shown.
 FAILURE_TYPE = "application/vnd.healkit.failure+json"
-#: What a folded card is called.
+#: Title of a folded card.
 _SAME = "The same without a kernel"
-#: Makes the panel when it is displayed: most cards never need anywidget.
+#: Makes the panel when it is displayed, because most cards never need anywidget.
 MakePanel = Callable[[], LivePanel]
 
 
 def live_page() -> bool:
-    """Tell if a page may draw panels here: not in a terminal's IPython, and not where output is captured."""
+    """Tell if a page can draw panels here: not in a terminal's IPython, and not where output is captured."""
     shell = get_ipython()
     return hasattr(shell, "kernel") and not isinstance(shell.display_pub, CapturingDisplayPublisher)
 
 
 def fixes_offered(config: Config) -> bool:
-    """Tell if fixes may be offered here: the configuration or the notebook may explain failures up to a hint only."""
+    """Tell if fixes may be offered here: the configuration or the notebook may limit explanations to a hint."""
     return explain_limit(config) == "fix"
 
 
@@ -64,11 +64,11 @@ def explain_limit(config: Config) -> ExplainLevel:
 
 @dataclass(frozen=True)
 class CellOutput:
-    """Text for a terminal and HTML for a notebook; the one who displays it chooses.
+    """Text for a terminal and HTML for a notebook; the display chooses.
 
-    `panel` makes the live panel that is displayed as a second output, where a page could draw it: the first one still
-    reads when the kernel is gone. Where the panel shows the same, it comes first, and this one is folded below it.
-    `failure` is a failure's card as data.
+    `panel` makes the live panel, which is displayed as a second output if a page can draw it. The first output remains
+    readable after the kernel has ended. If the panel shows the same content, it comes first, and this output is folded
+    below it. `failure` is a failure's card as data.
     """
 
     text: str
@@ -79,24 +79,24 @@ class CellOutput:
 
     @classmethod
     def of(cls, document: Document, panel: MakePanel | None = None) -> CellOutput:
-        """Write a document in both forms."""
+        """Return a document in both forms."""
         return cls(text_of(document), html_of(document), panel)
 
     @classmethod
     def of_failure(
         cls, document: Document, source: str, *, fixable: bool, panel: MakePanel | None = None
     ) -> CellOutput:
-        """Write a failure's card, also as data.
+        """Return a failure's card, also as data.
 
-        source: the text of the cell that failed; its hash tells a page whether the cell has changed since. fixable:
-        whether a fix may be offered.
+        source: Text of the failed cell; its hash tells a page whether the cell has changed since.
+        fixable: Whether a fix may be offered.
         """
         failure = {"version": 1, "source": text_hash(source), "fixable": fixable, "cards": json_of(document)}
         return dataclasses.replace(cls.of(document, panel), failure=failure)
 
     @classmethod
     def answered(cls, answer: Answer, healkit: Healkit | None = None) -> CellOutput:
-        """Show the answer of a command that a terminal has too; `healkit` is for one with a panel."""
+        """Return the answer of a command that a terminal has too; `healkit` is needed for an answer with a panel."""
         if answer.said:
             return cls.done(answer.said)
         assert answer.shown is not None
@@ -106,7 +106,7 @@ class CellOutput:
 
     @classmethod
     def done(cls, said: str, *parts: Part) -> CellOutput:
-        """Say in one sentence that something was done."""
+        """Return one sentence that says what was done."""
         return cls.of(Card(said, "✓", "good", parts=parts))
 
     def __repr__(self) -> str:
@@ -129,33 +129,33 @@ class CellOutput:
             panel.show(card=False)
 
     def folded(self) -> CellOutput:
-        """Return it behind one line, to be opened when there is no kernel for the panel above it."""
+        """Return a folded form, to be opened if there is no kernel for the panel above it."""
         return dataclasses.replace(self, html=to_html.fold(_SAME, Html(self.html)), panel=None, failure=None)
 
 
 def text_hash(source: str) -> str:
-    """Return a hash of a cell's text as pages make it (js/lab/src/failing.ts): 16 hexadecimal digits of its SHA-256.
+    """Return a hash of a cell's text as pages compute it (js/lab/src/failing.ts): 16 hexadecimal digits of its SHA-256.
 
-    Without the empty lines at its end, which IPython's history leaves out.
+    It ignores empty lines at the end, which IPython's history drops.
     """
     return hashlib.sha256(source.rstrip("\n").encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def replace_cell(shell: InteractiveShell, text: str) -> None:
-    """Have the running cell hold this text once it is over, to be run next; its old text is one undo away."""
+    """Replace the running cell's text after its end; the old text is one undo away."""
     shell.set_next_input(text, replace=True)
 
 
 def listed(rows: Executions, live: MakePanel | None = None) -> CellOutput:
-    """Show a page of the log, with what it leaves out and the magic that lists it."""
+    """Return a page of the log, with a note on what is left out and the magic that lists it."""
     card = listings.executions(rows, left_out=rows.left_out, ask="%executions --trials")
     return dataclasses.replace(CellOutput.of(card, live), panel_first=True)
 
 
 def panel_of(healkit: Healkit, kind: str, *about: object, **more: object) -> MakePanel | None:
-    """Return what makes a live panel of that kind; None where the configuration wants none.
+    """Return a function that makes a live panel of that kind; None if the configuration turns panels off.
 
-    The panels are loaded when one is opened: a notebook that never fails need not wait for them.
+    The panel's module is imported when one is opened, so that a notebook without failures need not wait for it.
     """
 
     def make() -> LivePanel:

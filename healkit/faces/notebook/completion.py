@@ -1,7 +1,7 @@
 """Completion: flags, subcommands, tools and arguments.
 
-IPython asks every matcher at each Tab. This one answers only on a line that begins with one of healkit's magics, and
-never raises: a database that cannot be opened gives no suggestions, instead of a traceback under the cursor.
+IPython calls every matcher at each Tab. This one only answers on a line that begins with one of healkit's magics, and
+never raises. If a database cannot be opened, there are no suggestions, instead of a traceback under the cursor.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def healkit_matcher(context: CompletionContext) -> dict[str, Any]:
 
 
 def _suggest(magic: str, done: list[str], fragment: str) -> list[tuple[str, str]]:
-    """List everything that could be typed here, as (text, kind)."""
+    """List all possible completions, as (text, kind)."""
     parser = magic_parsers.PARSERS[magic]()
     valued = parser.flags_with_value()
     if done and done[-1] in valued:
@@ -107,7 +107,7 @@ def _values(flag: str, choices: list[str]) -> list[str]:
 
 def _healkit() -> Healkit:
     from healkit.faces.defaults import (
-        default_healkit,  # late: a notebook that completes nothing has not loaded it
+        default_healkit,  # late: a notebook without completions has not imported it
     )
 
     return default_healkit()

@@ -1,7 +1,7 @@
-"""Card and panel of a failing cell, shown again on request.
+"""Card and panel of a failed cell, shown again on request.
 
-JupyterLab's extension runs `show_fix` in a notebook's kernel when **Fix** is pressed on a failing cell that has no
-panel: its card was turned off or deleted, or the cell failed before healkit was loaded.
+JupyterLab's extension runs `show_fix` in a notebook's kernel when the user presses **Fix** on a failed cell without a
+panel. Either its card was turned off or deleted, or the cell failed before healkit was loaded.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from healkit.faces.notebook.magics import FailedTool, HealkitMagics
 
 
 def show_fix(execution_count: int | None, source_hash: str = "") -> None:
-    """Display the card and the panel of the cell with that prompt, or say in a sentence why there is none.
+    """Display the card and the panel of the cell with that prompt, or a sentence that says why there is none.
 
-    Loads healkit where it is not. source_hash: `text_hash` of the cell's text; another kernel may have had another cell
-    with that prompt. Empty where the page does not know.
+    It loads healkit if necessary. source_hash: `text_hash` of the cell's text, because in another kernel, another cell
+    may have had that prompt; empty if the page does not know it.
     """
     shell = get_ipython()
     shell.extension_manager.load_extension("healkit")
@@ -38,7 +38,7 @@ def show_fix(execution_count: int | None, source_hash: str = "") -> None:
         sentence = "The kernel was restarted. Run the cells above, then this one."
         if ran:
             sentence = f"This kernel has no record of how {label} failed. Run the cell again, then press Fix."
-        # The page says it in place of the output, with a button.
+        # The page shows it in place of the output, with a button.
         display(
             CellOutput.of(Card(tone="warn", parts=(sentence,))), metadata={"healkit": {"restarted": not ran}}
         )
@@ -51,7 +51,7 @@ def show_fix(execution_count: int | None, source_hash: str = "") -> None:
 
 
 def _shown(magics: HealkitMagics, number: int, source_hash: str) -> CellOutput | None:
-    """Return the card of that failure; None where this kernel does not know it."""
+    """Return the card of that failure; None if this kernel does not know it."""
     tool, cell = magics.of_tools.get(number), magics.cells.of(number)
     error = getattr(sys, "last_value", None)
     if tool is None and cell is None and error is not None and magics.cells.number_of(error) == number:

@@ -1,7 +1,7 @@
-"""Extension of IPython: healkit in and out of a notebook.
+"""Extension of IPython: loads healkit into a notebook.
 
-`%load_ext healkit` adds magics, one hook and a completion matcher to a stock kernel. The shell keeps a list of them, so
-that unloading removes exactly those, also after the package was reloaded in between.
+`%load_ext healkit` adds magics, one hook and a completion matcher to an ordinary kernel. The shell keeps a list of
+them, so that unloading removes exactly those, even after the package was reloaded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ADDED = "_healkit_added"
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Add healkit to the shell; called by `%load_ext healkit`. Loading twice changes nothing."""
+    """Add healkit to the shell; called by `%load_ext healkit`. A second call changes nothing."""
     if hasattr(shell, _ADDED):
         return
     from healkit.faces.notebook.magics import HealkitMagics
@@ -29,7 +29,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     magics = HealkitMagics(shell)
     for name, parser in PARSERS.items():
         kind = "cell" if name == "tool" else "line"
-        magics.magics[kind][name].__func__.__doc__ = parser().format_help()  # what `%run_tool?` shows
+        magics.magics[kind][name].__func__.__doc__ = parser().format_help()  # shown by `%run_tool?`
     replaced = {
         kind: {name: shell.magics_manager.magics[kind].get(name) for name in magics.magics[kind]}
         for kind in ("line", "cell")
@@ -43,18 +43,18 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Take healkit out and end the workers; called by `%unload_ext healkit` and by `%reload_ext`."""
+    """Remove healkit and end the workers; called by `%unload_ext healkit` and by `%reload_ext`."""
     if not hasattr(shell, _ADDED):
         return
     take_out(shell)
     if "healkit.app" in sys.modules:
-        from healkit.faces.defaults import release  # late: a notebook that ran nothing has not loaded it
+        from healkit.faces.defaults import release  # late: a notebook that ran nothing has not imported it
 
         release()
 
 
 def take_out(shell: InteractiveShell) -> None:
-    """Remove all that loading added, and close the panels; put back the magics that had these names before."""
+    """Remove everything that loading added, and close the panels; restore magics that had the same names before."""
     magics, matcher, replaced = getattr(shell, _ADDED)
     manager = shell.magics_manager
     for kind, names in replaced.items():

@@ -1,4 +1,4 @@
-"""Magics on the log: what was run, what failed."""
+"""Magics on the log: executions and failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RUN_ONE = "Run a tool first: %run_tool NAME key=value …"
 
 
 def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) -> bool:
-    """Tell if the notebook's own failing cell is meant: the newest failure, with no tool named."""
+    """Tell if the notebook's failed cell is meant: it is the newest failure, and no tool is named."""
     if options.tool is not None or options.persona is not None:
         return False
     return logged is None or logged.timestamp < cell.execution.timestamp
@@ -39,9 +39,9 @@ def is_newest(cell: FailedCell, logged: Execution | None, options: Namespace) ->
 def last_error(
     healkit: Healkit, options: Namespace, cell: FailedCell | None = None, explained: ExplainLevel = "fix"
 ) -> CellOutput:
-    """Show the newest failure's card, or the report that says there is none.
+    """Show the newest failure's card, or a report that says there is none.
 
-    Unless a tool or persona is named, a failing cell of the notebook's own counts too.
+    Unless a tool or persona is named, a failed cell of the notebook counts too.
     """
     if options.frames is not None and options.frames < 1:
         raise UsageInvalid(f"--frames must be 1 or more, got {options.frames}.")
@@ -69,7 +69,7 @@ def last_error(
 
 
 def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
-    """Return the newest failure's worker, to be asked."""
+    """Return the newest failure's worker, for questions."""
     execution = healkit.last_error(options.tool, options.persona)
     if execution is None:
         raise PostMortemError("There is no failure on record to look into.", hint=_RUN_ONE)
@@ -78,7 +78,7 @@ def post_mortem(healkit: Healkit, options: Namespace) -> PostMortem:
 
 
 def executions(healkit: Healkit, options: Namespace) -> CellOutput:
-    """Show one page of the log, its groups of failures, or each tool's sums."""
+    """Show one page of the log, its groups of failures, or each tool's summary."""
     if options.limit < 1:
         raise UsageInvalid(f"--limit must be 1 or more, got {options.limit}.")
     filters = read_filters(vars(options))
@@ -109,7 +109,7 @@ def _stats(healkit: Healkit, options: Namespace, filters: Filters) -> CellOutput
 def export(
     healkit: Healkit, options: Namespace, cell: FailedCell | None, namespace: Mapping[str, Any]
 ) -> CellOutput:
-    """Write the newest failure's notebook, or show its bug report."""
+    """Save the newest failure as a notebook, or show its bug report."""
     logged = healkit.last_error(options.tool, options.persona)
     is_cell_failure = cell is not None and is_newest(cell, logged, options)
     failed = cell.execution if cell is not None and is_cell_failure else logged
@@ -126,11 +126,11 @@ def export(
 
 
 def _with_arguments(cell: Execution, namespace: Mapping[str, Any]) -> Execution:
-    """Return the cell as a function with what it read as arguments, so that it fails on its own too."""
+    """Return the cell as a function whose arguments are the values that it read, so that it also fails on its own."""
     name = "cell_" + cell.tool_name.removeprefix("In [").removesuffix("]").replace("*", "x")
     assert name.isidentifier()
     assert not keyword.iskeyword(name)
-    from healkit.parts.cells.cell_program import extract_function  # few cells are kept
+    from healkit.parts.cells.cell_program import extract_function  # late, because few cells are saved
 
     extracted = extract_function(name, cell.code or "", namespace)
     arguments = {argument: namespace[argument] for argument in extracted.arguments}

@@ -1,10 +1,10 @@
 """Parsers of the magics' lines.
 
-`magic_words.words_of` splits a line, and the magic's own parser reads the words. The parsers are data for three
-readers: the magics themselves, `--help`, and completion.
+`magic_words.words_of` splits a line, and the magic's own parser reads the words. Three readers use the parsers as data:
+the magics themselves, `--help`, and completion.
 
 IPython's `magic_arguments` prints a stack for a typing mistake, has no `--help`, and suggests no similar flag.
-`MagicParser` is argparse with those three fixed.
+`MagicParser` is argparse without these three problems.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from healkit.commands import options as o
 from healkit.commands.parsing import unknown, unquote
 from healkit.errors import UsageInvalid
 
-#: Subcommand → how many words it takes after it (least, most), and what it does.
+#: Subcommand → its number of words (minimum, maximum), and its help.
 VAULT_COMMANDS: dict[str, tuple[int, int, str]] = {
     "list": (0, 0, "all tools; with --removed, those that were removed"),
     "show": (1, 1, "NAME[@REVISION]: code, arguments, grants"),
@@ -42,11 +42,11 @@ HEALKIT_COMMANDS: dict[str, str] = {
     "status": "which database, how many tools and executions, what is wrong if anything",
     "doctor": "what this machine can enforce, tried for real",
 }
-#: After `%healkit requests`.
+#: Subcommands of `%healkit requests`.
 REQUEST_COMMANDS = ("list", "show", "accept", "decline")
 
 
-#: argparse's words → plain ones.
+#: Messages of argparse → plain ones.
 _SAID_BY_ARGPARSE = (
     (r"unrecognized arguments: (.*)", r"too many words: \1"),
     (r"argument (\S+): invalid int value: (.*)", r"\1 takes a whole number, not \2"),
@@ -56,18 +56,18 @@ _SAID_BY_ARGPARSE = (
 
 
 class HelpWanted(Exception):
-    """`--help` was on the line; carries the text to print."""
+    """Raised for `--help` on the line; contains the text to print."""
 
 
 class _Own(NamedTuple):
-    """Word or flag that one magic alone takes, as argparse adds it."""
+    """Word or flag of one magic, in argparse's form."""
 
     names: tuple[str, ...]
     about: dict[str, Any]
 
 
 def _word(name: str, about: str, **more: Any) -> _Own:
-    """Describe a word without a flag; it may be left out unless `nargs` is None."""
+    """Describe a word without a flag; it is optional unless `nargs` is None."""
     return _Own((name,), {"help": about, "nargs": "?", **more})
 
 
@@ -76,7 +76,7 @@ def _switch(flag: str, about: str) -> _Own:
 
 
 class MagicParser(argparse.ArgumentParser):
-    """argparse for one magic: errors are one line, and `--help` prints instead of leaving."""
+    """argparse for one magic: errors are one line, and `--help` prints instead of exiting."""
 
     def __init__(self, name: str, description: str, epilog: str = "", example: str = "") -> None:
         super().__init__(
@@ -87,13 +87,13 @@ class MagicParser(argparse.ArgumentParser):
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        #: The line as it is typed, with what lists the names; shown where a word is missing.
+        #: Example line, with the command that lists the names; shown if a word is missing.
         self.example = example
         self._values: dict[str, tuple[str, ...]] = {}
         self.add_argument("--help", "-h", action="store_true", help="print this help")
 
     def take(self, *rows: o.Option | _Own) -> None:
-        """Add rows of the option table, and what this magic alone takes."""
+        """Add rows of the option table, and this magic's own options."""
         for option in rows:
             if isinstance(option, _Own):
                 self.add_argument(*option.names, **option.about)
@@ -118,7 +118,7 @@ class MagicParser(argparse.ArgumentParser):
         return [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
 
     def flags_with_value(self) -> dict[str, list[str]]:
-        """Return the flags that take a value, with the values they may take (empty: any)."""
+        """Return the flags that take a value, with their possible values (empty: any)."""
         return {
             flag: list(self._values.get(flag, ()))
             for action in self._actions
@@ -127,7 +127,7 @@ class MagicParser(argparse.ArgumentParser):
         }
 
     def error(self, message: str) -> NoReturn:
-        """Raise `UsageInvalid`; called by argparse for what it cannot read."""
+        """Raise `UsageInvalid`; called by argparse for a line that it cannot parse."""
         first, _, names = message.partition(" required: ")
         if names and first.endswith("are"):
             about = {action.metavar or action.dest: action.help or "" for action in self._actions}
@@ -141,7 +141,7 @@ class MagicParser(argparse.ArgumentParser):
         raise UsageInvalid(f"{self.prog}: {text}.", hint=f"{self.prog} --help shows what it takes.")
 
     def read(self, words: list[str]) -> argparse.Namespace:
-        """Read the words as a namespace; raise `HelpWanted` or `UsageInvalid`."""
+        """Parse the words; raise `HelpWanted` or `UsageInvalid`."""
         if {"--help", "-h"} & set(words):
             raise HelpWanted(self.format_help())
         for word in words:
@@ -152,12 +152,12 @@ class MagicParser(argparse.ArgumentParser):
         return self.parse_args([unquote(word) for word in words])
 
 
-#: The magic's name → what makes its parser, when it is first asked for.
+#: The magic's name → function that makes its parser on first use.
 PARSERS: dict[str, Callable[[], MagicParser]] = {}
 
 
 def _add(magic: str, about: str, twin: str, *rows: o.Option | _Own, example: str = "") -> None:
-    """Describe a magic: its help above what it takes, and below; example: its line where a word is needed."""
+    """Describe a magic: its help above and below its options; example: its line with a required word."""
 
     @cache
     def made() -> MagicParser:
@@ -169,7 +169,7 @@ def _add(magic: str, about: str, twin: str, *rows: o.Option | _Own, example: str
 
 
 def _for(what: str, *rows: o.Option) -> list[o.Option]:
-    """Say of rows which subcommand they are for."""
+    """Add to the help of rows which subcommand they belong to."""
     return [row.replace(help=f"for {what}: {row.help}") for row in rows]
 
 

@@ -1,7 +1,7 @@
 """Magics, the face of healkit in a cell.
 
-Each reads its line, calls Healkit and shows the result. `%load_ext healkit` loads this module in every notebook, so
-what only some of the magics need is imported by those.
+Each magic reads its line, calls Healkit and shows the result. `%load_ext healkit` imports this module in every
+notebook, so modules that only some magics need are imported by those.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 _INTERRUPTED = "KeyboardInterrupt: %{} was interrupted. What it ran has ended; %executions lists it."
 
 
-#: Magics whose `key=value` words are arguments, and those whose words stay as they are typed.
+#: Magics whose `key=value` words are arguments, and magics whose words are not changed.
 _WITH_ARGUMENTS, _AS_TYPED = {"run_tool", "decide"}, {"summarize", "healkit"}
 
 
 def _magic(register: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Make a method a magic of that kind, which gets the options that its line has instead of the line.
+    """Turn a method into a magic of that kind, which gets the parsed options instead of the line.
 
-    It prints its help for `--help`, says errors in a cell's words, and in one line that it was interrupted: the stack
-    below an interrupt is healkit's own.
+    It prints its help for `--help`. It shows errors in the words of a notebook, and an interrupt in one line, because
+    the stack below an interrupt is healkit's own.
     """
 
     def made(magic: Callable[..., Any]) -> Any:
@@ -79,7 +79,7 @@ def _magic(register: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _options(magic: str, line: str, namespace: dict[str, Any]) -> Namespace:
-    """Read a magic's line; the values of its `key=value` words are the options' `given`."""
+    """Parse a magic's line; the values of its `key=value` words are in `given`."""
     parser = magic_parsers.PARSERS[magic]()
     if magic in _AS_TYPED:
         return parser.read(split_words(line))
@@ -94,7 +94,7 @@ def _options(magic: str, line: str, namespace: dict[str, Any]) -> Namespace:
 
 @dataclasses.dataclass(frozen=True)
 class FailedTool:
-    """Failure of a tool that ended a cell, and the cell's text."""
+    """Failure of a tool that ended a cell, with the cell's text."""
 
     healkit: Healkit
     execution: Execution
@@ -106,7 +106,7 @@ class HealkitMagics(Magics):
     """healkit's magics in one notebook.
 
     `cards` says whether they show cards. A failure's card waits in `waiting` until the cell's own error output is
-    there: healkit adds its card below.
+    shown; the card follows below.
     """
 
     explain = Enum(
@@ -120,19 +120,19 @@ class HealkitMagics(Magics):
         self.cards = True
         self.waiting: list[Execution] = []
         self.cells = FailedCells(shell)
-        #: Failures of tools by the prompt of the cell that they ended, the last few.
+        #: The latest failures of tools, by the prompt of the cell that they ended.
         self.of_tools: dict[int, FailedTool] = {}
         self._warmed = self._tipped = self._warmed_up = False
 
     def before_cell(self, info: ExecutionInfo | None = None) -> None:
-        """Keep the values that the cell changes; called by IPython as `pre_run_cell`."""
+        """Save the values that the cell will change; called by IPython as `pre_run_cell`."""
         if info is not None and info.store_history:
             self.cells.values.remember(info.raw_cell or "")
 
     def after_cell(self, result: ExecutionResult | None = None) -> None:
         """Show the cards of the cell's failures; called by IPython as `post_run_cell`.
 
-        Where a card cannot be drawn, one line says so, instead of a second traceback.
+        If a card cannot be drawn, one line says so, instead of a second traceback.
         """
         waiting, self.waiting = self.waiting, []
         if not self._warmed:
@@ -151,7 +151,7 @@ class HealkitMagics(Magics):
     def _show_failure(
         self, healkit: Healkit, execution: Execution, result: ExecutionResult | None = None
     ) -> None:
-        """Show a tool's card, and the live panel below it, both of the database that holds the failure."""
+        """Show a tool's card, with the live panel below, both from the database that holds the failure."""
         text = "" if result is None or result.info is None else result.info.raw_cell or ""
         if result is not None and result.execution_count is not None:
             self.of_tools.pop(result.execution_count, None)
@@ -161,7 +161,7 @@ class HealkitMagics(Magics):
         self._show(self.failure_card(healkit, execution, text))
 
     def failure_card(self, healkit: Healkit, execution: Execution, source: str) -> CellOutput:
-        """Draw a tool's failure: its card, and the panel below it; source: the text of the cell that has run it."""
+        """Draw a tool's failure: its card, and the panel below; source: text of the cell that ran it."""
         from healkit.faces.notebook import cards
         from healkit.faces.notebook.cell_output import panel_of
 
@@ -169,7 +169,7 @@ class HealkitMagics(Magics):
         return dataclasses.replace(card, panel=panel_of(healkit, "TracebackView", execution))
 
     def _after_error(self, error: BaseException, result: ExecutionResult, carded: set[str]) -> None:
-        """Show what the cell itself raised: a tool's failure that came by another way than a magic, or its own."""
+        """Show the cell's own exception: a tool's failure that no magic has shown, or an error of the cell."""
         if isinstance(error, ToolExecutionError):
             from healkit.faces.defaults import find_execution
 
@@ -177,7 +177,7 @@ class HealkitMagics(Magics):
                 self._show_failure(*failed_run, result)
             return
         if isinstance(error, HealkitError | UsageError | KeyboardInterrupt | SystemExit):
-            return  # one line says all there is to say
+            return  # its one line is enough
         info = result.info
         cell = self.cells.add(error, info.raw_cell or "", result.execution_count, info.cell_id)
         if not self.cards:
@@ -198,7 +198,7 @@ class HealkitMagics(Magics):
     def healkit(self) -> Healkit:
         """Healkit of the default database; HEALKIT_DB may change while the notebook runs."""
         from healkit.faces.defaults import (
-            default_healkit,  # not above: it takes longer to load than the extension
+            default_healkit,  # late, because it takes longer to import than the extension
         )
 
         return default_healkit()
@@ -220,7 +220,7 @@ class HealkitMagics(Magics):
 
     @_magic(line_magic)
     def run_tool(self, options: Namespace) -> Any:
-        """Run a tool in a restricted worker; returns its value, or with --map the report."""
+        """Run a tool in a restricted worker; return its value, or with --map the report."""
         if options.map is not None:
             from healkit.faces.notebook.asking_magics import map_inputs
 
@@ -237,7 +237,7 @@ class HealkitMagics(Magics):
 
     @_magic(line_magic)
     def trace_last_error(self, options: Namespace) -> None:
-        """Show the newest failure on record."""
+        """Show the newest failure in the log."""
         from healkit.faces.notebook import log_magics
 
         if options.notebook is not None or options.markdown:
@@ -247,21 +247,21 @@ class HealkitMagics(Magics):
 
     @_magic(line_magic)
     def post_mortem(self, options: Namespace) -> Any:
-        """Look into the newest failure; returns what can be asked."""
+        """Return the newest failure's worker, for questions."""
         from healkit.faces.notebook import log_magics
 
         return log_magics.post_mortem(self.healkit, options)
 
     @_magic(line_magic)
     def heal(self, options: Namespace) -> Any:
-        """Look for a patch of a tool that failed; returns the report, which shows itself."""
+        """Search for a patch of a failed tool; return the report, which shows itself."""
         from healkit.faces.notebook import asking_magics
 
         return asking_magics.heal(self.healkit, options, self.cells.last)
 
     @_magic(line_magic)
     def vault(self, options: Namespace) -> None:
-        """Look at the vault."""
+        """Show or change the vault."""
         from healkit.faces.notebook import vault_magics
 
         vault_magics.check_vault_words(options)
@@ -279,13 +279,13 @@ class HealkitMagics(Magics):
 
     @_magic(line_magic)
     def summarize(self, options: Namespace) -> Any:
-        """Summarise a text, a frame or an array; returns the summary, which shows itself."""
+        """Summarise a text, a frame or an array; return the summary, which shows itself."""
         value = evaluate(options.value, self.shell.user_ns)
         return self.healkit.summarize(value, top=options.top)
 
     @_magic(line_cell_magic)
     def decide(self, options: Namespace, cell: str | None = None) -> Any:
-        """Answer a question about data, with the cell's body as the plan; returns the decision, which shows itself."""
+        """Answer a question about data, with the cell's body as the plan; return the decision, which shows itself."""
         from healkit.faces.notebook import asking_magics
 
         plan = None if cell is None else asking_magics.plan_in(cell, self.shell.user_ns)
@@ -294,17 +294,17 @@ class HealkitMagics(Magics):
 
     @_magic(line_magic)
     def graph(self, options: Namespace) -> Any:
-        """Show which tools go together; returns that part of the graph, which shows itself."""
+        """Show which tools are used together; return that part of the graph, which shows itself."""
         return self.healkit.graph.drawn(options.tool)
 
     @_magic(line_magic)
     def suggest(self, options: Namespace) -> Any:
-        """Suggest tools to call; returns the suggestions, which show themselves."""
+        """Suggest tools to call; return the suggestions, which show themselves."""
         return self.healkit.suggest(options.intent, after=options.after or (), k=options.limit)
 
     @_magic(line_magic)
     def views(self, options: Namespace) -> None:
-        """List the data that tools were given or returned, or show one piece of it."""
+        """List the data that tools received or returned, or show one piece of it."""
         from healkit.faces.commands import rows
         from healkit.faces.notebook.cell_output import CellOutput
 
@@ -314,7 +314,7 @@ class HealkitMagics(Magics):
 
     @_magic(line_magic)
     def healkit_magic(self, options: Namespace) -> None:
-        """Switch cards on or off, or ask how healkit is."""
+        """Switch cards on or off, or show the status."""
         from healkit.faces.notebook import vault_magics
 
         command = options.command
@@ -345,7 +345,7 @@ class HealkitMagics(Magics):
         record: bool = False,
         retry: bool = False,
     ) -> Any:
-        """Run, and return the value or raise: nbclient and papermill must see a failure."""
+        """Run a tool, and return its value or raise, because nbclient and papermill must see a failure."""
         self._warn(name, persona, arguments)
         try:
             execution = self.healkit.execute(
@@ -360,7 +360,7 @@ class HealkitMagics(Magics):
             )
         except ArgumentsInvalid as error:
             entry = self.healkit.vault.get(name, persona)
-            if error.message.startswith(entry.label):  # which arguments it takes, and not how large they are
+            if error.message.startswith(entry.label):  # about names of arguments, not about size
                 error.hint = f"{error.hint} Write %run_tool {name}{sample_call(entry, quote=repr)}".lstrip()
             raise
         if execution.failure is not None:
@@ -369,17 +369,17 @@ class HealkitMagics(Magics):
             from healkit.core.rendering import execution_card as rendered
             from healkit.faces.notebook.cell_output import CellOutput
 
-            # One line: the value itself is the cell's own result, right below.
+            # One line: the value itself is the cell's own result, directly below.
             self._show(CellOutput.of(rendered.success(execution)))
         from healkit.core.runtime.runner import value_or_raise
 
         return value_or_raise(execution)
 
     def _warn(self, name: str, persona: str, arguments: dict[str, Any]) -> None:
-        """Say before a run on what evidence it is very likely to fail."""
+        """Warn before a run that is very likely to fail, with the evidence."""
         from healkit.parts.learn import success
 
-        with contextlib.suppress(HealkitError):  # the run says so itself
+        with contextlib.suppress(HealkitError):  # the run itself reports it
             entry = self.healkit.vault.lookup(name, persona)
             warning = success.warning_of(self.healkit.database, entry.tool_name, arguments, entry.code_hash)
             if warning and self.cards:
@@ -391,7 +391,7 @@ class HealkitMagics(Magics):
 
 
 def _show_live(output: dict[str, Any]) -> None:
-    """Display one of the tool's outputs as it comes; a traceback among them is the card's to show."""
+    """Display one live output of the tool; the card shows a traceback."""
     if output.get("output_type") != "error":
         from healkit.core.runtime.background import show_output
 
@@ -406,13 +406,13 @@ def _load_cards() -> None:
     cleaning.sanitizer()
     catalogue.subjects()
     for name in ("healkit.faces.notebook.cards", "healkit.parts.cells.advice"):
-        importlib.import_module(name)  # by name, since nothing of it is used here
+        importlib.import_module(name)  # by name, because nothing of it is used here
 
 
 def _warm_up(namespace: dict[str, Any]) -> None:
-    """Make the first healing of a cell ready, while the person reads the card."""
+    """Prepare the first healing of a cell, while the person reads the card."""
     from healkit.core.runtime import background
     from healkit.parts.heal.cell_healing import warm_up
 
-    with contextlib.suppress(HealkitError):  # the healing itself will say why it cannot
+    with contextlib.suppress(HealkitError):  # the healing itself will report why it cannot start
         background.loop.wait_for(warm_up(Config.from_environment(), namespace))

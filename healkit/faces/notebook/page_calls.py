@@ -1,8 +1,9 @@
 """Calls of JupyterLab's extension, in a kernel.
 
-A notebook comes from anywhere, so nothing of it may become code. The extension has the kernel run one constant piece of
-code (js/lab/src/call.py), which calls `answer`; what it wants is one JSON text in the request's own metadata, and is
-checked here. Why not a comm: its target would have to be there first, and a kernel need not have loaded healkit.
+A notebook may come from anywhere, so nothing in it may become code. The extension makes the kernel run one constant
+piece of code (js/lab/src/call.py), which calls `answer`. The actual call is one JSON text in the request's metadata,
+which is checked here. A comm is not suitable: its target would have to exist before, and a kernel may not have loaded
+healkit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag_field="
 
 
 class Fix(_Call, frozen=True, tag="fix"):
-    """**Fix** or *Explain*, pressed on a failing cell that has no panel."""
+    """**Fix** or *Explain*, pressed on a failed cell without a panel."""
 
     execution_count: Annotated[int, msgspec.Meta(ge=1)]
     source: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{16}\Z")]
@@ -34,10 +35,10 @@ class Fix(_Call, frozen=True, tag="fix"):
 
 
 class Settings(_Call, frozen=True, tag="settings"):
-    """Settings of JupyterLab's editor, where *load healkit in every notebook* is on.
+    """Settings of JupyterLab's editor, if *load healkit in every notebook* is on.
 
-    Called once a kernel is connected, after each restart, and when a setting changes. It has only what the person has
-    set; the rest stays as the kernel's environment and configuration have it.
+    Called when a kernel is connected, after each restart, and when a setting changes. It only contains settings that
+    the person has made; all others come from the kernel's environment and configuration.
     """
 
     explain: ExplainLevel | None = None
@@ -46,7 +47,7 @@ class Settings(_Call, frozen=True, tag="settings"):
     advisors: list[str] | None = None
 
     def run(self) -> None:
-        """Load healkit, and apply them; advisors and panels to what is opened from now on."""
+        """Load healkit, and apply them; advisors and panels apply to whatever is opened from now on."""
         shell = get_ipython()
         shell.extension_manager.load_extension("healkit")
         magics = shell.magics_manager.registry["HealkitMagics"]
@@ -60,12 +61,12 @@ class Settings(_Call, frozen=True, tag="settings"):
             os.environ["HEALKIT_HEAL_ADVISORS"] = ",".join(self.advisors)
 
 
-#: A new call is a class above and a name here; js/lab/src/kernels.ts has the same list.
+#: A new call needs a class above and a name here; js/lab/src/kernels.ts has the same list.
 _CALLS = Fix | Settings
 
 
 def answer() -> None:
-    """Do what the request that is being answered asks for; raise `UsageInvalid` where that is not a call."""
+    """Perform the call in the current request; raise `UsageInvalid` if it is not a call."""
     request = get_ipython().kernel.get_parent("shell")["metadata"].get("healkit")
     try:
         call = msgspec.json.decode(request, type=_CALLS)

@@ -1,6 +1,6 @@
-"""Live panels as a cell's value.
+"""Live panels as the value of a cell.
 
-`hk.browse()`, `hk.heal_panel(…)` and the others.
+`hk.browse()`, `hk.heal_panel(…)` and others.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.parts.runs.contract import Run
 
-#: Makes a panel of a Healkit and what it is about.
+#: Makes a panel from a Healkit and its subject.
 MakePanel = Callable[..., Any]
 
 
 class HasFolder(Protocol):
-    """A run that goes on, or the report of a healing: it knows its run folder."""
+    """An open run, or the report of a healing, with its run folder."""
 
     @property
     def folder(self) -> Path: ...
@@ -36,9 +36,9 @@ class Panels:
         self._healkit = healkit
 
     def open(self, kind: str, /, *about: object, **more: object) -> Any:
-        """Return a live panel by its name, a plug-in's too, as a cell's value.
+        """Return a live panel by its name, also one of a plug-in, as a cell's value.
 
-        Raises `UsageInvalid` where there is no such panel, and as the panel does.
+        Raises `UsageInvalid` for an unknown panel, and the errors of the panel.
         """
         return panel_class(kind)(self._healkit, *about, **more)
 
@@ -46,10 +46,11 @@ class Panels:
         """Return a live browser of the log, as a cell's value; filters as in `Log.query`, and since="2h" too.
 
         Trials and searches are left out, and counted, unless tried=True.
-        dock: open it at the right-hand side of JupyterLab's or Notebook 7's window, in place of the one that is there;
-            in its cell where the page has no such side.
 
-        Raises `UsageInvalid` for a filter that there is not.
+        dock: Open it at the right-hand side of JupyterLab's or Notebook 7's window, in place of the one there. If the
+            page has no such side, it opens in its cell.
+
+        Raises `UsageInvalid` for an unknown filter.
         """
         browser = panel_class("LogBrowser")(self._healkit, **filters)
         return browser.docked() if dock else browser
@@ -57,7 +58,7 @@ class Panels:
     def patch_editor(self, tool_name: str, persona: str = "default", *, log_id: int | None = None) -> Any:
         """Return a live editor of a tool, as a cell's value: change the code, try it, accept it.
 
-        log_id: the run whose arguments it tries; by default the newest failure's. Raises as `vault.get` does.
+        log_id: The execution whose arguments it tries; by default the newest failure. Raises the errors of `vault.get`.
         """
         return panel_class("PatchEditor")(self._healkit, tool_name, persona, log_id=log_id)
 
@@ -75,28 +76,30 @@ class Panels:
     ) -> Any:
         """Return a live panel that heals a tool: Start, Stop, questions, consent, the report, Undo.
 
-        It heals as `heal` does, in a thread of its own, and nothing happens before Start is pressed.
-        advisors, budget_s: what is chosen when it opens; by default as the configuration says. log_id: the failure that
-            is meant, instead of the newest. live, files: what checks may call and read, as in `heal`. dock: open it at
-            the right-hand side of the window, as `browse` does.
+        It works like `heal`, in a separate thread, and does nothing before Start is pressed.
 
-        Raises as `vault.get` does.
+        advisors, budget_s: Preselected values; by default from the configuration.
+        log_id: The failure to heal, instead of the newest.
+        live, files: What checks may call and read, as in `heal`.
+        dock: Open it at the right-hand side of the window, as in `browse`.
+
+        Raises the errors of `vault.get`.
         """
         chosen = {"advisors": advisors, "budget_s": budget_s, "log_id": log_id, "live": live, "files": files}
         panel = panel_class("HealPanel")(self._healkit, tool_name, persona, **chosen)
         return panel.docked() if dock else panel
 
     def timeline(self, run: str | Path | HasFolder = "last", *, teach: bool = False) -> Any:
-        """Return a run to be stepped through, as a cell's value.
+        """Return a run to step through, as a cell's value.
 
-        run: what `hk.heal` or `hk.run` gave, else an id, the beginning of one or a folder. By default the last healing
-            of this kernel, or its last run where nothing was healed; those of other notebooks are asked for by id.
-        teach: pause before each patch, ask what one would change there, and show that beside the patch.
+        run: Result of `hk.heal` or `hk.run`, or an id, a prefix of one, or a folder. The default is the last healing of
+            this kernel, or its last run if there was no healing. Select runs of other notebooks by id.
+        teach: Pause before each patch, ask what you would change there, and show your answer beside the patch.
 
         Raises `RunNotFound`.
         """
         from healkit.parts.runs.reader import (
-            read_run,  # not above: the notebook's extension loads this module
+            read_run,  # late, because the notebook's extension imports this module
         )
         from healkit.parts.runs.run_folders import LAST, find_run
 
@@ -110,7 +113,7 @@ class Panels:
         return panel_class("HealTimeline")(self._healkit, selected_run, teach=teach)
 
     def _last_run(self) -> Run:
-        """Return the last healing of this process, or its last run; others have theirs beside it."""
+        """Return the last healing of this process, or its last run; other processes have theirs in the same folder."""
         from healkit.parts.runs.reader import read_run
         from healkit.parts.runs.run_folders import run_folders
 
@@ -133,35 +136,36 @@ class Panels:
         return last
 
     def _is_ours(self, run_id: str) -> bool | None:
-        """Return whether a run was made by this process; None for one of another database."""
+        """Return whether this process made a run; None for one of another database."""
         for row in self._healkit.log.query(run=run_id, tried=True, limit=1).rows:
             return started_of(row).host == host_identity()
         return True if self._healkit.audit.get(run_id) else None
 
     def decide_panel(self, /, question: str, data: Mapping[str, Any], **more: object) -> Any:
-        """Return a live panel in which you choose, as a cell's value; it shows what a model would be told, no more.
+        """Return a live panel in which you choose, as a cell's value; it shows only what a model would see.
 
-        It decides as `decide` does, in a thread of its own. The panel's `decision` is the result, None until it ends.
-        more: further arguments of `decide`, such as `tools`; not `chooser`, `ask` and `stop`.
+        It works like `decide`, in a separate thread. The panel's `decision` is the result, None until it ends.
 
-        Raises `UsageInvalid` for an argument that is the panel's own; what `decide` raises is shown in the panel.
+        more: Further arguments of `decide`, such as `tools`; not `chooser`, `ask` and `stop`.
+
+        Raises `UsageInvalid` for an argument that the panel sets itself; the panel shows the errors of `decide`.
         """
         return panel_class("DecidePanel")(self._healkit, question, data, **more)
 
     def audit_panel(self, of: object) -> Any:
-        """Return an execution on the audit as a live panel, as a cell's value: its steps, its data, its analysis.
+        """Return an audited execution as a live panel, as a cell's value: its steps, its data, its analysis.
 
-        of: what `hk.decide` or `hk.heal` returned, else an execution's id. Only a decision has data and an analysis.
+        of: Result of `hk.decide` or `hk.heal`, or an execution's id. Only a decision has data and an analysis.
 
-        Raises `UsageInvalid` for what is not on the audit.
+        Raises `UsageInvalid` for an execution that is not in the audit.
         """
         return panel_class("AuditPanel")(self._healkit, of)
 
 
 def panel_class(kind: str) -> MakePanel:
-    """Return the class of a panel; anywidget is loaded when the first one is opened. Raises `UsageInvalid`."""
+    """Return the class of a panel; anywidget is imported when the first one is opened. Raises `UsageInvalid`."""
     panels: dict[str, Callable[[], MakePanel]] = {}
-    for added in hooks.every("panels"):  # the last registered first: of two with one name, healkit's own
+    for added in hooks.every("panels"):  # the last registered first, so that healkit's own wins
         panels |= added
     if kind not in panels:
         raise UsageInvalid(f"There is no panel {kind!r}.", hint=f"There are {', '.join(sorted(panels))}.")

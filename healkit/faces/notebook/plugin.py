@@ -41,7 +41,7 @@ def _load(name: str) -> Any:
 
 @hookimpl
 def attributes() -> Mapping[str, Callable[[Services], Any]]:
-    """`panels` with its methods."""
+    """Return `panels` with its methods."""
     return {
         "panels": _panels,
         "browse": lambda services: services.panels.browse,

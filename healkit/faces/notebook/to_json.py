@@ -1,10 +1,10 @@
 """Writer of documents as JSON, for a page that draws them.
 
-JupyterLab's extension draws this form with elements of its own (`js/lab/src/card.ts`), so that no text can become
-markup, also in a notebook that is not trusted. It has what the HTML has: what is only for a terminal is left out.
+JupyterLab's extension draws this form with its own elements (`js/lab/src/card.ts`). So no text can become markup, even
+in an untrusted notebook. It has the same content as the HTML: parts only for terminals are left out.
 
-A part is text, a list of parts side by side, or an object with one key that names it; what else the object has are the
-properties that are not at their default.
+A part is a text, a list of adjacent parts, or an object with one key that names it. Its other keys are the properties
+that differ from their default.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Json = str | list[Any] | dict[str, Any]
 
 
 def json_of(document: Document) -> list[Json]:
-    """Write the cards of a document; text is cleaned, as in its other forms."""
+    """Return the cards of a document; their text is cleaned, as in the other forms."""
     document = cleaning.document(document)
     return _list(document if isinstance(document, tuple) else (document,))
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from healkit.parts.cells.own_cells import FailedCell, FailedCells
 
 
-#: Returns the texts of the notebook's cells; None where they are not known.
+#: Returns the texts of the notebook's cells; None if they are unknown.
 ReadCells = Callable[[], Iterable[str] | None]
-#: What to do about a cell that would undo a fix, and about one that is kept as a tool.
+#: Next steps for a cell that would undo a fix, and for one that is saved as a tool.
 _INSTEAD = "Add --take to the first line to put v{active}'s code into this cell, or --replace to save the cell's code."
 _INSTEAD_KEPT = (
     "%vault show {name} --edit puts v{active} into a cell; %vault revert {name} {older} takes the fix back."
@@ -36,9 +36,9 @@ _INSTEAD_KEPT = (
 
 
 def save(healkit: Healkit, options: Namespace, code: str, cells: ReadCells) -> tuple[VaultEntry, CellOutput]:
-    """Save a `%%tool` cell; return the entry, and say what was saved.
+    """Save a `%%tool` cell; return the entry, and a line on what was saved.
 
-    Raises `FixUndone` where the vault has a fix that no cell has.
+    Raises `FixUndone` if the vault has a fix that no cell has.
     """
     if not code.strip():
         raise UsageInvalid("This %%tool cell is empty.", hint="Put the tool's code below the first line.")
@@ -65,9 +65,9 @@ def save(healkit: Healkit, options: Namespace, code: str, cells: ReadCells) -> t
 def _check_fix(
     vault: Vault, name: str, persona: str, code: str, cells: ReadCells, instead: str = _INSTEAD
 ) -> None:
-    """Raise `FixUndone` where the code would take back a fix that no cell of the notebook has.
+    """Raise `FixUndone` if the code would undo a fix that no cell of the notebook has.
 
-    Where the cells are not known, one of them may have the fix that a person made.
+    If the cells are unknown, one of them may have a fix that a person made.
     """
     undone = vault_edits.undone_fix(vault, name, persona, code)
     if undone is None:
@@ -84,10 +84,10 @@ def _check_fix(
 
 
 def check_vault_words(options: Namespace) -> None:
-    """Refuse an unknown subcommand, and one with too few or too many words."""
+    """Raise for an unknown subcommand, and for one with too few or too many words."""
     if options.command not in VAULT_COMMANDS:
         error = unknown("subcommand of %vault called", options.command, VAULT_COMMANDS)
-        if error.hint:  # nothing near it: a tool's name
+        if error.hint:  # no similar subcommand: it is a tool's name
             error.hint += f" To see a tool, write %vault show {options.command}."
         raise error
     least, most, what = VAULT_COMMANDS[options.command]
@@ -104,7 +104,7 @@ def check_vault_words(options: Namespace) -> None:
 
 
 def editing_cell(healkit: Healkit, options: Namespace) -> str:
-    """Return a `%%tool` cell with the entry's code, to change and to save as its next revision."""
+    """Return a `%%tool` cell with the entry's code, to edit and to save as its next revision."""
     name, persona, revision = split_label(options.words[0])
     return tool_cell(healkit.vault.get(name, options.persona or persona or "default", revision))
 
@@ -116,19 +116,19 @@ def tool_cell(entry: VaultEntry) -> str:
 
 
 def take(healkit: Healkit, options: Namespace, code: str, shell: InteractiveShell) -> CellOutput:
-    """Put the vault's code into the running `%%tool` cell."""
+    """Replace the running `%%tool` cell's text by the vault's code."""
     name = options.name or vault_edits.name_in(code)
     return put_into_cell(healkit.vault.get(name, options.persona), shell)
 
 
 def put_into_cell(entry: VaultEntry, shell: InteractiveShell) -> CellOutput:
-    """Make the running cell the `%%tool` cell of an entry."""
+    """Turn the running cell into the `%%tool` cell of an entry."""
     replace_cell(shell, tool_cell(entry))
     return CellOutput.done(f"The code of {entry.label} is in this cell now: run it")
 
 
 def vault(healkit: Healkit, options: Namespace) -> CellOutput:
-    """Show what a subcommand of `%vault` answers; `--persona` wins over `NAME.PERSONA`."""
+    """Show the answer of a subcommand of `%vault`; `--persona` has priority over `NAME.PERSONA`."""
     words, flags = list(options.words), vars(options)
     if words and options.command != "rename":
         name, persona, revision = split_label(words[0])
@@ -142,7 +142,7 @@ def vault(healkit: Healkit, options: Namespace) -> CellOutput:
     return CellOutput.answered(answer, healkit)
 
 
-#: Subcommand → the report that it shows.
+#: Subcommand → its report.
 REPORTS: dict[str, Callable[[Healkit], CellOutput]] = {
     "status": lambda healkit: CellOutput.of(doctor_cards.status_card(healkit.status())),
     "doctor": lambda healkit: CellOutput.of(doctor_cards.doctor(healkit.doctor())),
@@ -154,10 +154,10 @@ _KEPT_NOTE = (
 
 
 def keep(healkit: Healkit, options: Namespace, shell: InteractiveShell, cells: FailedCells) -> CellOutput:
-    """Save a cell as a tool, and say which arguments it takes and how to run it."""
+    """Save a cell as a tool, and show its arguments and how to run it."""
     if options.name is None or options.number is not None:
         raise UsageInvalid("The tool needs a name, of one word.", hint="Write %healkit keep NAME.")
-    from healkit.parts.cells.cell_program import extract_function  # few cells are kept
+    from healkit.parts.cells.cell_program import extract_function  # late, because few cells are saved
 
     extracted = extract_function(options.name, _cell(options.cell, shell, cells.last), shell.user_ns)
     _check_fix(healkit.vault, options.name, options.persona, extracted.code, cells.texts, _INSTEAD_KEPT)
@@ -194,7 +194,7 @@ def _cell(number: int | None, shell: InteractiveShell, last: FailedCell | None) 
 def requests(healkit: Healkit, options: Namespace) -> CellOutput:
     """Show the list, one request, or the result of a decision."""
     word = options.name or "list"
-    if word.isdecimal() and options.number is None:  # `%healkit requests 3` can only mean one thing
+    if word.isdecimal() and options.number is None:  # `%healkit requests 3` can only mean this
         word, options.number = "show", word
     if word not in REQUEST_COMMANDS:
         raise unknown("subcommand of %healkit requests called", word, REQUEST_COMMANDS)
@@ -213,7 +213,7 @@ def requests(healkit: Healkit, options: Namespace) -> CellOutput:
 
 
 def trust(options: Namespace) -> CellOutput:
-    """Trust a database, or show what it would grant; it may be one that cannot be opened before."""
+    """Trust a database, or show what it would grant, even if the database could not be opened before."""
     answer = trust_command.COMMANDS["trust"].function(options.name, options.show, options.remove)
     return CellOutput.answered(answer)
 

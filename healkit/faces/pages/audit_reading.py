@@ -1,4 +1,4 @@
-"""Audit as a page reads it: decisions, and their steps."""
+"""Audit for pages: decisions, and their steps."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from healkit.parts.runs.audit import summed
 from healkit.parts.runs.audit_records import AuditEntry
 from healkit.parts.views.render import shape_text
 
-#: Steps that a page gets at a time, and decisions.
+#: Numbers of steps and of decisions in one answer.
 PAGE_STEPS, _PAGE_DECISIONS = 100, 25
-#: Up to this size a view is read for its first rows: other users' kernels share the server's memory.
+#: Maximum size of a view whose first rows are read, in bytes: other users' kernels share the server's memory.
 _VIEW_MAX_BYTES = 50_000_000
 
 
 class AuditPanesReading(Operations):
-    """Execution on the audit, step by step."""
+    """Audited execution, step by step."""
 
     PREFIX = "audit_"
     NAMES: tuple[str, ...] = ("open", "steps")
@@ -33,7 +33,7 @@ class AuditPanesReading(Operations):
         self._panes = panes
 
     def open(self) -> dict[str, Any]:
-        """Return all that the panes show at first."""
+        """Return the panes' initial content."""
         panes = self._panes
         mark, title, tone = audit.head_of(panes)
         is_decision = panes.kind == "decide"
@@ -59,7 +59,7 @@ class AuditPanesReading(Operations):
         }
 
     def steps(self, after: int) -> dict[str, Any]:
-        """Return the steps after the first so many, each as it is in the card."""
+        """Return the steps after the first `after`, each in the form of the card."""
         page = self._panes.entries[after : after + PAGE_STEPS]
         return {"steps": [self._step(entry) for entry in page]}
 
@@ -101,21 +101,21 @@ class AuditPanesReading(Operations):
 
 
 class AuditReading(Operations):
-    """Decisions on the audit, newest first, and any execution on it."""
+    """Audited decisions, newest first, and any audited execution."""
 
     NAMES: tuple[str, ...] = ("decisions", "audit_open", "audit_steps")
 
     def decisions(self, before: int | None = None) -> dict[str, Any]:
-        """Return a page of decisions, and where the one with older ones begins."""
+        """Return a page of decisions, and the beginning of the next page with older ones."""
         begun, older = self._healkit.audit.begun("decide", limit=_PAGE_DECISIONS, before=before)
         return {"rows": [self._row(entry) for entry in begun], "older": older}
 
     def audit_open(self, execution_id: str) -> dict[str, Any]:
-        """Return all that the panes of an execution show at first; raise `AuditNotFound`."""
+        """Return the initial content of an execution's panes; raise `AuditNotFound`."""
         return self._panes(execution_id).open()
 
     def audit_steps(self, execution_id: str, after: int) -> dict[str, Any]:
-        """Return the steps after the first so many; raises likewise."""
+        """Return the steps after the first `after`; raise `AuditNotFound`."""
         return self._panes(execution_id).steps(after)
 
     def _panes(self, execution_id: str) -> AuditPanesReading:

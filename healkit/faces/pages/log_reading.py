@@ -1,4 +1,4 @@
-"""Log as a page reads it: pages, groups, one execution."""
+"""Log for pages: lists, groups, one execution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LogReading(Operations):
     def page(
         self, filters: dict[str, Any], before_id: int | None = None, after_id: int | None = None
     ) -> dict[str, Any]:
-        """Return a page of executions, and where the pages beside it begin."""
+        """Return a page of executions, and the beginnings of the adjacent pages."""
         wanted = read_filters(filters, whole_days=True)
         page = self._healkit.log.query(
             filters=wanted, limit=PAGE_ROWS, before_id=before_id, after_id=after_id
@@ -37,7 +37,7 @@ class LogReading(Operations):
         }
 
     def groups(self, filters: dict[str, Any]) -> dict[str, Any]:
-        """Return the groups of similar failures that were seen last."""
+        """Return the latest groups of similar failures."""
         parsed_filters = read_filters(filters, whole_days=True).given
         chosen = {name: value for name, value in parsed_filters.items() if name in GROUP_FILTERS}
         if chosen.get("status") not in {"FAILURE", "REFUSED"}:
@@ -50,7 +50,7 @@ class LogReading(Operations):
         }
 
     def names(self) -> list[str]:
-        """List the tools to choose from: those in the vault, and those that failed and have left it."""
+        """List the tools to choose from: those in the vault, and failed ones that are no longer there."""
         return sorted({*self._healkit.vault.names(), *self._healkit.log.tools_with_errors()})
 
 
@@ -60,18 +60,18 @@ class ExecutionReading(Operations):
     NAMES: tuple[str, ...] = ("execution", "active", "report")
 
     def execution(self, log_id: int) -> dict[str, Any]:
-        """Return that row of the log; raise `UsageInvalid` where there is none."""
+        """Return this execution; raise `UsageInvalid` if there is none."""
         return self._recorded.execution(self._row(log_id))
 
     def active(self, log_id: int) -> int | None:
-        """Return the revision of that row's tool that is active by now; None where the tool is gone."""
+        """Return the active revision of that row's tool; None if the tool no longer exists."""
         row = self._row(log_id)
         with contextlib.suppress(VaultError):
             return self._healkit.vault.get(row.tool_name, row.persona).revision
         return None
 
     def report(self, log_id: int) -> str:
-        """Return that failure as a bug report in Markdown, secrets hidden; raise `UsageInvalid`."""
+        """Return that failure as a bug report in Markdown, with secrets hidden; raise `UsageInvalid`."""
         return self._row(log_id).to_markdown()
 
     def _row(self, log_id: int) -> Execution:

@@ -1,4 +1,4 @@
-"""Questions of a page: their form, arguments and errors."""
+"""Requests of a page: their form, arguments and errors."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from healkit.app import Healkit
 from healkit.errors import HealkitError, UsageInvalid
 from healkit.faces.pages.page_data import PageData
 
-#: An operation takes named arguments that came as JSON, and returns what goes back as JSON.
+#: An operation takes named arguments from JSON, and returns a JSON value.
 Operation = Callable[..., Any]
 
-#: Operations whose answer holds code to be put somewhere, with its keys for that; it goes as it is.
+#: Operations whose answer contains code to be inserted, with the keys of that code, which is not changed.
 EXACT = {"code": ("value",), "heal": ("edit",)}
 #: A database has no larger numbers.
 _INTEGER_BITS = 62
 
 
 class Operations:
-    """Questions of a page on one subject: `NAMES` are the methods, which the page calls by `PREFIX` and name."""
+    """Requests of a page on one subject: `NAMES` are the methods, which the page calls by `PREFIX` and name."""
 
     PREFIX = ""
     NAMES: tuple[str, ...] = ()
@@ -34,12 +34,12 @@ class Operations:
 
     @property
     def operations(self) -> dict[str, Operation]:
-        """Operations that a page may ask for."""
+        """Operations that a page may call."""
         return {f"{self.PREFIX}{name}": getattr(self, name) for name in self.NAMES}
 
 
 def taken(operation: Operation, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a question as the operation takes them; raise `UsageInvalid` for any other."""
+    """Return the arguments of a request in the operation's form; raise `UsageInvalid` for any other."""
     parameters, hints = inspect.signature(operation).parameters, get_type_hints(operation)
     missing = [
         name

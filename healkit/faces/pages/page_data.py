@@ -1,8 +1,8 @@
-"""Recorded data as a page shows it: cleaned, cut, plain JSON.
+"""Recorded data for pages: cleaned, cut, plain JSON.
 
-The log may hold secrets, since a run can only be repeated with the arguments it had; a page ends up in screenshots
-and shared notebooks. So recorded data goes through the sanitiser on its way to a panel, and the panel says how much
-was hidden.
+The log may contain secrets, because a run can only be repeated with its original arguments. But pages end up in
+screenshots and shared notebooks. So recorded data passes through the sanitiser on its way to a panel, and the panel
+says how much was hidden.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from healkit.core.secrets.cleaner import Cleaned
     from healkit.parts.sanitizer.sanitizer import Sanitizer
 
-#: What one answer holds of recorded data, in bytes of JSON, and one text of it, in characters.
+#: Maximum size of recorded data in one answer, in bytes of JSON, and of one text in it, in characters.
 _ANSWER_MAX_BYTES = 400_000
 _TEXT_MAX_CHARS = 20_000
 _OUTPUTS_MAX = 20
-#: What a page edits or keeps for the user, and sends back; arguments are hidden before, in a form that can be undone.
+#: Fields that a page edits or stores for the user, and sends back; secrets in arguments are first hidden
+#: reversibly.
 _EDITED = ("code", "memory", "schema", "arguments")
 
 
 class PageData:
-    """Turns what is on record into what a panel may show; one for each panel, safe from any thread.
+    """Turns recorded data into content for a panel; each panel has one, and any thread may use it.
 
-    may_heal: tells whether a failure's page may offer a fix; without it, it may not.
+    may_heal: Tells whether a failure's page may offer a fix; by default it may not.
     """
 
     def __init__(self, healkit: Healkit | None, may_heal: Callable[[Config], bool] | None = None) -> None:
@@ -48,15 +49,15 @@ class PageData:
 
     @property
     def config(self) -> Config:
-        """Configuration of the Healkit, or the environment's where there is none."""
+        """Configuration of the Healkit, or the environment's without a Healkit."""
         return Config.from_environment() if self._healkit is None else self._healkit.config
 
     @property
     def sanitizer(self) -> Sanitizer:
-        """Sanitiser as the Healkit is configured; made when something is first shown."""
+        """Sanitiser with the Healkit's configuration; made on first use."""
         with self._lock:
             if self._sanitizer is None:
-                from healkit.parts.sanitizer.sanitizer import Sanitizer  # its tables take a while to read
+                from healkit.parts.sanitizer.sanitizer import Sanitizer  # late: its tables load slowly
 
                 self._sanitizer = Sanitizer.from_config(self.config)
             return self._sanitizer
@@ -66,20 +67,21 @@ class PageData:
         return self.sanitizer.clean(value, limit_bytes=_ANSWER_MAX_BYTES)
 
     def on_page(self, message: dict[str, Any], exact: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return a message to the page without secrets, whatever it was made of.
+        """Return a message to the page without secrets, whatever its source.
 
-        What the page edits goes as it is: a tool's code, and what the user typed there; `exact` names more such keys.
+        Fields that the page edits are not changed: a tool's code, and the user's own input; `exact` names more such
+        keys.
         """
         cleaned: dict[str, Any] = cleaning.data(message, exact=_EDITED + exact, cleaner=self.sanitizer)
         return cleaned
 
     def shown(self, value: object) -> Cleaned:
-        """Clean text that is only read: what moves or reorders it is spelt out too, unlike in what is edited."""
+        """Clean text that is only read: characters that move or reorder it become visible, unlike in edited text."""
         return self.clean(_spelt_out(value))
 
     def execution(self, execution: Execution) -> dict[str, Any]:
-        """Return all that a panel shows of one execution."""
-        hidden = self.shown(_payload(execution.uncleaned)).hidden  # counted, and not shown
+        """Return the content of a panel for one execution."""
+        hidden = self.shown(_payload(execution.uncleaned)).hidden  # only counted, not shown
         record = self.sanitizer.of_record()
         cleaned = self.shown(_payload(cleaning.execution(execution, record)))  # before it is cut
         fields = cleaned.value if isinstance(cleaned.value, dict) else {}
@@ -124,7 +126,7 @@ class PageData:
         ]
 
     def history(self, name: str, persona: str) -> list[dict[str, Any]]:
-        """List every revision with its runs and failures, and when it first failed."""
+        """List every revision with its runs and failures, and the time of its first failure."""
         assert self._healkit is not None
         revisions = self._healkit.vault.history(name, persona)
         failed = self._healkit.trends.first_failures(name)
@@ -139,7 +141,7 @@ class PageData:
         ]
 
     def outputs(self, outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return what a tool displayed, reduced to what is safe to draw; its text cleaned, its images as they are."""
+        """Return a tool's outputs reduced to parts that are safe to draw, with cleaned texts and unchanged images."""
         drawable = []
         for output in outputs[:_OUTPUTS_MAX]:
             safe = safe_output(output)
@@ -161,7 +163,7 @@ class PageData:
         }
         cleaned = {kind: self.clean(text).value for kind, text in texts.items()}
         for kind in cleaned.keys() & {"text/html", "text/markdown"}:
-            # Cut or redacted in the middle of a tag or a link: made whole again.
+            # A tag or a link may have been cut or redacted in the middle: repair it.
             again = safe_output({"output_type": "display_data", "data": {kind: cleaned[kind]}})
             cleaned[kind] = "" if again is None else again["data"].get(kind, "")
         return {**images, **cleaned}
@@ -176,7 +178,7 @@ def _spelt_out(value: object) -> Any:
 
 
 def _facts(execution: Execution) -> dict[str, Any]:
-    """Return what no tool wrote and no sanitiser may touch: names, numbers, times, hashes."""
+    """Return the fields that no tool wrote and no sanitiser may change: names, numbers, times, hashes."""
     return {
         "label": execution.label,
         "tool": execution.tool_name,
@@ -196,7 +198,7 @@ def _facts(execution: Execution) -> dict[str, Any]:
 
 
 def _payload(execution: ExecutionData) -> dict[str, Any]:
-    """Return what came from a tool or a user."""
+    """Return the fields that come from a tool or a user."""
     failure = execution.failure
     calls = [
         {
@@ -253,5 +255,5 @@ def _outcome(execution: ExecutionData) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return the end of a long text, where the last words are."""
+    """Return the end of a long text, which matters most."""
     return text if len(text) <= _TEXT_MAX_CHARS else "…" + text[-_TEXT_MAX_CHARS:]

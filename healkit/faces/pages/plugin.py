@@ -1,4 +1,4 @@
-"""Hooks of the pages: what they may ask."""
+"""Hooks of the pages: the requests that they can send."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def pages(healkit: Healkit, recorded: PageData) -> Sequence[Operations]:
-    """Return healkit's own questions: on the log, the tools, runs, the audit, requests and the state of things."""
+    """Return healkit's own requests: on the log, the tools, runs, the audit, patch requests and the status."""
     from healkit.faces.pages.audit_reading import AuditReading
     from healkit.faces.pages.log_reading import ExecutionReading, LogReading
     from healkit.faces.pages.request_reading import RequestReading

@@ -1,4 +1,4 @@
-"""Patch requests as a page reads them."""
+"""Patch requests for pages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _REQUESTS_MAX = 100
 
 
 class RequestReading(Operations):
-    """Patches that wait for approval, then the decided ones; deciding is left to a notebook or a terminal."""
+    """Patches that wait for approval, then the decided ones; only a notebook or a terminal can decide."""
 
     NAMES: tuple[str, ...] = ("requests", "request")
 
     def requests(self) -> dict[str, Any]:
-        """Return the newest requests, those that wait first, and how many wait in all."""
+        """Return the newest requests, those that wait first, and the number of all that wait."""
         requests = self._healkit.requests.list(limit=_REQUESTS_MAX)
         return {
             "rows": [self._row(request) for request in requests],

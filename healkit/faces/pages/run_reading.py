@@ -1,4 +1,4 @@
-"""Runs as a page reads them: the list, and one step by step."""
+"""Runs for pages: the list, and one step by step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from healkit.parts.runs.reader import read_run
 from healkit.parts.runs.run_folders import check_run_id, run_folders
 
 _PAGE_RUNS = 25
-#: What of a story is a tool's or a user's; the rest is the contract's own words.
+#: Fields of a story that come from a tool or a user; all others are the contract's own words.
 _PAYLOAD = ("arguments", "base", "failing", "attempts", "steps", "problems")
 
 
@@ -23,7 +23,7 @@ class RunReading(Operations):
     NAMES: tuple[str, ...] = ("runs", "story")
 
     def runs(self, text: str = "", before: int = 0) -> dict[str, Any]:
-        """Return a page of runs whose id holds that text, newest first; `before`: so many newer ones come first."""
+        """Return a page of runs whose id contains that text, newest first; `before`: number of newer runs to skip."""
         folders = [path for path in run_folders(self._healkit.runs_dir) if text.strip() in path.name][::-1]
         page = folders[max(before, 0) :][:_PAGE_RUNS]
         end = max(before, 0) + len(page)
@@ -33,7 +33,7 @@ class RunReading(Operations):
         }
 
     def story(self, run_id: str) -> dict[str, Any]:
-        """Return a run to be stepped through; raise `RunFolderError` for an id that is none, and `RunNotFound`."""
+        """Return a run to step through; raise `RunFolderError` for an invalid id, and `RunNotFound`."""
         run = read_run(self._healkit.runs_dir / check_run_id(run_id))
         return {**shown_story(run, self._recorded), "teach": False}
 
@@ -63,7 +63,7 @@ def shown_story(run: Run, recorded: PageData) -> dict[str, Any]:
 
 
 def _cleaned(value: object, recorded: PageData) -> Any:
-    """Clean the value piece by piece: what is too long to be cleaned in one piece would be cut to a text."""
+    """Clean the value piece by piece, because a value that is too long for the sanitiser would be cut to a text."""
     if isinstance(value, list):
         return [recorded.clean(item).value for item in value]
     return recorded.clean(value).value

@@ -1,7 +1,7 @@
 """Answers of Jupyter's server to a page; it only reads.
 
-No operation here runs a tool, changes one or decides on a request: that is done where the code is, in a notebook or a
-terminal.
+No operation here runs a tool, changes one or decides on a request. That is done in a notebook or a terminal, where the
+code is.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from healkit.parts.doctor.doctor import tier_of, trust_report
 
 
 class StateReading(Operations):
-    """News, and the state of things."""
+    """News, and the status."""
 
     NAMES: tuple[str, ...] = ("news", "status", "waiting")
-    #: The last news of a server, when they were read, and when the folder of the runs had changed.
+    #: The server's last news, when they were read, and when the folder of the runs had changed.
     _last: tuple[dict[str, Any], float, int] | None = None
 
     def news(self) -> dict[str, Any]:
-        """Return a mark for each list, another one once the list has changed, and how many requests wait.
+        """Return a mark for each list, which changes with the list, and the number of waiting requests.
 
-        It is cheap enough to be asked every two seconds; a server whose database has not changed is not asked.
+        It is cheap enough to be called every two seconds; if the database has not changed, the server is not queried.
         """
         healkit, began_s, last = self._healkit, time.monotonic(), self._last
         changes, changed_ns = healkit.database.changes, 0
-        with contextlib.suppress(OSError):  # there may be no run yet
+        with contextlib.suppress(OSError):  # perhaps there was no run yet
             changed_ns = healkit.runs_dir.stat().st_mtime_ns
         if changes and last and last[2] == changed_ns and not changes.may_differ(last[1]):
             return last[0]
@@ -53,7 +53,7 @@ class StateReading(Operations):
         return news
 
     def waiting(self) -> dict[str, Any]:
-        """Return the isolation in force, how many requests wait, and what an untrusted database would grant."""
+        """Return the isolation in force, the number of waiting requests, and what an untrusted database would grant."""
         healkit = self._healkit
         summary = {"isolation": tier_of(healkit.config), "waiting": healkit.requests.waiting()}
         if not healkit.database.trusted:
@@ -72,7 +72,7 @@ class StateReading(Operations):
         return summary
 
     def status(self) -> dict[str, Any]:
-        """Return the isolation in force, the counts, and what is wrong, if anything."""
+        """Return the isolation in force, the counts, and problems, if any."""
         status = self._healkit.status()
         texts = self._recorded.shown({"database": status.url, "problem": status.problem}).value
         return {
@@ -87,7 +87,7 @@ class StateReading(Operations):
 
 
 class SidePanelPages:
-    """Answers to the questions of side panels and stand-alone pages on one Healkit, from any thread."""
+    """Answers to the requests of side panels and stand-alone pages on one Healkit, from any thread."""
 
     def __init__(self, healkit: Healkit) -> None:
         self.healkit, self.recorded = healkit, PageData(healkit)
@@ -97,7 +97,7 @@ class SidePanelPages:
                 self.operations |= subject.operations
 
     def answer(self, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return `{value}`, without secrets; raise `UsageInvalid` for an unknown question, and as that raises."""
+        """Return `{value}` without secrets; raise `UsageInvalid` for an unknown request, and the operation's errors."""
         if (operation := self.operations.get(op)) is None:
             raise UsageInvalid(f"There is no question {op[:50]!r}.", hint="Reload the page, then try again.")
         value = operation(**taken(operation, op, arguments))

@@ -1,4 +1,4 @@
-"""Vault as a page reads it: tools, revisions, code."""
+"""Vault for pages: tools, revisions, code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _TOOLS_MAX = 100
 
 
 class ToolReading(Operations):
-    """Tools of the vault with what they ran, and each revision of one."""
+    """Tools of the vault with their executions, and each revision of one."""
 
     NAMES: tuple[str, ...] = ("tools", "history", "code")
 
     def tools(self, text: str = "") -> dict[str, Any]:
-        """Return the tools whose name, group or description holds each of its words, and how many more there are."""
+        """Return the tools whose name, group or description contains all words, and the number of further ones."""
         sums = {
             (summary.tool_name, summary.persona): summary
             for summary in self._healkit.log.summary(by=["persona"])

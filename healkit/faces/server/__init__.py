@@ -1,11 +1,10 @@
 """Collector, MCP server and pages in Jupyter's server.
 
-The collector is mounted below the server's base URL at `healkit/api/…`, which is ours, and also at `api/…` where no
-other handler answers there: a client then only needs the address of the server. The MCP server is at `healkit/mcp`,
-where the package `mcp` is installed. `healkit/` is a page on the log, the vault and the runs, and `healkit/api/panels`
-answers its questions, and those of JupyterLab's side panel. Each opens a database with the first request that needs
-one. The authorizer is asked for `read` or `write` on the resources `healkit_traces` and `healkit_mcp`, and for `read`
-on `healkit_log`.
+The collector is at `healkit/api/…` below the server's base URL, and also at `api/…` if no other handler answers there.
+Then a client only needs the address of the server. The MCP server is at `healkit/mcp`, if the package `mcp` is
+installed. `healkit/` is a page on the log, the vault and the runs. `healkit/api/panels` answers its requests, and those
+of JupyterLab's side panel. Each opens a database with the first request that needs one. The authorizer is asked for
+`read` or `write` on the resources `healkit_traces` and `healkit_mcp`, and for `read` on `healkit_log`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 
 def _load_jupyter_server_extension(serverapp: Any) -> None:
-    """Mount all of it; called by Jupyter's server as it starts.
+    """Mount everything; called by Jupyter's server when it starts.
 
     The database is only opened by the first request that needs it. Raises `ConfigError`.
     """

@@ -14,7 +14,7 @@ from tornado.web import authenticated
 
 from healkit.config import Config
 
-#: The resource that the authorizer is asked for.
+#: Resource for the authorizer.
 RESOURCE = "healkit_mcp"
 
 
@@ -31,7 +31,7 @@ class Agents:
         self._app: Any = None
 
     async def app(self) -> Any:
-        """Return the application, on a database that stays open as long as Jupyter's server runs."""
+        """Return the application, on a database that remains open as long as Jupyter's server runs."""
         async with self._starting:
             if self._app is None:
                 from healkit.faces.defaults import default_healkit
@@ -48,23 +48,23 @@ class Agents:
 
 
 async def _serve(served: Any, ready: asyncio.Event) -> None:
-    """Keep the sessions open; in a task of its own, because the SDK's scopes end in the task that has entered them."""
+    """Keep the sessions open, in a separate task, because the SDK's scopes must end in the task that entered them."""
     async with served.session_manager.run():
         ready.set()
         await asyncio.Event().wait()
 
 
 class _JupyterAgents(APIHandler):
-    """Gives a request to the application, and its answer back piece by piece."""
+    """Passes a request to the application, and returns its answer piece by piece."""
 
     auth_resource = RESOURCE
 
     def initialize(self, agents: Agents) -> None:
-        """Take the server; called by tornado."""
+        """Store the server; called by tornado."""
         self._agents, self._gone = agents, asyncio.Event()
 
     def on_connection_close(self) -> None:
-        """Note that the client has gone; called by tornado."""
+        """Note that the client has disconnected; called by tornado."""
         self._gone.set()
 
     @authenticated

@@ -1,4 +1,4 @@
-"""Collector's routes, as Jupyter's server knows its clients."""
+"""Collector's routes, with Jupyter's identities of clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tornado.web import Application, ErrorHandler, authenticated, stream_request
 from healkit.parts.collect import handlers
 from healkit.parts.collect.service import CollectorService
 
-#: The resource that the authorizer is asked for.
+#: Resource for the authorizer.
 RESOURCE = "healkit_traces"
 
 
@@ -22,7 +22,7 @@ def routes(collector: CollectorService, prefix: str) -> list[Any]:
 
 
 def is_free(application: Application, base: str) -> bool:
-    """Return True when no other handler answers at any of the short addresses."""
+    """Return True if no other handler answers at any of the short addresses."""
     return all(
         _is_unclaimed(application, base + path)
         for path in (handlers.TRACES, f"{handlers.TRACES}/x", handlers.HEALTH, handlers.METRICS)
@@ -30,7 +30,7 @@ def is_free(application: Application, base: str) -> bool:
 
 
 def _is_unclaimed(application: Application, path: str) -> bool:
-    """Return True when only the application's own "not found" answers there."""
+    """Return True if only the application's own "not found" answers there."""
     request = HTTPServerRequest("GET", path, headers=HTTPHeaders({"Host": "localhost"}), host="localhost")
     kind = getattr(application.find_handler(request), "handler_class", ErrorHandler)
     return issubclass(kind, ErrorHandler | Template404)
@@ -40,11 +40,11 @@ class _JupyterHandler(handlers.CollectorHandler):
     """Identity of the client, as Jupyter's server knows it."""
 
     auth_resource = RESOURCE
-    #: A sender in the background is no reason to keep an idle server alive.
+    #: A sender in the background must not keep an idle server alive.
     _track_activity = False
 
     def identify(self) -> str | None:
-        """Return the user's name; Jupyter invents one for each request that sends the token itself."""
+        """Return the user's name; Jupyter makes one up for each request that only has the token."""
         user = self.current_user
         if not user:
             return None
@@ -52,20 +52,20 @@ class _JupyterHandler(handlers.CollectorHandler):
         return "token" if identity.is_token_authenticated(self) else f"user {user.username}"
 
     def claims_identity(self) -> bool:
-        """Return True for a token in the address too, which Jupyter accepts."""
+        """Return True also for a token in the address, which Jupyter accepts."""
         return super().claims_identity() or "token" in self.request.query_arguments
 
     def deliver(self, body: bytes, content_type: str) -> None:
-        """Send the answer, with the type as `APIHandler.finish` wants it."""
+        """Send the answer, with its type in the form for `APIHandler.finish`."""
         self.finish(body, set_content_type=content_type)  # type: ignore[call-arg]  # jupyter_server's own, with one argument more than tornado's
 
     def check_xsrf_cookie(self) -> None:
-        """Check as Jupyter does for known users; a request without one is refused by the handler itself."""
+        """Check known users as Jupyter does; the handler itself refuses a request without a user."""
         if getattr(self, "_jupyter_current_user", None) is not None:
             super().check_xsrf_cookie()
 
     def set_cors_headers(self) -> None:
-        """Set none: no page of another origin reads traces."""
+        """Set no headers: pages of other origins may not read traces."""
 
 
 @stream_request_body

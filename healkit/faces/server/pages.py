@@ -1,11 +1,11 @@
 """Stand-alone page, and answers to pages and side panels.
 
-Reading runs on a few threads, so that neither a slow question nor a large log keeps Jupyter's server from its kernels;
-when too many questions wait, the newest one is refused. The database is the one that a notebook in the server's folder
-uses. Nothing here needs a kernel, and nothing changes what is on record: a person's trust is kept in their data folder.
+A few threads do the reading, so that neither a slow request nor a large log blocks Jupyter's server. If too many
+requests wait, the newest one is refused. The database is the one that a notebook in the server's folder uses. Nothing
+here needs a kernel, and nothing changes the log: a person's trust is stored in their data folder.
 
-The page holds no inline script or style, and its Content-Security-Policy allows none but those of its own nonce (the
-code editor writes its styles into the page), so text from a tool could not run even if it became HTML.
+The page has no inline script or style. Its Content-Security-Policy only allows those with its own nonce (the code
+editor writes its styles into the page). So text from a tool could not run even if it became HTML.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from healkit.errors import HealkitError, UsageInvalid
 if TYPE_CHECKING:
     from healkit.faces.pages.side_panel import SidePanelPages
 
-#: The resource that the authorizer is asked for, to `read`, and to `write` for trust in a database.
+#: Resource for the authorizer: `read`, and `write` to trust a database.
 RESOURCE = "healkit_log"
-#: Questions that are answered at a time, and that may be open at all.
+#: Maximum number of requests that are answered concurrently, and of all open requests.
 _THREADS, _OPEN_MAX = 4, 64
 _QUESTION_MAX_BYTES = 100_000
 _KINDS = {"web.js": "text/javascript", "web.css": "text/css", "LICENSES.txt": "text/plain"}
 
 
 def routes(prefix: str, folder: str) -> list[Any]:
-    """Return the routes below that prefix; `folder` is where the server's notebooks are."""
+    """Return the routes below that prefix; `folder` contains the server's notebooks."""
     reader = Reader(folder)
     return [
         (f"{prefix}/api/panels", _Panels, {"reader": reader}),
@@ -50,7 +50,7 @@ def routes(prefix: str, folder: str) -> list[Any]:
 
 
 class Reader:
-    """Answers questions on threads of its own."""
+    """Answers requests on its own threads."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -61,7 +61,7 @@ class Reader:
         self._open = 0
 
     async def answer(self, question: object) -> tuple[int, bytes]:
-        """Return the HTTP status and `{value}` or `{error}` as JSON for what a page asks, `{op, args}`."""
+        """Return the HTTP status and `{value}` or `{error}` as JSON for a page's request, `{op, args}`."""
         if self._open >= _OPEN_MAX:
             busy = UsageInvalid("The server has too many questions to answer.", hint="Try again in a moment.")
             return 503, _told(busy)
@@ -72,7 +72,7 @@ class Reader:
             self._open -= 1
 
     def warm(self) -> None:
-        """Begin to load what the first answer needs, for a page that is about to ask; that takes a second."""
+        """Start to load what the first answer needs, which takes a second, because a page will soon send a request."""
         asyncio.get_running_loop().run_in_executor(
             self._threads, self._answer, {"op": "groups", "args": {"filters": {}}}
         )
@@ -90,11 +90,11 @@ class Reader:
             raise UsageInvalid("A question is a JSON object with `op`, a text, and `args`, an object.")
         except HealkitError as error:
             return 400, _told(error, recorded)
-        except Exception as error:  # noqa: BLE001 - the page is told; the server must go on
+        except Exception as error:  # noqa: BLE001 - the page gets the error; the server must continue
             return 500, _told(error, recorded)
 
     async def trust(self, place: str, identity: str) -> None:
-        """Trust the database that a person was shown; raise `UsageInvalid` where it is another by now."""
+        """Trust the database that a person was shown; raise `UsageInvalid` if another one is there by now."""
         await asyncio.get_running_loop().run_in_executor(self._threads, self._trust, place, identity)
 
     def _trust(self, place: str, identity: str) -> None:
@@ -106,15 +106,15 @@ class Reader:
         database.trust()
 
     def _in_use(self) -> bool:
-        """Return False as long as there is no database and no page was asked for one: a poll alone makes none."""
+        """Return False while there is no database and no page was opened, so that a poll does not create one."""
         if self._pages is not None:
             return True
         path = sqlite_path(resolve_url(cwd=self._folder))
         return path is None or path.exists()
 
     def _opened(self) -> SidePanelPages:
-        """Return what reads the database that notebooks in the server's folder use by now."""
-        # SQLAlchemy takes a while to load, and most servers are not asked.
+        """Return the pages of the database that notebooks in the server's folder use at present."""
+        # SQLAlchemy takes a while to import, and most servers get no request.
         from healkit.faces.defaults import default_healkit
         from healkit.faces.pages.side_panel import SidePanelPages
 
@@ -126,7 +126,7 @@ class Reader:
 
 
 def _told(error: Exception, recorded: Any = None) -> bytes:
-    """Return an error as the page gets it, without secrets once there is what cleans it."""
+    """Return an error for the page, without secrets once the sanitiser is loaded."""
     from healkit.faces.pages.operations import described
 
     description = described(error)
@@ -137,11 +137,11 @@ def _told(error: Exception, recorded: Any = None) -> bytes:
 
 class _Panels(APIHandler):
     auth_resource = RESOURCE
-    #: A page that is left open is no reason to keep an idle server alive.
+    #: An open page must not keep an idle server alive.
     _track_activity = False
 
     def initialize(self, reader: Reader) -> None:
-        """Take what answers; called by tornado."""
+        """Store the reader; called by tornado."""
         self._reader = reader
 
     @authenticated
@@ -165,7 +165,7 @@ class _Trust(APIHandler):
     auth_resource = RESOURCE
 
     def initialize(self, reader: Reader) -> None:
-        """Take what answers; called by tornado."""
+        """Store the reader; called by tornado."""
         self._reader = reader
 
     @authenticated
@@ -202,7 +202,7 @@ class _Page(JupyterHandler):
     )
 
     def initialize(self, reader: Reader) -> None:
-        """Take what answers; called by tornado."""
+        """Store the reader; called by tornado."""
         self._reader = reader
 
     @authenticated
@@ -218,7 +218,7 @@ class _Page(JupyterHandler):
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
         self.set_header("Referrer-Policy", "no-referrer")
-        _ = self.xsrf_token  # sets the cookie that the page's questions send back
+        _ = self.xsrf_token  # sets the cookie that the page's requests send back
         self.finish(_file("index.html").replace(b"{nonce}", nonce.encode()))
 
 

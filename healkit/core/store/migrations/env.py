@@ -1,7 +1,7 @@
 """Entry point of Alembic, on a connection of `migrate`.
 
-The connection is already in a write transaction, so that a migration that fails leaves nothing behind; SQLite can do
-that for DDL too, although Alembic's default for it is otherwise.
+The connection is already in a write transaction, so that a failed migration leaves nothing behind. SQLite supports that
+for DDL too, although Alembic assumes otherwise by default.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Code that runs in the worker process only."""
+"""Code that only runs in the worker process."""

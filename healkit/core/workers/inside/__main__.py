@@ -1,8 +1,8 @@
 """Entry point of a worker process.
 
-`python -m healkit.core.workers.inside -f connection.json` is a kernel. With `--plain` in the place of that it is one
-interpreter for one tool, the worker of the `subprocess` mode: restrictions, bridge and tracebacks are those of a
-kernel, displays are not.
+`python -m healkit.core.workers.inside -f connection.json` is a kernel. With `--plain` instead, it is an interpreter for
+one tool, the worker of the `subprocess` mode. It has the restrictions, the bridge and the tracebacks of a kernel, but
+no displays.
 """
 
 import faulthandler
@@ -16,7 +16,7 @@ from healkit.core.workers.inside import lockdown
 
 
 def main() -> None:
-    """Lock down while there is one thread, then import and start what serves."""
+    """Lock down while there is only one thread, then import and start the server."""
     restrictions = msgspec.json.decode(
         os.environ.pop(lockdown.RESTRICTIONS_VARIABLE), type=lockdown.Restrictions
     )
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _serve_plainly(restrictions: lockdown.Restrictions) -> None:
-    """Run the one tool that the host sends, and leave without waiting for the threads that it left."""
+    """Run the one tool that the host sends, and exit without waiting for threads that it left running."""
     from healkit.core.contracts import rpc
     from healkit.core.workers.inside.capture import PlainStream
     from healkit.core.workers.inside.cleanup import end_children

@@ -1,9 +1,9 @@
-"""Capturing what a tool prints and raises; limits of time.
+"""Capture of a tool's output and exceptions; time limits.
 
-Tracebacks are reduced to frames of the tool and of the libraries it called.
+Tracebacks are reduced to frames of the tool and of the libraries that it called.
 
-An alarm signal raises `TimeIsUp` wherever Python code is running. A hang in C code does not react; for that,
-`faulthandler` dumps the stack to the crash file from a thread of its own before the host kills the process.
+An alarm signal raises `TimeIsUp` in running Python code. A hang in C code does not react to it. For that case,
+`faulthandler` dumps the stack to the crash file, from its own thread, before the host kills the process.
 """
 
 from __future__ import annotations
@@ -42,68 +42,68 @@ from healkit.core.pysource.tracebacks import (
 from healkit.core.wire.encoding import encodable, int_text
 from healkit.package import FOLDER
 
-#: Files whose frames are ours or the kernel's: they tell a tool's author nothing.
+#: Folders of healkit and the kernel, whose frames do not help a tool's author.
 _OWN_FOLDER = os.path.join(FOLDER, "")
 _OWN_PARTS = (f"{os.sep}ipykernel{os.sep}", f"{os.sep}IPython{os.sep}core{os.sep}interactiveshell.py")
-#: Names the modules that read facts off the objects of a failure (`hooks.Specs.observers`), separated by commas.
+#: Variable with the modules that read facts about a failure (`hooks.Specs.observers`), separated by commas.
 OBSERVERS_VARIABLE = "HEALKIT_OBSERVERS"
-#: Those modules; taken from the environment before any tool runs.
+#: Names of those modules; taken from the environment before any tool runs.
 observers = [name for name in os.environ.pop(OBSERVERS_VARIABLE, "").split(",") if name]
-#: Names the module that answers questions about a failure (`hooks.Specs.inspector`), and that module.
+#: Variable with the module that answers questions about a failure (`hooks.Specs.inspector`), and that module.
 INSPECTOR_VARIABLE = "HEALKIT_INSPECTOR"
 inspector = os.environ.pop(INSPECTOR_VARIABLE, "")
-#: Module name of a tool's code. Registered, because dataclasses look their module up.
+#: Module name of a tool's code, in `sys.modules` because dataclasses look their module up there.
 TOOL_MODULE = "__healkit_tool__"
 _TRACEBACK_MAX_CHARS = 200_000
 _MESSAGE_MAX_CHARS = 10_000
 _NAME_MAX_CHARS = 500
 _LAST_WORDS_CHARS = 4000
-#: Innermost frames whose variables are looked through for secrets in the failure's texts.
+#: Number of innermost frames whose variables are searched for secrets in the failure's texts.
 _SECRET_FRAMES = 50
 _DESCRIBE_S = 0.5
-#: Address in a repr: another one in each run, and so no part of a value.
+#: Address in a repr, which differs in each run and so is not part of a value.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
-#: Time to read an exception's message, or its traceback, and to read those that it is linked to.
+#: Maximum time to read an exception's message or traceback, and to read linked exceptions, in seconds.
 _TEXT_S, _LINKED_S = 2.0, 1.0
 
 
 OVER_LIMIT = "the tool printed more than it may; what came after the limit is dropped"
 
 
-#: What a write of fewer characters counts: a flood of `print("x")` takes a minute to reach 10 MB, and would meet the
-#: timeout first.
+#: Minimum number of characters that a write counts: many `print("x")` take a minute to reach 10 MB, and would
+#: reach the timeout first.
 _WRITE_CHARS = 16
 
 
 class OutputLimit(Exception):
-    """Output over the tool's limit."""
+    """Output above the tool's limit."""
 
-    __module__ = "builtins"  # so that a traceback shows the bare name
+    __module__ = "builtins"  # so that a traceback shows the short name
 
 
 class NotOnRecord(BaseException):
-    """Call that a cassette cannot answer, or file that is withheld; ends the run, past most code's handlers."""
+    """A call without a recorded answer, or a withheld file; it ends the run and passes most exception handlers."""
 
     __module__ = "builtins"
 
 
 class Output:
-    """Output budget shared by stdout and stderr, and the place of their last words; one for each process.
+    """Output budget that stdout and stderr share, and the end of their output; one for each process.
 
-    What C code writes to a descriptor may arrive on a thread that must go on reading, or the tool would block on a full
-    pipe; such a stream drops what is over the budget, and `exceeded` tells the runner.
+    Output that C code writes to a descriptor may arrive on a thread. The thread must continue reading, or the tool
+    would block on a full pipe. Such a stream drops text above the budget, and `exceeded` informs the runner.
     """
 
     left_chars: ClassVar[int | None] = None
     exceeded: ClassVar[bool] = False
     #: Whether anything was written or displayed.
     shown: ClassVar[bool] = False
-    #: Text that a buffer still holds is lost in a crash, so the end of each write goes here at once.
+    #: A crash loses text that is still in a buffer, so the end of each write goes here at once.
     crash_fd: ClassVar[int | None] = None
 
     @classmethod
     def admit(cls, text: str) -> bool:
-        """Return whether there is room for the text, and take it off the budget."""
+        """Return whether there is room for the text, and subtract it from the budget."""
         cls.shown = True
         if cls.left_chars is not None:
             cls.left_chars -= max(len(text), _WRITE_CHARS)
@@ -114,18 +114,18 @@ class Output:
 
     @classmethod
     def remember(cls, text: str, limit: int = _LAST_WORDS_CHARS) -> None:
-        """Write the end of a text where the host finds it, whatever becomes of this process."""
+        """Write the end of a text where the host finds it even if this process crashes."""
         if cls.crash_fd is not None:
             os.write(cls.crash_fd, text[-limit:].encode(errors="backslashreplace"))
 
 
 class PlainStream(io.TextIOBase):
-    """stdout and stderr in one: straight to the file that the host reads."""
+    """Stream for stdout and stderr together, directly to the file that the host reads."""
 
     encoding = "utf-8"
 
     def write(self, text: str) -> int:
-        """Write at once; called by print. Over the budget it raises `OutputLimit`."""
+        """Write at once; called by print. Above the budget, it raises `OutputLimit`."""
         if not Output.admit(text):
             raise OutputLimit(OVER_LIMIT)
         Output.remember(text, limit=len(text))
@@ -136,18 +136,18 @@ class PlainStream(io.TextIOBase):
         return True
 
     def fileno(self) -> int:
-        """Return the descriptor behind it; for code that writes past Python."""
+        """Return its descriptor, for code that bypasses Python's streams."""
         return 1
 
 
 def show_source(entry: EntryRef, code: str) -> None:
-    """Let tracebacks find the tool's source lines under its label; before the code is compiled."""
+    """Let tracebacks find the tool's source lines under its label; call it before the code is compiled."""
     lines = code.splitlines(keepends=True)
     linecache.cache[entry.filename] = (len(code), None, lines, entry.filename)
 
 
 def describe(value: object) -> str:
-    """`repr(value)` without addresses, in at most half a second and 2,000 characters; never raises."""
+    """Return `repr(value)` without addresses, in at most half a second and 2,000 characters; never raises."""
     if type(value) is int:
         return int_text(value)
     try:
@@ -155,13 +155,13 @@ def describe(value: object) -> str:
             text = repr(value)
     except TimeIsUp:
         return f"<{type(value).__qualname__} object, its repr takes too long>"
-    except BaseException as error:  # noqa: BLE001 - whatever a foreign __repr__ raises
+    except BaseException as error:  # noqa: BLE001 - a foreign __repr__ may raise anything
         return f"<{type(value).__qualname__} object, its repr raises {type(error).__name__}>"
     return _ADDRESS.sub("", text) if len(text) <= 2000 else f"{text[:2000]}… [{len(text):,} characters]"
 
 
 def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failure:
-    """Return the exception as data, without our own frames; never raises for a hostile one."""
+    """Return the exception as data, without our own frames; never raises, even for a hostile exception."""
     failure = _told(error, entry.filename)
     code, hint = _classify(error, timeout_s, failure.facts)
     if isinstance(error, TimeIsUp):
@@ -180,8 +180,8 @@ def to_failure(error: BaseException, entry: EntryRef, timeout_s: float) -> Failu
 
 
 def _secrets(errors: Sequence[BaseException]) -> list[tuple[str, str]]:
-    """Return the secrets in the variables of the failure's frames; the host keeps those that stand in what it has."""
-    from healkit.core.secrets.secret_names import named_secrets  # late: most tools do not fail
+    """Return the secrets in the variables of the failure's frames; the host keeps those that occur in its texts."""
+    from healkit.core.secrets.secret_names import named_secrets  # late, because most tools do not fail
 
     try:
         entries = (frame for error in errors for frame, _ in traceback.walk_tb(traceback_of(error)))
@@ -191,12 +191,12 @@ def _secrets(errors: Sequence[BaseException]) -> list[tuple[str, str]]:
             frame.f_globals for frame in tool_frames if frame.f_globals.get("__name__") == TOOL_MODULE
         ][:1]
         return list(itertools.islice(named_secrets(spaces), SECRETS_MAX))
-    except Exception:  # noqa: BLE001 - a namespace that another thread changes; what has failed is still told
+    except Exception:  # noqa: BLE001 - another thread may change a namespace; the failure is still reported
         return []
 
 
 def _told(error: BaseException, tool_filename: str) -> Failure:
-    """Return type, message, stack and facts of one exception; if one cannot be read, the others still are."""
+    """Return type, message, stack and facts of one exception; if one part cannot be read, the others still are."""
     try:
         with deadline(_TEXT_S):
             message = message_of(error)
@@ -236,7 +236,7 @@ def _linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
 
 
 def _places(error: BaseException, tool_filename: str) -> Iterator[Frame]:
-    """Yield the stack's frames without reading anything of the exception but its traceback."""
+    """Yield the stack's frames; of the exception, only its traceback is read."""
     entry, remaining = traceback_of(error), FRAMES_MAX
     while entry is not None and remaining:
         code = entry.tb_frame.f_code
@@ -255,7 +255,7 @@ def _places(error: BaseException, tool_filename: str) -> Iterator[Frame]:
 
 
 def _classify(error: BaseException, timeout_s: float, facts: dict[str, str]) -> tuple[str, str]:
-    """Return the outcome's code and the next step, from the exception's type."""
+    """Return the outcome's code and the next step, by the exception's type."""
     if isinstance(error, TimeIsUp):
         return (
             "TOOL_TIMEOUT",
@@ -289,10 +289,10 @@ def _classify(error: BaseException, timeout_s: float, facts: dict[str, str]) -> 
 
 
 def _observed(error: BaseException, tool_filename: str) -> tuple[list[str], list[str], dict[str, str]]:
-    """Return the names near the one that was not found, those that exist, and the facts about the values at hand."""
-    try:  # not above: no worker should wait for it to start
+    """Return similar names for a missing one, existing names, and facts about the values."""
+    try:  # here, because no worker's start should wait for it
         modules = [importlib.import_module(name) for name in observers]
-    except Exception:  # noqa: BLE001 - the tool may have left no memory or no file to import with
+    except Exception:  # noqa: BLE001 - the tool may have used up memory or open files, so that the import fails
         return [], [], {}
     innermost, entry = None, traceback_of(error)
     while entry is not None:
@@ -330,7 +330,7 @@ _PROCESS_CALLS = (
 
 
 def _starts_process(error: OSError, tool_filename: str) -> bool:
-    """Return whether the code was about to start a process, which no worker may."""
+    """Return whether the code tried to start a process, which no worker may do."""
     if error.errno not in {errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOSYS}:
         return False
     entry, line = traceback_of(error), ""
@@ -354,7 +354,7 @@ def _cut_own_frames(told: traceback.TracebackException, seen: set[int]) -> None:
 
 
 def is_own(filename: str) -> bool:
-    """Return whether a file is ours or the kernel's, so that its frames are left out."""
+    """Return whether a file belongs to healkit or the kernel, so that its frames are left out."""
     return filename.startswith(_OWN_FOLDER) or any(part in filename for part in _OWN_PARTS)
 
 
@@ -369,7 +369,7 @@ def _frame(summary: traceback.FrameSummary, tool_filename: str) -> Frame:
 
 
 def _thin(frames: list[Frame]) -> list[Frame]:
-    """Keep both ends of a stack that is too deep to keep whole; a recursion repeats itself anyway."""
+    """Keep both ends of a stack that is too deep; the middle of a recursion only repeats."""
     half = FRAMES_MAX // 2
     return frames if len(frames) <= FRAMES_MAX else frames[:half] + frames[-half:]
 
@@ -381,7 +381,7 @@ def _type_name(error: BaseException) -> str:
 
 
 def safe(text: str, limit: int) -> str:
-    """Text that can be encoded, without its middle when it is longer than `limit` characters."""
+    """Return text that can be encoded, without its middle if it is longer than `limit` characters."""
     text = encodable(text)
     return (
         text
@@ -390,25 +390,25 @@ def safe(text: str, limit: int) -> str:
     )
 
 
-# Time limits that Python code can be stopped by.
+# Time limits that can stop Python code.
 
 
 class TimeIsUp(BaseException):
-    """End of a deadline. Not an `Exception`, so that `except Exception` in a tool does not swallow it."""
+    """End of a deadline. It does not derive from `Exception`, so that `except Exception` in a tool cannot catch it."""
 
 
-#: Without the wrapper in `signal`, which looks for an enumeration's member for each handler; that took half the time of
-#: setting a deadline. It takes plain numbers only.
+#: The function below `signal.signal`, whose wrapper searches for an enumeration member of each handler and
+#: took half of the time of setting a deadline. It only accepts plain numbers.
 _set_handler, _ALARM, _DEFAULT = _signal.signal, int(signal.SIGALRM), int(signal.SIG_DFL)
-#: Interval of repeated alarms, for code that swallows even BaseException.
+#: Interval of repeated alarms, in seconds, for code that catches even BaseException.
 _REPEAT_S = 0.05
-#: The stack is dumped only if the alarm had no effect in this time.
+#: The stack is only dumped if the alarm had no effect within this time, in seconds.
 _DUMP_AFTER_S = 0.1
 
 
 @contextlib.contextmanager
 def deadline(timeout_s: float, crash_fd: int | None = None) -> Iterator[None]:
-    """Raise `TimeIsUp` in the body after that long; main thread only. Deadlines nest: the outer one is restored."""
+    """Raise `TimeIsUp` in the body after that time; main thread only. Deadlines nest: the outer one is restored."""
 
     def ring(_number: int, _frame: FrameType | None) -> None:
         raise TimeIsUp
@@ -429,7 +429,7 @@ def deadline(timeout_s: float, crash_fd: int | None = None) -> Iterator[None]:
 
 
 def _silence() -> None:
-    """Stop the alarm; a late one may ring inside this very call."""
+    """Stop the alarm; a late one may raise during this very call."""
     while True:
         try:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -438,21 +438,21 @@ def _silence() -> None:
             continue
 
 
-#: Interval of checks whether the computing time is used up, and of alarms once it is.
+#: Interval of checks whether the processor time is used up, and of alarms after that, in seconds.
 _LOOK_S, _REPEAT_S = 0.001, 0.01
-#: Wall time allowed to code that sleeps: so many times the limit, and so much more.
+#: Wall time for code that sleeps: this multiple of the limit, plus this many seconds.
 _WAIT_TIMES, _WAIT_MORE_S = 3.0, 0.03
 _setitimer, _signal, _CLOCK, _RUNG = signal.setitimer, signal.signal, signal.ITIMER_REAL, signal.SIGALRM
 _computed_s, _now_s = time.process_time, time.monotonic
 
 
 def _sleeps() -> int:
-    """Return how often this thread has given the processor away by itself, to sleep or to wait for something."""
+    """Return how often this thread has released the processor voluntarily, to sleep or to wait."""
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 
 
 def waited_s(timeout_s: float) -> float:
-    """Return how long a check that sleeps may take by the clock, in seconds, for its limit of computing time."""
+    """Return the wall time of a check that sleeps, in seconds, for its limit of processor time."""
     return timeout_s * _WAIT_TIMES + _WAIT_MORE_S
 
 
@@ -466,7 +466,7 @@ class Alarm:
         self._slept = 0
 
     def set(self, timeout_s: float) -> None:
-        """Ring after that much computing time, or a multiple of it by the clock if it sleeps, and then repeatedly."""
+        """Ring repeatedly after this much processor time, or a multiple of it in wall time if the code sleeps."""
         self.rang = False
         self._armed = True
         self._most_computed_s, self._latest_s = _computed_s() + timeout_s, _now_s() + waited_s(timeout_s)
@@ -475,7 +475,7 @@ class Alarm:
         _setitimer(_CLOCK, timeout_s, _LOOK_S)
 
     def stop(self) -> None:
-        """Stop the alarm; one that rings during this call raises `TimeIsUp` for the last time."""
+        """Stop the alarm; one that rings during this call raises `TimeIsUp` a last time."""
         self._armed = False
         _setitimer(_CLOCK, 0)
 
@@ -483,7 +483,7 @@ class Alarm:
         if not self.rang:
             early = _now_s() < self._latest_s or _sleeps() == self._slept
             if early and _computed_s() < self._most_computed_s:
-                return  # another process had the processor meanwhile
+                return  # another process was using the processor
             self.rang = True
             _setitimer(_CLOCK, _REPEAT_S, _REPEAT_S)
         if self._armed:

@@ -1,7 +1,8 @@
-"""Removal of what a worker wrote and of what it started.
+"""Removal of a worker's files and of its child processes.
 
-Files go by descriptors and without recursion: a tool can nest folders deeper than Python recurses and than a path may
-be long. A folder that is met is moved up beside the first ones, so that only two descriptors are open at a time.
+Files are removed by descriptors and without recursion: a tool can nest folders deeper than Python can recurse, and
+longer than a path may be. Each nested folder is moved up to the first level, so that only two descriptors are open at a
+time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(folder: str | os.PathLike[str]) -> bool:
-    """Remove a folder and everything in it, unreadable folders too; return whether it is gone. Raises nothing."""
+    """Remove a folder and everything in it, even unreadable folders; return whether it is gone. Never raises."""
     path = os.fspath(folder)
     if not os.path.islink(path):
         empty_folder(path)
@@ -26,12 +27,12 @@ def remove_tree(folder: str | os.PathLike[str]) -> bool:
 
 
 def empty_folder(folder: str) -> bool:
-    """Remove everything in it; return whether nothing is left. Links are removed and not followed. Raises nothing."""
+    """Remove everything in it; return whether nothing is left. Links are removed, not followed. Never raises."""
     try:
-        if not os.listdir(folder):  # nearly always, and asked after each of thousands of checks
+        if not os.listdir(folder):  # usually true, and checked after each of thousands of trials
             return True
     except OSError:
-        pass  # what it takes is found out below
+        pass  # handled below
     try:
         top = _opened(folder, None)
     except OSError:
@@ -81,7 +82,7 @@ def _folders_left(folder: int) -> list[str]:
 
 
 def _moved(name: str, source: int, new: str, target: int) -> str:
-    """Move a folder; one that must not be written is made writable first, since its `..` changes."""
+    """Move a folder; a read-only one is made writable first, because its `..` changes."""
     try:
         os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
     except PermissionError:
@@ -92,7 +93,7 @@ def _moved(name: str, source: int, new: str, target: int) -> str:
 
 
 def _opened(name: str, parent: int | None) -> int:
-    """Open a folder to list and empty it, with its mode changed where that is what it takes; raises `OSError`."""
+    """Open a folder to list and empty it; change its mode if necessary. Raises `OSError`."""
     try:
         return os.open(name, _FOLDER, dir_fd=parent)
     except PermissionError:
@@ -101,7 +102,7 @@ def _opened(name: str, parent: int | None) -> int:
 
 
 def _make_own(name: str, parent: int | None) -> None:
-    """Give the owner all rights to a folder, and never to what a link leads to."""
+    """Give the owner all rights to a folder, but never to the target of a link."""
     descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
         os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
@@ -110,7 +111,7 @@ def _make_own(name: str, parent: int | None) -> None:
 
 
 def children_of(process: int | Literal["self"]) -> list[int]:
-    """Return the processes that it has started or adopted; none where the kernel does not tell."""
+    """Return the processes that it has started or adopted; empty if the kernel does not list them."""
     children: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{process}/task"):
@@ -123,7 +124,7 @@ def children_of(process: int | Literal["self"]) -> list[int]:
 
 
 def end_children() -> None:
-    """Kill all that this process has started or adopted, and what that leaves behind; another user's is left alone."""
+    """Kill the processes that this one has started or adopted, and their orphans; not those of other users."""
     tried: set[int] = set()
     while children := set(children_of("self")) - tried:
         tried |= children

@@ -1,9 +1,9 @@
 """Fork server: a preloaded parent that forks workers.
 
-`python -m healkit.core.workers.inside.forkserver_main`, inside the sandbox, with a control socket. It has one thread,
-runs no tool and reads only the host's requests. Each child puts its own restrictions in force, for good: scratch
-folder, Landlock domain, limits and seccomp filter. When the host ends, the control socket ends, and with it the fork
-server and its children.
+It runs as `python -m healkit.core.workers.inside.forkserver_main`, inside the sandbox, with a control socket. It has
+one thread, runs no tool and only reads the host's requests. Each child applies its own restrictions permanently:
+scratch folder, Landlock domain, limits and seccomp filter. When the host ends, the control socket closes; then the fork
+server and its children end.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ import msgspec
 from healkit.core.workers.inside import lockdown, seccomp
 from healkit.core.workers.inside.cleanup import children_of
 
-#: The largest request or answer: restrictions with their paths.
+#: Maximum size of a request or an answer, which hold restrictions with their paths, in bytes.
 MESSAGE_BYTES = 256 * 1024
 CONTROL_VARIABLE = "HEALKIT_FORK_SERVER_PLAN"
 
 
 class ForkServerPlan(msgspec.Struct, frozen=True):
-    """Setup of a fork server: its control socket, and what it imports before it forks."""
+    """Setup of a fork server: its control socket, and the modules to import before it forks."""
 
     control_fd: int
     preload: list[str]
 
 
 class Fork(msgspec.Struct, frozen=True):
-    """A request for one child; it comes with two descriptors, the bridge and the crash file.
+    """Request for one child; two descriptors come with it, the bridge and the crash file.
 
     `argv` is the kernel's command line after the program's name.
     """
@@ -50,21 +50,21 @@ class Fork(msgspec.Struct, frozen=True):
 
 
 class Forked(msgspec.Struct, frozen=True, tag="forked"):
-    """Message: the child is there; it comes with its pidfd."""
+    """Message: the child exists; its pidfd comes with the message."""
 
     id: int
     pid: int
 
 
 class Exited(msgspec.Struct, frozen=True, tag="exited"):
-    """A child has ended, with this status: negative for a signal, as in subprocess."""
+    """Message: a child has ended with this status; negative for a signal, as in subprocess."""
 
     id: int
     status: int
 
 
 class Preloaded(msgspec.Struct, frozen=True, tag="preloaded"):
-    """Message: the fork server is ready; `modules` is how many it holds."""
+    """Message: the fork server is ready; `modules` is the number of imported modules."""
 
     modules: int
 
@@ -88,7 +88,7 @@ class ForkLoop:
         self.wake_end = wake_end
 
     def serve(self) -> None:
-        """Serve until the host hangs up; then the children are killed with this process."""
+        """Serve until the host hangs up; then the children are killed together with this process."""
         self.control.send(msgspec.json.encode(Preloaded(len(sys.modules))))
         while True:
             ready, _, _ = select.select([self.control.fileno(), self.wake], [], [])
@@ -99,7 +99,7 @@ class ForkLoop:
                 return
 
     def fork_one(self) -> bool:
-        """Serve one request; false at the end of the socket."""
+        """Serve one request; return False at the end of the socket."""
         data, descriptors, _, _ = socket.recv_fds(self.control, MESSAGE_BYTES, 4)
         if not data:
             return False
@@ -118,7 +118,7 @@ class ForkLoop:
         return True
 
     def reap(self) -> None:
-        """Tell the host of every child that has ended; pipes of signals fold several into one."""
+        """Report every ended child to the host; one byte in the signal pipe may stand for several."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 pid, status = ended
@@ -129,14 +129,14 @@ class ForkLoop:
             self.end_orphans()
 
     def end_orphans(self) -> None:
-        """Kill what was adopted: a living worker adopts its own orphans, so these were started by one that has died."""
+        """Kill adopted processes: a living worker adopts its own orphans, so these come from a dead worker."""
         for pid in children_of("self"):
             if pid not in self.children:
-                with contextlib.suppress(ProcessLookupError, PermissionError):  # another user's is left alone
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # another user's
                     os.kill(pid, signal.SIGKILL)
 
     def become(self, request: Fork, descriptors: list[int]) -> NoReturn:
-        """Live as the child; never returns into the parent's code."""
+        """Continue as the child; never returns into the parent's code."""
         status = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -157,7 +157,7 @@ class ForkLoop:
             os.chdir(restrictions.scratch)
             _kernel(restrictions, layers, request.argv)
             status = 0
-        except BaseException:  # noqa: BLE001 - the last thing this process can do is to say why
+        except BaseException:  # noqa: BLE001 - the last thing this process can do is to report the reason
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(status)
@@ -170,17 +170,17 @@ def _kernel(restrictions: lockdown.Restrictions, layers: dict[str, str], argv: l
 
 
 def _reseed() -> None:
-    """Children share nothing random: what was seeded in the parent would repeat in each of them."""
+    """Give the child its own random state, since it would repeat what was seeded in the parent."""
     random.seed()
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed()
 
 
 def preload(plan: ForkServerPlan) -> None:
-    """Import what every child will need; what is not installed is left out."""
+    """Import what every child will need; modules that are not installed are skipped."""
     for name in plan.preload:
         _try_import(name)
-    # No frontend debugs a worker, and a fifth of all modules, and of what each fork copies, would be the debugger's.
+    # No frontend debugs a worker. The debugger would be a fifth of all modules, and of what each fork copies.
     hidden = sys.modules.setdefault("debugpy", None)  # type: ignore[arg-type]  # None is how Python hides a module
     for name in ("healkit.core.workers.inside.kernel_main", "landlockpy"):
         _try_import(name)
@@ -194,11 +194,11 @@ def preload(plan: ForkServerPlan) -> None:
 
     prepare()
     if hidden is None:
-        del sys.modules["debugpy"]  # a tool finds it as it is installed
+        del sys.modules["debugpy"]  # a tool then finds the installed one
 
 
 def _run_a_cell() -> None:
-    """Run a kernel's first cells in the fork server's own folder; every worker would load the same modules."""
+    """Run a kernel's first cells in the fork server's own folder, since every worker would import the same modules."""
     from healkit.core.workers.inside.kernel_main import WorkerApp, kernel_config
 
     folder = os.environ["HOME"]
@@ -209,7 +209,7 @@ def _run_a_cell() -> None:
 
 
 def _rehearse(performance: Callable[[], None]) -> list[str]:
-    """Return the modules that a performance loads; found in a child, so that nothing else of it stays."""
+    """Return the modules that a performance imports; it runs in a child, so that it has no other effect."""
     reading, writing = os.pipe()
     before = set(sys.modules)
     pid = os.fork()
@@ -217,7 +217,7 @@ def _rehearse(performance: Callable[[], None]) -> list[str]:
         try:
             os.close(reading)
             performance()
-        except BaseException:  # noqa: BLE001, S110 - what it had loaded until then is still worth knowing
+        except BaseException:  # noqa: BLE001, S110 - the modules imported so far are still useful
             pass
         finally:
             loaded = [name for name in sys.modules if name not in before and sys.modules[name] is not None]
@@ -237,7 +237,7 @@ def _rehearse(performance: Callable[[], None]) -> list[str]:
 def _try_import(name: str) -> None:
     try:
         importlib.import_module(name)
-    except Exception:  # noqa: BLE001, S110 - a child that needs it will meet the same error, and tell it
+    except Exception:  # noqa: BLE001, S110 - a child that needs it will get and report the same error
         pass
 
 
@@ -249,7 +249,7 @@ def main() -> None:
     with contextlib.suppress(OSError):  # an architecture without a filter
         for shares_files in (False, True):
             seccomp.filter_for(os.getpid(), shares_files=shares_files)
-    # Freeze what is loaded: a collection in a child would touch, and so copy, its pages.
+    # Freeze the imported objects: a garbage collection in a child would touch, and so copy, their pages.
     gc.collect()
     gc.freeze()
     ForkLoop(plan).serve()

@@ -1,8 +1,8 @@
 """Lockdown of a worker, from the inside.
 
-In two steps. `enter` runs first of all, while the process has one thread: capabilities, Landlock and the fixed limits.
-`seal` runs when ZeroMQ has bound its sockets: from then on no socket of any kind can be made. Each returns what it
-really did, and the host compares that with what the tier promises before it sends any code.
+It has two steps. `enter` runs first, while the process has one thread: capabilities, Landlock and the fixed limits.
+`seal` runs after ZeroMQ has bound its sockets; from then on, no socket can be made. Each returns what it really did,
+and the host compares that with the promise of the tier before it sends any code.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ if TYPE_CHECKING:
 
 
 class Restrictions(msgspec.Struct, frozen=True):
-    """Restrictions that the host asks a worker to put in force; passed in its environment, as JSON.
+    """Restrictions that the host asks a worker to apply; passed in its environment, as JSON.
 
-    `read` and `write` are folders and files, `listed` folders whose names are seen and whose files are not;
-    `socket_dir` is where sockets, and nothing else, may be created.
-    `scratch_files` is how many files may lie in the scratch folder, where a mount can count them. `shares_files` says
-    that it was granted files, which other processes may lock.
+    read, write: Folders and files.
+    listed: Folders whose names are visible, but not their files.
+    socket_dir: Folder in which only sockets can be created.
+    scratch_files: Maximum number of files in the scratch folder, if a mount can count them.
+    shares_files: Whether it was granted files, which other processes may lock.
     """
 
     tier: str
@@ -61,9 +62,9 @@ class Restrictions(msgspec.Struct, frozen=True):
 
 RESTRICTIONS_VARIABLE = "HEALKIT_WORKER_POLICY"
 
-#: Room above a tool's limit of memory for the report that it was reached.
+#: Memory above a tool's limit, for the report that the limit was reached, in bytes.
 _REPORT_BYTES = 64 * 1024 * 1024
-#: Timers and queued signals that a worker may have.
+#: Maximum number of timers and queued signals of a worker.
 _SIGNALS_PENDING = 128
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -74,7 +75,7 @@ _own_size_fd = -1
 
 
 def enter(restrictions: Restrictions) -> dict[str, str]:
-    """Restrict the process, first half, with one thread only; returns layer → what was done, or `failed: …`."""
+    """Apply the first half of the restrictions, with only one thread; return layer → what was done, or `failed: …`."""
     _open_own_size()
     if restrictions.listed:
         show_only(restrictions.read, restrictions.listed)
@@ -98,19 +99,19 @@ def enter(restrictions: Restrictions) -> dict[str, str]:
 
 
 def seal(restrictions: Restrictions) -> dict[str, str]:
-    """Restrict the process, second half, with the sockets bound; on all threads."""
+    """Apply the second half of the restrictions, after the sockets are bound; on all threads."""
     if restrictions.tier == "process":
         return {}
     return {"seccomp": done_or_failed(lambda: _load_seccomp(restrictions))}
 
 
 def limit_tool(memory_bytes: int, cpu_s: int) -> None:
-    """Memory and processor time for the tool, on top of what the bare worker has used until now.
+    """Limit memory and processor time for the tool, in addition to what the bare worker has used until now.
 
-    Address space is what is limited: it is the one measure whose excess Python reports as a MemoryError at the line
-    that asked. The hard limit leaves room for that report.
+    The memory limit is on address space. For this limit alone, Python reports an excess as a MemoryError at the line
+    that requested the memory. The hard limit leaves room for that report.
     """
-    if sys.platform != "linux":  # no limit there that would hold
+    if sys.platform != "linux":  # no effective limit exists there
         return
     used = int(os.pread(_own_size_fd, 100, 0).split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + memory_bytes, used + memory_bytes + _REPORT_BYTES))
@@ -119,13 +120,13 @@ def limit_tool(memory_bytes: int, cpu_s: int) -> None:
 
 
 def lift_for_report() -> None:
-    """Use the room that `limit_tool` left, so that a MemoryError can be told."""
+    """Use the room that `limit_tool` left, so that a MemoryError can be reported."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
 def limit_again() -> None:
-    """Put the limit of memory in force again that `lift_for_report` has lifted."""
+    """Restore the memory limit that `lift_for_report` has lifted."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     if hard != resource.RLIM_INFINITY:
         resource.setrlimit(resource.RLIMIT_AS, (hard - _REPORT_BYTES, hard))
@@ -134,7 +135,8 @@ def limit_again() -> None:
 def _open_own_size() -> None:
     """Open /proc/self/statm now, since it may not be readable after the lockdown.
 
-    A Landlock rule would not do: it belongs to the file's inode, which the kernel may drop for a file of /proc.
+    A Landlock rule would not work, because it belongs to the file's inode, which the kernel may drop for a file of
+    /proc.
     """
     global _own_size_fd
     if sys.platform == "linux":
@@ -142,7 +144,7 @@ def _open_own_size() -> None:
 
 
 def done_or_failed(step: Callable[[], str]) -> str:
-    """Take one step and return what was done, or `failed: …` with the reason."""
+    """Run one step and return what was done, or `failed: …` with the reason."""
     try:
         return step()
     except (OSError, ImportError, ValueError) as error:
@@ -153,7 +155,7 @@ def die_with_parent() -> str:
     """Ask the kernel to kill this process when its parent ends: host, fork server, or init of the namespace."""
     parent = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died between the two calls
+    if os.getppid() != parent:  # it ended between the two calls
         os._exit(1)
     return "pdeathsig"
 
@@ -165,7 +167,7 @@ def adopt_orphans() -> None:
 
 
 def _mount_scratch(restrictions: Restrictions) -> str:
-    """Mount a scratch folder in memory, bounded in size and number of files, that no other process sees."""
+    """Mount a private scratch folder in memory, with a limited size and number of files."""
     libc = ctypes.CDLL(None, use_errno=True)
     options = f"size={restrictions.scratch_bytes},nr_inodes={restrictions.scratch_files},mode=0700"
 
@@ -180,7 +182,7 @@ def _mount_scratch(restrictions: Restrictions) -> str:
             b"tmpfs", restrictions.scratch.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode()
         )
     )
-    os.chdir(restrictions.scratch)  # the working directory was the folder underneath
+    os.chdir(restrictions.scratch)  # the working directory was still the folder under the mount
     return f"{restrictions.scratch_bytes:,} bytes, {restrictions.scratch_files:,} files"
 
 
@@ -189,7 +191,7 @@ def _drop_capabilities() -> str:
     for capability in range(64):
         try:
             _prctl(_PR_CAPBSET_DROP, capability)
-        except OSError:  # unknown to this kernel as all that follow, or nothing to drop for an ordinary user
+        except OSError:  # unknown to the kernel like all later ones, or nothing to drop
             break
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     empty = (ctypes.c_uint32 * 6)()
@@ -200,11 +202,11 @@ def _drop_capabilities() -> str:
 
 
 def _landlock(restrictions: Restrictions) -> str:
-    """Enter a Landlock domain, without what comes along with `ctypes.util`.
+    """Enter a Landlock domain, without the modules that `ctypes.util` imports.
 
-    landlockpy asks that module where the C library is. It would load twenty more to search the disk for what is in this
-    process already, `threading` among them, which in each child of a trial server costs a tenth of a trial. Where a
-    kernel has loaded it, it would start `ldconfig` and a linker in each worker, a tenth of a fresh execution.
+    landlockpy asks that module for the location of the C library. It would import twenty modules to search the disk for
+    a library that is already loaded. One of them is `threading`, which would cost a tenth of a trial in each child of a
+    trial server. In a kernel, it would start `ldconfig` and a linker in each worker, a tenth of a fresh execution.
     """
     loaded = sys.modules.get("ctypes.util")
     module = loaded or types.ModuleType("ctypes.util")
@@ -231,7 +233,7 @@ def _enter_landlock(restrictions: Restrictions) -> str:
     special = (
         AccessFS.MAKE_CHAR | AccessFS.MAKE_BLOCK | AccessFS.MAKE_SOCK | AccessFS.EXECUTE | AccessFS.IOCTL_DEV
     )
-    network = AccessNet.BIND_TCP | AccessNet.CONNECT_TCP  # no rule opens a port again
+    network = AccessNet.BIND_TCP | AccessNet.CONNECT_TCP  # no rule opens a port
     scopes = Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL
     with Ruleset(handled_net=network, scoped=scopes) as ruleset:
         for path in filter(os.path.exists, restrictions.read):
@@ -260,14 +262,15 @@ def _limit_resources(restrictions: Restrictions) -> str:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     size_bytes = _limit(resource.RLIMIT_FSIZE, restrictions.scratch_bytes)
     files = _limit(resource.RLIMIT_NOFILE, restrictions.open_files)
-    # Counted for the user in all processes together: a worker must not use them up. Python itself needs none.
+    # They count for the user in all processes together: a worker must not use them up. Python itself needs
+    # none.
     pending = min(_SIGNALS_PENDING, *(n for n in resource.getrlimit(resource.RLIMIT_SIGPENDING) if n >= 0))
     resource.setrlimit(resource.RLIMIT_SIGPENDING, (pending, pending))
     return f"files {files}, file size {size_bytes:,} bytes"
 
 
 def _limit(kind: int, most: int) -> int:
-    """Set a limit for good, and return it: the user's own where that is lower."""
+    """Set a limit permanently, and return it; the user's own limit if that is lower."""
     hard = resource.getrlimit(kind)[1]
     limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (limit, limit))
@@ -287,11 +290,11 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-# Imports that find what may be read, and nothing else.
+# Imports that only find readable modules.
 
 
 class VisibleFinder(FileFinder):
-    """Finder of one folder, for some of the modules in it."""
+    """Finder in one folder for some of its modules."""
 
     def __init__(self, folder: str, names: Iterable[str]) -> None:
         super().__init__(
@@ -303,12 +306,12 @@ class VisibleFinder(FileFinder):
         self._names = frozenset(names)
 
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
-        """None for a hidden module; called by the import system."""
+        """Return None for a hidden module; called by the import system."""
         return super().find_spec(fullname, target) if fullname.rpartition(".")[2] in self._names else None
 
 
 def show_only(read: Sequence[str], listed: Sequence[str]) -> None:
-    """Find in the listed folders, and beneath them, only what lies on a path that may be read."""
+    """In the listed folders and below them, find only modules on a readable path."""
     sys.path_hooks.insert(0, _hook(tuple(read), tuple(listed)))
     sys.path_importer_cache.clear()
 

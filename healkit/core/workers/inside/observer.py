@@ -1,6 +1,6 @@
 """Observer of a tool's code: executed lines, types of names.
 
-From Python 3.12 on `sys.monitoring` (PEP 669) reports each line once and then costs nothing; before, `sys.settrace`
+From Python 3.12 on, `sys.monitoring` (PEP 669) reports each line once and then has no cost. Before, `sys.settrace`
 follows the frames of the tool's own code only. If the tool removes the observer, less is seen.
 """
 
@@ -11,13 +11,13 @@ from collections import Counter
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-#: Looks at one function's names; later rounds of a loop rarely show new types.
+#: Maximum number of looks at one function's names; later iterations of a loop rarely show new types.
 _LOOKS = 64
 _NAMES_MAX, _TYPES_MAX, _LINES_MAX = 2000, 16, 20_000
 
 
 class Observer:
-    """A block in which a code object and all that are nested in it are observed; on this thread only."""
+    """Block in which a code object and all nested code objects are observed; only on this thread."""
 
     def __init__(self, code: CodeType) -> None:
         self._codes = _nested(code)
@@ -28,7 +28,7 @@ class Observer:
         self._looked: Counter[CodeType] = Counter()
 
     def seen(self) -> dict[str, Any]:
-        """`lines`, `failed_lines` and `types` as `contracts.patches.Observed` has them."""
+        """`lines`, `failed_lines` and `types`, as in `contracts.patches.Observed`."""
         return {
             "lines": sorted(self._lines)[:_LINES_MAX],
             "failed_lines": list(self._failed)[-_LINES_MAX:],
@@ -53,12 +53,12 @@ class Observer:
             if told.tb_frame.f_code.co_filename == self._filename:
                 self._failed.pop(
                     told.tb_lineno, None
-                )  # a recursion passes there again; its last place counts
+                )  # a recursion passes a place again; its last pass counts
                 self._failed[told.tb_lineno] = None
             told = told.tb_next
 
     def _look(self, frame: FrameType) -> None:
-        """Note the types of a function's names as it ends; in a comprehension, its loop's."""
+        """Note the types of a function's names when it ends; in a comprehension, those of its loop."""
         code = frame.f_code
         self._looked[code] += 1
         if self._looked[code] > _LOOKS:
@@ -83,7 +83,7 @@ class Observer:
             monitoring.register_callback(_TOOL_ID, events.PY_UNWIND, self._on_unwind)
             for code in self._codes.values():
                 monitoring.set_local_events(_TOOL_ID, code, events.LINE | events.PY_RETURN)
-            monitoring.set_events(_TOOL_ID, events.PY_UNWIND)  # there is no local one
+            monitoring.set_events(_TOOL_ID, events.PY_UNWIND)  # there is no local event for it
 
         def _on_line(self, _code: CodeType, line: int) -> object:
             self._lines.add(line)
@@ -105,7 +105,7 @@ class Observer:
         def _local(self, frame: FrameType, event: str, _value: object) -> Any:
             if event == "line":
                 self._lines.add(frame.f_lineno)
-            elif event == "return":  # an exception's way out is one too
+            elif event == "return":  # it also happens when an exception leaves the frame
                 self._look(frame)
             return self._local
 
@@ -115,7 +115,7 @@ _TOOL_ID = 4
 
 
 def _nested(code: CodeType) -> dict[int, CodeType]:
-    """Return the code object and all nested in it, by identity: two equal lambdas are two."""
+    """Return the code object and all nested ones, by identity, because two equal lambdas are two objects."""
     codes, waiting = dict[int, CodeType](), [code]
     while waiting:
         current = waiting.pop()

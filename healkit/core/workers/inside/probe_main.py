@@ -1,9 +1,8 @@
 """Probe of the lockdown: try what must be impossible.
 
-`python -m healkit.core.workers.inside.probe_main TARGETS`, started by the host's probe inside the very sandbox that a
-tool would get. TARGETS is JSON: a file of the host's, a folder of the host's, a listening socket's path, the host's
-process id.
-Prints one JSON object: layer → what was done, attempt → "denied" or "ALLOWED".
+It runs as `python -m healkit.core.workers.inside.probe_main TARGETS`. The host's probe starts it in exactly the sandbox
+that a tool would get. TARGETS is JSON: a file of the host, a folder of the host, a listening socket's path, the host's
+process id. It prints one JSON object: layer → what was done, attempt → "denied" or "ALLOWED".
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from healkit.core.workers.inside import lockdown
 
 
 class Targets(msgspec.Struct, frozen=True):
-    """Targets on the host to try."""
+    """Targets on the host for the attempts."""
 
     file: str
     folder: str
@@ -29,14 +28,14 @@ class Targets(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Layers that were put in force, and what was still possible."""
+    """Layers that were put in force, and attempts that were still possible."""
 
     layers: dict[str, str]
     attempts: dict[str, str]
 
 
 def attempt_all(targets: Targets) -> dict[str, str]:
-    """Try each forbidden thing for real."""
+    """Really try each forbidden action."""
 
     def read() -> None:
         with open(targets.file, "rb") as file:
@@ -90,7 +89,7 @@ def _try(action: Callable[[], None]) -> str:
 
 
 def main() -> None:
-    """Lock down exactly as a worker does, then try."""
+    """Lock down exactly like a worker, then try."""
     restrictions = msgspec.json.decode(
         os.environ.pop(lockdown.RESTRICTIONS_VARIABLE), type=lockdown.Restrictions
     )

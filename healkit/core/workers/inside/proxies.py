@@ -1,15 +1,15 @@
-"""`mcp` and `trace`, as a tool sees them, and the bridge.
+"""`mcp` and `trace` for a tool, and the worker's bridge half.
 
-They hold nothing of the host. A proxy knows its tool's name, text and schema, turns a call into a message and the
-answer into a value or an exception.
+They contain nothing of the host. A proxy knows its tool's name, text and schema. It turns a call into a message, and
+the answer into a value or an exception.
 
-A call of a tool that is not there is reported to the host, a question whether it is there is not: `hasattr(mcp, "x")`,
-`getattr(mcp, "x", None)`, `dir(mcp)`, copying and completion are no calls. Python asks for the attribute in all of
-these; only the caller's next instructions tell a call from a question.
+A call of a missing tool is reported to the host. A question whether a tool exists is not: `hasattr(mcp, "x")`,
+`getattr(mcp, "x", None)`, `dir(mcp)`, copying and completion are not calls. In all these cases, Python reads the
+attribute. Only the caller's next instructions show whether it is a call.
 
-No thread of its own reads the bridge's socket. The caller that gets the receive lock reads for all until its own answer
-is there, then wakes another that still waits. A lone caller gets its answer without any switch of threads, which is
-most of the cost of a call.
+No dedicated thread reads the bridge's socket. The caller that gets the receive lock reads for all callers until its own
+answer has arrived, then wakes another one. So a single caller needs no switch of threads, which would be most of the
+cost of a call.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _TYPES: dict[str, Any] = {
 }  # fmt: skip
 
 
-#: Room for the rest of a call's frame.
+#: Maximum size of a call's arguments, in bytes; leaves room for the rest of the frame.
 _ARGUMENTS_MAX_BYTES = rpc.MAX_FRAME_BYTES - 4096
 
 
 class ToolCallError(Exception):
-    """A call through the bridge had no result; `code` is stable, `ename` the type of the callee's exception."""
+    """A call through the bridge failed; `code` is stable, `ename` is the type of the callee's exception."""
 
-    __module__ = "builtins"  # so that a traceback shows the bare name
+    __module__ = "builtins"  # so that a traceback shows the short name
 
     def __init__(self, called: str, error: rpc.RpcError) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class ToolCallError(Exception):
 
 
 class _Connected:
-    """Part of `mcp`: a copy of it is itself, and it cannot leave the worker."""
+    """Part of `mcp`: copying it returns the same object, and it cannot leave the worker."""
 
     def __copy__(self) -> Self:
         return self
@@ -76,10 +76,10 @@ class _Connected:
 
 
 class Proxy(_Connected):
-    """Tool as a function; `await proxy.acall(…)` is the same from async code, several at a time.
+    """Tool as a function; `await proxy.acall(…)` is the same for async code, several at a time.
 
-    One dict by position holds the arguments, as in `mcp.fs.read_file({"path": "a.txt"})`, unless the first parameter
-    can take a dict and the dict's keys are not the parameters' names.
+    A single positional dict contains the arguments, as in `mcp.fs.read_file({"path": "a.txt"})`. The exception is a
+    first parameter that accepts a dict, if the dict's keys are not the parameters' names.
     """
 
     def __init__(self, endpoint: AnyEndpoint, definition: ToolDefinition) -> None:
@@ -101,7 +101,7 @@ class Proxy(_Connected):
 
     async def acall(self, *args: object, **kwargs: object) -> Any:
         """Call without blocking the event loop."""
-        import asyncio  # late: most code has none, and a trial server is forked faster without
+        import asyncio  # late: most code needs none, and a trial server forks faster without it
 
         return await asyncio.to_thread(self, *args, **kwargs)
 
@@ -111,14 +111,14 @@ class Proxy(_Connected):
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> msgspec.Raw:
         if len(args) == 1 and not kwargs and self._holds_arguments(args[0]):
             kwargs = args[0]
-        elif args:  # by position, in the schema's order
+        elif args:  # positional, in the schema's order
             kwargs = self._by_name(args, kwargs)
         try:
             encoded = msgspec.Raw(values.encode(kwargs, root=self.__qualname__)[0])
         except values.CannotCross as error:
             message = f"the argument {error} cannot cross"
             raise ToolCallError(self.__qualname__, rpc.RpcError("CALL_REFUSED", "", message)) from None
-        if len(encoded) <= claims.MAX_DEPTH:  # fewer bytes break no limit
+        if len(encoded) <= claims.MAX_DEPTH:  # fewer bytes cannot exceed a limit
             return encoded
         try:
             claims.check_claim(encoded, max_bytes=_ARGUMENTS_MAX_BYTES)
@@ -129,7 +129,7 @@ class Proxy(_Connected):
         return encoded
 
     def _holds_arguments(self, value: object) -> bool:
-        """Return whether a value given by position is all the arguments, rather than the first of them."""
+        """Return whether a positional value contains all arguments, as opposed to being the first one."""
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
             return False
         schema = self._definition.input_schema
@@ -140,7 +140,7 @@ class Proxy(_Connected):
         return bool(value) and set(schema.get("required") or ()) <= set(value) <= set(properties)
 
     def _by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return arguments by name; raise Python's own error, with the tool's name, for those that do not fit."""
+        """Return arguments by name; for arguments that do not fit, raise Python's own error with the tool's name."""
         try:
             bound = self.__signature__.bind(*args, **kwargs).arguments
         except TypeError as error:
@@ -175,7 +175,7 @@ class Server(_Connected):
 
 
 class Servers(_Connected):
-    """`mcp` itself: the servers that this tool may call, as attributes."""
+    """`mcp` itself, whose attributes are the servers that this tool may call."""
 
     def __init__(self, endpoint: AnyEndpoint, servers: dict[str, Server]) -> None:
         self.__dict__.update(servers)
@@ -198,7 +198,7 @@ class Servers(_Connected):
 
 
 def build_servers(endpoint: AnyEndpoint, definitions: list[ToolDefinition]) -> Servers:
-    """Build the `mcp` object; leaves out a definition whose name cannot be written as `mcp.server.tool`."""
+    """Build the `mcp` object; skip a definition whose name is not possible in `mcp.server.tool`."""
     by_server: dict[str, dict[str, Proxy]] = {}
     for definition in definitions:
         if is_valid_name(definition.server) and is_valid_name(definition.name):
@@ -207,20 +207,20 @@ def build_servers(endpoint: AnyEndpoint, definitions: list[ToolDefinition]) -> S
 
 
 def _report(endpoint: AnyEndpoint, called: str) -> None:
-    """Have the host record that `server.tool` was called and is not there."""
+    """Make the host record a call of `server.tool`, which does not exist."""
     with suppress(OSError):
         endpoint.call(rpc.UNKNOWN_SERVER, _text(called)[: rpc.NAME_MAX_CHARS], framing.raw({}))
 
 
-#: Instructions that get an attribute. Before 3.12 a method that is called has one of its own, since then a bit says it.
+#: Instructions that read an attribute. Before 3.12, a method call has its own; since then, a bit marks it.
 _GETS = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 def _called(frame: FrameType) -> str | None:
-    """Return None where the attribute that the frame is about to get is not called, but asked for or kept for later.
+    """Return None if the attribute that the frame reads is not called, only tested or stored.
 
-    For `b` in `a.b.c()` return `c`, for `b` in `a.b()` an empty text. A call is known by the instructions, or by an
-    expression that begins where the attribute's begins: `a.b(*more)` has no instruction of its own for `b`.
+    For `b` in `a.b.c()` return `c`; for `b` in `a.b()` return an empty text. The instructions show a call, or an
+    expression that begins where the attribute's expression begins: `a.b(*more)` has no such instruction for `b`.
     """
     instructions = list(dis.get_instructions(frame.f_code))
     at = next(
@@ -246,13 +246,13 @@ def _is_method(get: dis.Instruction) -> bool:
 
 
 def _begin(instruction: dis.Instruction) -> tuple[int | None, int | None]:
-    """Return line and column of the expression's beginning."""
+    """Return line and column of the beginning of the expression."""
     where = instruction.positions
     return (None, None) if where is None else (where.lineno, where.col_offset)
 
 
 def _may_be_object(schema: object) -> bool:
-    """Return whether a dict may be a value of a parameter with that schema."""
+    """Return whether a parameter with that schema accepts a dict."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     return kind is None or kind == "object" or (isinstance(kind, list) and "object" in kind)
 
@@ -279,13 +279,13 @@ def signature_of(schema: dict[str, Any]) -> inspect.Signature:
 
 
 class Trace:
-    """Object behind the name `trace` in a tool's code."""
+    """Object with the name `trace` in a tool's code."""
 
     def __init__(self, endpoint: AnyEndpoint) -> None:
         self._endpoint = endpoint
 
     def decision(self, node: object, outcome: object, condition: object = "") -> None:
-        """Put on record that at `node` the tool chose `outcome`, because of `condition`; each is kept as text."""
+        """Record that the tool chose `outcome` at `node`, because of `condition`; each is stored as text."""
         decision = rpc.Decision(*(_text(value) for value in (node, outcome, condition)))
         with suppress(OSError):
             self._endpoint.call(rpc.DECISIONS_SERVER, "decision", framing.raw(decision))
@@ -294,7 +294,7 @@ class Trace:
         return "<trace: trace.decision(node, outcome, condition) says which way the tool went>"
 
 
-#: The host cuts longer texts.
+#: Maximum length of a text, in characters; the host cuts longer ones.
 _MAX_CHARS = 2000
 
 
@@ -303,17 +303,17 @@ def _text(value: object) -> str:
     return str(value)[:_MAX_CHARS].encode(errors="backslashreplace").decode()
 
 
-# Calls of code that is only tried: answered in this process, and never made. Its tool's files: not read.
+# Code on trial: its calls are answered in this process, never made, and its tool's files are not read.
 
 
-#: Answer to a call of a tool that its server has not; what it says is never looked at.
+#: Answer to a call of a tool that its server does not have; its content is never read.
 _NOT_THERE = rpc.RpcResult(0, success=False)
 
 
 class RecordedEndpoint:
     """Endpoint whose calls are answered from a cassette; `rewind` begins another run."""
 
-    #: No memory comes with its answers.
+    #: Its answers have no memory regions.
     regions: tuple[int, ...] = ()
 
     def __init__(self, tape: Tape) -> None:
@@ -321,11 +321,11 @@ class RecordedEndpoint:
         self.playback: Playback = tape.play()
 
     def rewind(self, run: str = "") -> None:
-        """Begin a run; run: the execution whose own calls are answered first."""
+        """Begin a run; run: the execution whose own calls come first."""
         self.playback = self._tape.play(run)
 
     def call(self, server: str, tool: str, args: msgspec.Raw) -> rpc.RpcResult:
-        """Answer as the recorded call was; raises `NotOnRecord`."""
+        """Return the recorded answer; raise `NotOnRecord`."""
         if server == rpc.DECISIONS_SERVER:
             return rpc.RpcResult(0, success=True)
         if server == rpc.UNKNOWN_SERVER:
@@ -338,15 +338,16 @@ class RecordedEndpoint:
         return recorded.answer()
 
 
-#: Audit events whose first argument is a path that is read (https://docs.python.org/3/library/audit_events.html).
+#: Audit events whose first argument is a path that is read
+#: (https://docs.python.org/3/library/audit_events.html).
 _READING = frozenset({"open", "os.listdir", "os.scandir", "os.chdir", "sqlite3.connect", "glob.glob"})
 
 
 class FileWatch:
-    """Watch for files that are withheld from this process: asking for one ends the run, as a missing call does.
+    """Watch for withheld files: opening one ends the run, like an unrecorded call.
 
-    The sandbox is what keeps them away; this only tells code that needs one from code that is wrong. `missing` is the
-    first that was asked for.
+    The sandbox protects these files; the watch only distinguishes code that needs one from code that is wrong.
+    `missing` is the first requested file.
     """
 
     def __init__(self, withheld: Withheld) -> None:
@@ -363,12 +364,12 @@ class FileWatch:
             return
         path = os.path.abspath(
             os.fsdecode(place).removeprefix("file:").partition("?")[0]
-        )  # SQLite takes a URI too
+        )  # SQLite also accepts a URI
         if not self._withheld.has(path):
             return
         self._looks = True
         try:
-            os.close(os.open(path, os.O_RDONLY))  # a worker may see some of them all the same
+            os.close(os.open(path, os.O_RDONLY))  # a worker may still be able to read some of them
         except OSError:
             self.missing = self.missing or path
             raise NotOnRecord(not_read(path)) from None
@@ -380,7 +381,7 @@ class FileWatch:
 
 
 class BridgeClosed(ConnectionError):
-    """End of the connection: the host has hung up."""
+    """End of the connection: the host has closed it."""
 
 
 class _Slot:
@@ -390,11 +391,11 @@ class _Slot:
 
     def __init__(self) -> None:
         self.result: rpc.RpcResult | None = None
-        self.wake: threading.Event | None = None  # only for one that has to wait for another reader
+        self.wake: threading.Event | None = None  # only for a call that has to wait for another reader
 
 
 class Endpoint:
-    """Sends the worker's messages and matches answers to calls by their id; safe to use from any thread."""
+    """Sends the worker's messages and matches answers to calls by id; safe to use from any thread."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -404,11 +405,12 @@ class Endpoint:
         self._ids = itertools.count(1)
         self._waiting: dict[int, _Slot] = {}
         self._closed = False
-        #: Regions that came with the work: the arguments' where they have contents, then the one for the result.
+        #: Regions that came with the work: one for the arguments if they have contents, then one for the
+        #: result.
         self.regions: list[int] = []
 
     def send(self, message: msgspec.Struct) -> None:
-        """Send one message, whole; raises `FrameTooLarge`, or `OSError` when the host has gone."""
+        """Send one message, whole; raise `FrameTooLarge`, or `OSError` if the host is gone."""
         frame = framing.encode_frame(message)
         with self._send_lock:
             self._sock.sendall(frame)
@@ -419,7 +421,7 @@ class Endpoint:
         self._sock.close()
 
     def receive_init(self) -> rpc.Init:
-        """Wait for the work; called once, before there are any calls to answer."""
+        """Wait for the work; called once, before there are calls to answer."""
         frame = self._reader.read(self.regions)
         message = None if frame is None else framing.decode_from_host(frame)
         if not isinstance(message, rpc.Init):
@@ -436,9 +438,9 @@ class Endpoint:
                 if self._receive_lock.acquire(blocking=False):
                     self._read_until(slot)
                 elif slot.wake is None:
-                    import threading  # only here: a lone thread never waits
+                    import threading  # only here, because a single thread never waits
 
-                    slot.wake = threading.Event()  # and try once more: the reader may just have gone
+                    slot.wake = threading.Event()  # and try again, because the reader may have just left
                 else:
                     slot.wake.wait()
                     slot.wake.clear()
@@ -452,7 +454,7 @@ class Endpoint:
                 self._deliver()
         finally:
             self._receive_lock.release()
-            # Wake one of the open calls to go on reading.
+            # Wake one of the open calls to continue reading.
             for waiting_slot in list(self._waiting.values()):
                 if waiting_slot.wake is not None and waiting_slot.result is None:
                     waiting_slot.wake.set()
@@ -470,5 +472,5 @@ class Endpoint:
                 slot.wake.set()
 
 
-#: What `mcp` and `trace` send their calls to.
+#: Endpoint of the calls of `mcp` and `trace`.
 AnyEndpoint = Endpoint | RecordedEndpoint

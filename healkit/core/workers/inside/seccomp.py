@@ -1,8 +1,8 @@
-"""Seccomp filter, as the BPF program the kernel takes.
+"""Seccomp filter, as a BPF program for the kernel.
 
-Written here because no kept library fits: `pyseccomp` needs libseccomp on the host and was last released in 2021.
-The program is a flat list of checks in the order of the tables below; whatever no check stops is allowed. The kernel
-caches the verdict of every system call that a program decides by its number alone, so the length costs nothing.
+It is written here because no maintained library fits: `pyseccomp` needs libseccomp on the host and was last released in
+2021. The program is a flat list of checks in the order of the tables below; whatever passes all checks is allowed. The
+kernel caches the verdict of every system call that the program decides by number alone, so the length has no cost.
 
 Numbers: Linux `asm/unistd_64.h` (x86_64) and `asm-generic/unistd.h` (aarch64). Format: seccomp(2), linux/filter.h.
 """
@@ -28,24 +28,27 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE_THREAD = 0x00010000
 _AF_UNIX, _SOCK_STREAM, _SOCK_TYPE_MASK = 1, 1, 0xF
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_MM = 1, 4, 35
-#: By which a process outlives its parent, hides its open files from its own user, or rewrites its memory map.
+#: Options of prctl that let a process outlive its parent, hide its open files from its user, or change its
+#: memory map.
 _PRCTL_DENIED = (_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_MM)
 _SET_ID_BITS = 0o6000
 _FALLOC_KEEP_SIZE = 1
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
-#: Commands of fcntl by which the kernel signals for us, makes others wait, or holds more memory for us: F_SETOWN,
+#: Commands of fcntl that make the kernel send signals, delay other processes, or hold more memory: F_SETOWN,
 #: F_SETOWN_EX, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ; and the answer.
 _FCNTL_DENIED = dict.fromkeys((8, 15, 1024, 1026, 1031), errno.EPERM)
-#: Locks of a range of bytes (F_SETLK, F_SETLKW; F_OFD_SETLK, F_OFD_SETLKW). The kernel holds 192 bytes for each and has
-#: no limit. Those of one process never exclude each other, so success can be pretended where no other has the file.
+#: Locks of a byte range (F_SETLK, F_SETLKW; F_OFD_SETLK, F_OFD_SETLKW). The kernel holds 192 bytes for each,
+#: without a limit. Locks of one process never exclude each other, so success can be pretended if no other
+#: process has the file.
 _FCNTL_LOCKS = {6: 0, 7: 0, 37: errno.EINVAL, 38: errno.EINVAL}
-#: Options of a socket by which the kernel holds more memory for us: SO_SNDBUF, SO_RCVBUF, and both with force.
+#: Socket options that make the kernel hold more memory: SO_SNDBUF, SO_RCVBUF, and both with force.
 _SOL_SOCKET, _SOCKET_BUFFERS = 1, (7, 8, 32, 33)
 _OWNER_BITS = 0o700
-#: What an ioctl may ask: is it a terminal (TCGETS, TCGETS2), how wide (TIOCGWINSZ), how much is there to read
-#: (FIONREAD); FIONBIO, FIOCLEX and FIONCLEX set what fcntl sets too, FICLONE copies to a file open for writing.
+#: Allowed ioctls: whether it is a terminal (TCGETS, TCGETS2), its width (TIOCGWINSZ), how much there is to
+#: read (FIONREAD). FIONBIO, FIOCLEX and FIONCLEX do the same as fcntl; FICLONE copies to a file that is open
+#: for writing.
 _IOCTL_ALLOWED = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5451, 0x5450, 0x40049409)
-#: System calls newer than this table: not there, as far as a worker can tell.
+#: First system call that is newer than this table; to a worker, these calls do not exist.
 _FIRST_UNKNOWN = 463
 
 # Four tables of denied system calls, by the answer that the caller gets:
@@ -55,7 +58,7 @@ _FIRST_UNKNOWN = 463
 #   PRETENDED     success, although nothing was done (0)
 # `_OWN_PID`, `_OPEN` and `_deny_by_argument` deny some arguments of other calls.
 
-#: name → (x86_64, aarch64); None where the architecture has no such call.
+#: name → (x86_64, aarch64); None if the architecture has no such call.
 DENIED: dict[str, tuple[int | None, int | None]] = {
     # new processes and programs
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
@@ -68,7 +71,7 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "sched_setattr": (314, 274),
     # the network, and sockets of every family
     "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201),
-    # messages that can carry descriptors: a file that is on its way is open nowhere, and no limit counts it
+    # messages that can carry descriptors: a file in transit is not open anywhere, and no limit counts it
     "sendmsg": (46, 211), "sendmmsg": (307, 269),
     # namespaces and mounts
     "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
@@ -90,8 +93,8 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None), "sysfs": (139, None), "ustat": (136, None), "modify_ldt": (154, None),
     "personality": (135, 92), "memfd_secret": (447, 447), "fanotify_init": (300, 262), "fanotify_mark": (301, 263),
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "mknod": (133, None), "mknodat": (259, 33),
-    # files by their path or through a descriptor that may only read: Landlock does not look at these (truncate: before
-    # its third ABI)
+    # files by path or through a read-only descriptor: Landlock does not check these (truncate: before its
+    # third ABI)
     "truncate": (76, 45), "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
     # the machine
     "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89), "syslog": (103, 116),
@@ -100,40 +103,42 @@ DENIED: dict[str, tuple[int | None, int | None]] = {
     "iopl": (172, None), "sethostname": (170, 161), "setdomainname": (171, 162),
 }  # fmt: skip
 
-#: Refused as if the kernel did not know them. In place of clone3 and openat2, libc then uses an older call, whose
-#: arguments this filter can check. The memory of memfd_create is outside of the worker's memory limit. The limits of
-#: inotify and of asynchronous input and output hold for all processes of the user, or of the machine, together, so a
-#: worker could use them up.
+#: Refused as if the kernel did not know them. In place of clone3 and openat2, libc then uses an older call,
+#: whose arguments this filter can check. The memory of memfd_create does not count against the worker's
+#: memory limit. The limits of inotify and of asynchronous input and output apply to all processes of the
+#: user, or of the machine, together, so a worker could use them up.
 ABSENT: dict[str, tuple[int | None, int | None]] = {
     "clone3": (435, 435), "openat2": (437, 437), "memfd_create": (319, 279), "inotify_init": (253, None),
     "inotify_init1": (294, 26), "io_setup": (206, 0),
 }  # fmt: skip
 
-#: Refused as if the file system had no such thing, which copying programs accept.
+#: Refused as if the file system did not support it, which copy programs accept.
 UNSUPPORTED: dict[str, tuple[int | None, int | None]] = {
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14),
     "lremovexattr": (198, 15), "fremovexattr": (199, 16),
 }  # fmt: skip
 
-#: Not done, but reported as done. A mode or a time can be set on any file that the user owns, by its path or through a
-#: descriptor that may only read, and Landlock does not look; but what copies files sets both, and expects no error.
+#: Not done, but reported as done. A mode or a time can be set on any file that the user owns, by path or
+#: through a read-only descriptor, and Landlock does not check it. But programs that copy files set both and
+#: expect no error.
 PRETENDED: dict[str, tuple[int | None, int | None]] = {
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "utime": (132, None),
     "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
-    # libzmq's threads call it when they first run, at times only after the filter is loaded, and abort on an error
+    # libzmq's threads call it when they first run, sometimes only after the filter is loaded, and abort on an
+    # error
     "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
 }  # fmt: skip
 
-#: Refused unless one argument is the worker's own process id (or 0, "myself", where `zero` says so).
+#: Refused unless one argument is the worker's own process id (or 0, "myself", if `zero` is true).
 _OWN_PID = {"kill": ((62, 129), False), "tgkill": ((234, 131), False), "prlimit64": ((302, 261), True),
             "sched_setaffinity": ((203, 122), True)}  # fmt: skip
 
-#: Refused with a set-user-id or set-group-id bit in the mode. Also refused with O_TRUNC on a file that is opened to be
-#: read only: that empties the file, and Landlock before its third ABI allows it as reading. The number is the position
-#: of the flags among the arguments; the mode comes next.
+#: Refused with a set-user-id or set-group-id bit in the mode. Also refused with O_TRUNC on a file that is
+#: opened read-only: that empties the file, and Landlock before its third ABI allows it as reading. The number
+#: is the position of the flags among the arguments; the mode is the next argument.
 _OPEN = {"open": ((2, None), 1), "openat": ((257, 56), 2)}
 
-#: Refused with a mode that takes a right from the owner. The number is the position of the mode.
+#: Refused with a mode that removes a right of the owner. The number is the position of the mode.
 _MKDIR = {"mkdir": ((83, None), 1), "mkdirat": ((258, 34), 2)}
 
 _NETWORK = {"socket", "connect", "bind", "listen"}
@@ -151,7 +156,7 @@ class _Program:
 
     @classmethod
     def checked_for(cls, machine: str | None) -> _Program:
-        """Start a program with the check of the architecture; raises `OSError` for an unknown one."""
+        """Start a program with the check of the architecture; raise `OSError` for an unknown one."""
         machine = machine or platform.machine()
         if machine not in _AUDIT_ARCH:
             raise OSError(errno.ENOTSUP, f"no seccomp filter for the architecture {machine!r}")
@@ -176,8 +181,8 @@ class _Program:
     def check(self, numbers: Numbers, body: list[tuple[int, int, int, int]], error: int) -> None:
         """Add a check of one call's arguments.
 
-        body: instructions that run for that call only. The last one jumps: over 0 instructions to refuse the call, over
-        1 to allow it.
+        body: Instructions that only run for that call. The last one jumps: over 0 instructions to refuse the call, over
+            1 to allow it.
         """
         if (number := numbers[self.column]) is not None:
             self.emit(_JUMP_EQ, number, 0, len(body) + 2)
@@ -187,7 +192,7 @@ class _Program:
             self.emit(_RETURN, _ALLOW)
 
     def answer(self, numbers: Numbers, index: int, answers: dict[int, int]) -> None:
-        """Add a check of one call's argument: value → the error that the caller gets, 0 for a pretended success."""
+        """Add a check of one argument: value → the error for the caller, 0 for a pretended success."""
         if (number := numbers[self.column]) is not None:
             self.emit(_JUMP_EQ, number, 0, 2 * len(answers) + 2)
             self.emit(*_low_word(index))
@@ -198,7 +203,7 @@ class _Program:
 
 
 def build_filter(own_pid: int, machine: str | None = None, *, shares_files: bool = False) -> bytes:
-    """Build this architecture's program, as the bytes of its `sock_filter`s; raises `OSError` for an unknown one.
+    """Build this architecture's program, as the bytes of its `sock_filter`s; raise `OSError` for an unknown one.
 
     `shares_files`: other processes may lock the files that the worker was granted.
     """
@@ -211,7 +216,7 @@ def build_filter(own_pid: int, machine: str | None = None, *, shares_files: bool
 
 
 def filter_for(own_pid: int, *, shares_files: bool) -> bytes:
-    """Return what `build_filter` does, built once: a fork server asks for it, and each child has its own process id."""
+    """Return the result of `build_filter`, built once, because each child of a fork server has another process id."""
     return _PLACEHOLDERS.sub(_PID.pack(own_pid), _filter(shares_files))
 
 
@@ -221,7 +226,7 @@ def _filter(shares_files: bool) -> bytes:
 
 
 def build_parent_filter(machine: str | None = None) -> bytes:
-    """`build_filter` for a process that has to fork: without what only a child can give up."""
+    """Build the filter for a process that has to fork: without the rules that only a child can apply."""
     program = _Program.checked_for(machine)
     _deny_by_number(program, {name: DENIED[name] for name in DENIED if name not in _FORKS})
     _deny_by_argument(program, shares_files=False)
@@ -230,7 +235,7 @@ def build_parent_filter(machine: str | None = None) -> bytes:
 
 
 def build_child_filter(own_pid: int, machine: str | None = None) -> bytes:
-    """Build what `build_filter` has beyond `build_parent_filter`; short, because hundreds of children load it."""
+    """Build the part of `build_filter` that `build_parent_filter` lacks; short, since hundreds of children load it."""
     program = _Program.checked_for(machine)
     for name in _FORKS:
         program.deny(DENIED[name], errno.EPERM)
@@ -254,7 +259,7 @@ def _low_word(index: int) -> tuple[int, int, int, int]:
 
 
 def _deny_others(program: _Program, own_pid: int) -> None:
-    """Deny new processes, other processes' business, and outliving the parent."""
+    """Deny new processes, effects on other processes, and outliving the parent."""
     program.check((56, 220), [_low_word(0), (_JUMP_SET, _CLONE_THREAD, 1, 0)], errno.EPERM)
     for numbers, zero in _OWN_PID.values():
         allowed = [(_JUMP_EQ, own_pid, 2, 0), (_JUMP_EQ, 0, 1, 0)] if zero else [(_JUMP_EQ, own_pid, 1, 0)]
@@ -263,13 +268,13 @@ def _deny_others(program: _Program, own_pid: int) -> None:
 
 
 def _deny_by_argument(program: _Program, *, shares_files: bool) -> None:
-    """Deny some arguments of calls that are needed otherwise."""
+    """Deny some arguments of calls that are otherwise needed."""
     for numbers, flags in _OPEN.values():
         set_id = [_low_word(flags + 1), (_JUMP_SET, _SET_ID_BITS, 3, 0)]
         cut_off = [_low_word(flags), (_AND, _O_ACCMODE | _O_TRUNC, 0, 0), (_JUMP_EQ, _O_TRUNC, 0, 1)]
         program.check(numbers, [*set_id, *cut_off], errno.EPERM)
     program.check((85, None), [_low_word(1), (_JUMP_SET, _SET_ID_BITS, 0, 1)], errno.EPERM)  # creat
-    # A stream pair is private to its holder; a datagram end could still send to any named socket.
+    # A stream pair is private to its holder; a datagram socket could still send to any named socket.
     stream_pair = [_low_word(0), (_JUMP_EQ, _AF_UNIX, 0, 3), _low_word(1), (_AND, _SOCK_TYPE_MASK, 0, 0)]
     program.check((53, 199), [*stream_pair, (_JUMP_EQ, _SOCK_STREAM, 1, 0)], errno.EACCES)
     program.check((16, 29), [_low_word(1), *_one_of(_IOCTL_ALLOWED, refuse=False)], errno.ENOTTY)
@@ -278,9 +283,10 @@ def _deny_by_argument(program: _Program, *, shares_files: bool) -> None:
     program.check(
         (54, 208), [_low_word(1), (_JUMP_EQ, _SOL_SOCKET, 0, len(buffers) + 1), *buffers], errno.EPERM
     )
-    # Space beyond a file's end is no part of its size, and the limit of that does not count it.
+    # Space beyond a file's end does not count as its size, so the size limit does not cover it.
     program.check((285, 47), [_low_word(1), (_JUMP_SET, _FALLOC_KEEP_SIZE, 0, 1)], errno.EOPNOTSUPP)
-    # A folder that its owner cannot list, enter or empty would hide what it holds from the host's count and cleaning.
+    # A folder that its owner cannot list, enter or empty would hide its files from the host's count and
+    # removal.
     for numbers, mode in _MKDIR.values():
         whole = [_low_word(mode), (_AND, _OWNER_BITS, 0, 0), (_JUMP_EQ, _OWNER_BITS, 1, 0)]
         program.check(numbers, whole, errno.EPERM)
@@ -311,7 +317,7 @@ _PLACEHOLDERS = re.compile(re.escape(_PID.pack(_PLACEHOLDER_PID)))
 
 
 class ChildFilter:
-    """`build_child_filter`, made ready by the parent but for the process id, so that a child need only load it."""
+    """`build_child_filter`, prepared by the parent except for the process id, so that a child only has to load it."""
 
     def __init__(self) -> None:
         code = build_child_filter(_PLACEHOLDER_PID)
@@ -328,7 +334,7 @@ class ChildFilter:
         self._system_call.argtypes = (ctypes.c_long, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_void_p)
 
     def load(self) -> None:
-        """Put it in force in this process; raises `OSError`."""
+        """Apply it to this process; raise `OSError`."""
         own_pid = os.getpid()
         for place in self._places:
             _PID.pack_into(self._buffer, place, own_pid)
@@ -337,7 +343,7 @@ class ChildFilter:
 
 
 def load_filter(code: bytes) -> None:
-    """Put the program in force on every thread of this process, for good; raises `OSError`."""
+    """Apply the program to every thread of this process, permanently; raise `OSError`."""
     _load(_program_in(ctypes.create_string_buffer(code, len(code))))
 
 
@@ -354,6 +360,6 @@ def _load(program: _SockFprog) -> None:
 
 
 def _not_loaded(result: int) -> OSError:
-    """Return the error; a positive result is the id of the thread that could not be synchronised."""
+    """Return the error; a positive result is the id of a thread that could not be synchronised."""
     error = ctypes.get_errno() if result < 0 else errno.ESRCH
     return OSError(error, f"seccomp filter not loaded: {os.strerror(error)}")

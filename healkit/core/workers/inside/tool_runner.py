@@ -51,18 +51,18 @@ from healkit.core.workers.inside.proxies import (
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-#: Limit of this process's recursion, before a tool sets another.
+#: Recursion limit of this process, before a tool sets another.
 _RECURSION = sys.getrecursionlimit()
-#: Longest wait for the threads of a tool that has returned, and what is left of its time for the rest, in seconds.
+#: Longest wait for the threads of a tool that has returned, and time reserved for the rest, in seconds.
 _THREADS_S, _TIME_LEFT_S = 1.0, 0.2
 
 
 class ToolRunner:
-    """Receives the work, executes it, reports: `run()`, once.
+    """Receives the work, executes it, reports: call `run()` once.
 
-    `dump` has faulthandler watch the deadline, in a thread of its own; whoever watches from outside need not.
-    `finish` is called when the tool has ended, before the report: a kernel has displays to send then.
-    `limited` is false for a rehearsal with code of our own, which must not cost its process what it may use.
+    `dump` lets faulthandler watch the deadline in its own thread, unless an outside process watches. `finish` is called
+    when the tool has ended, before the report: a kernel then sends displays. `limited` is false for a rehearsal with
+    our own code, which must not limit its process.
     """
 
     def __init__(
@@ -79,19 +79,19 @@ class ToolRunner:
         self.dump_fd = crash_fd if dump else None
         self.finish = finish
         self.limited = limited
-        #: Set where the work asks for it.
+        #: Set if the work requests it.
         self.watch: Observer | None = None
-        #: What the code raised, if it did.
+        #: Exception that the code raised, if any.
         self.ended_by: BaseException | None = None
         #: Name of the code's file in tracebacks.
         self.filename = ""
         #: Functions by which the code has tried to start a program.
         self.programs: list[str] = []
-        #: The work, where whoever forked this process has compiled it.
+        #: The compiled work, if the process that forked this one has compiled it.
         self.compiled: Compiled | None = None
-        #: Set where the calls are answered from a cassette.
+        #: Set if the calls are answered from a cassette.
         self.recorded: RecordedEndpoint | None = None
-        #: Set where files are withheld.
+        #: Set if files are withheld.
         self.files: FileWatch | None = None
 
     def run(self) -> None:
@@ -101,16 +101,16 @@ class ToolRunner:
             self.endpoint.send(complete)
         except (ValueError, TypeError) as error:  # a text that cannot be encoded
             self.endpoint.send(rpc.ExecutionComplete(failure=_fault(error), shown=complete.shown))
-        capture.Output.crash_fd = None  # the file is not read any more
+        capture.Output.crash_fd = None  # the file is no longer read
 
     def complete(self, init: rpc.Init) -> rpc.ExecutionComplete:
-        """Execute the work and say how it ended; never raises."""
+        """Execute the work and report how it ended; never raises."""
         began = _now()
         self.filename = init.entry.filename
         try:
             complete = self._execute(init)
             took_s = _since(began)
-        except BaseException as error:  # noqa: BLE001 - the report must go out, whatever happened
+        except BaseException as error:  # noqa: BLE001 - the report must be sent in any case
             took_s = _since(began)
             lockdown.lift_for_report()
             _settle_interpreter()
@@ -128,7 +128,7 @@ class ToolRunner:
             fields |= {"answered": played.answered, "displaced": played.displaced}
             if played.missing and not isinstance(self.ended_by, capture.NotOnRecord):
                 fields["failure"] = _not_on_record(not_on_record(played.missing), NOT_ON_RECORD_HINT)
-        if self.files is not None and self.files.missing:  # whatever the code made of it
+        if self.files is not None and self.files.missing:  # even if the code caught the error
             fields["failure"] = _not_on_record(not_read(self.files.missing), NAME_IT_HINT)
         return _as_the_host_counts(msgspec.structs.replace(complete, **fields))
 
@@ -138,7 +138,7 @@ class ToolRunner:
         capture.Output.shown = False
         capture.Output.crash_fd = self.crash_fd
         try:
-            contents = self._contents(init)  # before the limit, which counts only what is mapped after it
+            contents = self._contents(init)  # before the limit, which only counts later mappings
             arguments = (
                 values.decode(init.arguments, contents) if init.exact else msgspec.json.decode(init.arguments)
             )
@@ -148,7 +148,7 @@ class ToolRunner:
             lockdown.limit_tool(init.memory_bytes, init.cpu_s)
         with deadline(init.timeout_s, self.dump_fd), no_running_loop():
             before = _threads()
-            if self.limited:  # for good, so once; a rehearsal would leave one to every child
+            if self.limited:  # permanent, so only once; a rehearsal would pass it on to every child
                 sys.addaudithook(self._hear)
             value = self._call(init, arguments)
             running = _wait_for(_threads() - before)
@@ -163,12 +163,12 @@ class ToolRunner:
                 return rpc.ExecutionComplete(failure=_fault(error))
 
     def _hear(self, event: str, _arguments: object) -> None:
-        """Note an attempt to start a program, which `os.system` answers with a number only; called by Python."""
+        """Note an attempt to start a program, for which `os.system` only returns a number; called by Python."""
         if event in rpc.STARTS_PROGRAMS and event not in self.programs:
             self.programs.append(event)
 
     def _result(self, value: object, init: rpc.Init) -> rpc.ExecutionComplete:
-        """Return the value as it is sent, or the failure that says why it is not."""
+        """Return the value in the form to send, or a failure that says why it cannot be sent."""
         if init.exact:
             return self._exactly(value, init)
         refused = None if init.call else why_refused(_shown(value)[0], init.result_max_bytes)
@@ -191,13 +191,13 @@ class ToolRunner:
         )
 
     def _exactly(self, value: object, init: rpc.Init) -> rpc.ExecutionComplete:
-        """Return a value as it is, or the failure that says which part of it cannot cross.
+        """Return the exact value, or a failure that says which part of it cannot cross.
 
-        Without a region for them, as in a trial, its contents are a part of the message.
+        If there is no region, as in a trial, the contents are a part of the message.
         """
         contents: values.Buffers = []
         value, display_notes = _shown(value)
-        # Before it is encoded: an encoder that runs out of memory may end the process.
+        # Before encoding: an encoder that runs out of memory may end the process.
         if values.outweighs(value, init.result_max_bytes):
             return rpc.ExecutionComplete(failure=_too_large(f"more than {init.result_max_bytes:,}", init))
         try:
@@ -253,7 +253,7 @@ class ToolRunner:
         if shape is not None and shape.kind == "script":
             namespace["arguments"] = arguments
         if work.setup is not None:
-            exec(work.setup, namespace)  # noqa: S102 - of the host, run here
+            exec(work.setup, namespace)  # noqa: S102 - code from the host, run here
         if init.watch:
             self.watch = Observer(work.code)
         if init.withheld.paths:
@@ -268,8 +268,8 @@ class ToolRunner:
 
 
 def _as_the_host_counts(complete: rpc.ExecutionComplete) -> rpc.ExecutionComplete:
-    """Return a report, or the failure that stands for one with so many elements that the host would refuse it."""
-    if len(complete.value) <= claims.MAX_DEPTH:  # fewer bytes break no limit
+    """Return a report, or a failure in its place if the host would refuse it for its number of elements."""
+    if len(complete.value) <= claims.MAX_DEPTH:  # fewer bytes cannot exceed a limit
         return complete
     try:
         claims.check_claim(msgspec.json.encode(complete))
@@ -288,7 +288,7 @@ def _threads() -> set[Any]:
 
 
 def _wait_for(threads: set[Any]) -> list[str]:
-    """Wait a moment, within the tool's time, for the threads it left running; the names of those that run on."""
+    """Wait briefly, within the tool's time, for threads that it left running; return those still running."""
     left_s = signal.getitimer(signal.ITIMER_REAL)[0] - _TIME_LEFT_S if threads else 0.0
     give_up = time.monotonic() + min(_THREADS_S, left_s)
     for thread in threads:
@@ -298,7 +298,7 @@ def _wait_for(threads: set[Any]) -> list[str]:
 
 
 def why_refused(value: object, limit_bytes: int) -> values.CannotCross | None:
-    """Return why no execution may return that value, such as a generator; None for one that may, or is too large."""
+    """Return why no execution may return that value, such as a generator; None if it may, or if it is too large."""
     if values.outweighs(value, limit_bytes):  # an encoder that runs out of memory may end the process
         return None
     try:
@@ -311,23 +311,23 @@ def why_refused(value: object, limit_bytes: int) -> values.CannotCross | None:
 
 
 def _shown(value: Any) -> tuple[Any, list[str]]:
-    """Show a matplotlib figure, and return the text that stands for it with a note; any other value as it is."""
+    """Show a matplotlib figure, and return a text in its place with a note; any other value unchanged."""
     kind, interactive = type(value), sys.modules.get("IPython")
     if (kind.__module__, kind.__name__) != ("matplotlib.figure", "Figure") or interactive is None:
         return value, []
-    if interactive.get_ipython() is None:  # a worker that displays nothing
+    if interactive.get_ipython() is None:  # a worker without displays
         return value, []
     pyplot, number = sys.modules.get("matplotlib.pyplot"), getattr(value, "number", None)
     if (
         pyplot is None or number is None or not pyplot.fignum_exists(number)
-    ):  # the others are shown at the end
+    ):  # all others are shown at the end
         interactive.display.display(value)
     width, height = (float(size) for size in value.get_size_inches())
     return f"<Figure {width:g} × {height:g} inches, shown>", ["$: the figure was shown; a text stands for it"]
 
 
 def _settle_interpreter() -> None:
-    """Undo what a tool may have set that would make our own code fail after it."""
+    """Undo settings of a tool that would make our own code fail after it."""
     sys.settrace(None)
     sys.setprofile(None)
     if sys.getrecursionlimit() != _RECURSION:
@@ -335,14 +335,14 @@ def _settle_interpreter() -> None:
 
 
 def _fault(error: BaseException) -> Failure:
-    """Return the failure for an error of healkit's own: the tool has returned, or was not begun."""
+    """Return the failure for an internal error of healkit: the tool has returned, or was not started."""
     text = capture.safe("".join(traceback.format_exception(error)), 20_000)
     message = f"healkit itself failed, with {type(error).__name__}, on the way to or from the tool"
     hint = "Neither the tool nor the call is to blame; please report it with this traceback."
     return Failure("INTERNAL_ERROR", "InternalError", message, f"{text}\nInternalError: {message}", hint=hint)
 
 
-#: Types whose items are made, or looked up, when they are asked for.
+#: Types whose items are computed, or looked up, on access.
 _ITERATORS = {
     "generator", "map", "filter", "zip", "enumerate", "reversed", "dict_keys", "dict_values", "dict_items", "chain",
     "islice", "list_iterator", "tuple_iterator", "dict_keyiterator", "set_iterator", "str_iterator",
@@ -387,11 +387,11 @@ def _not_on_record(message: str, hint: str) -> Failure:
 def no_running_loop() -> Iterator[None]:
     """Hide the kernel's event loop from the tool, which finds none, as in a script.
 
-    The loop does not run meanwhile anyway, because the tool holds its thread; `_set_running_loop` is the hook that
-    asyncio documents for those who implement loops.
+    The loop does not run at that time anyway, because the tool uses its thread. asyncio documents `_set_running_loop`
+    for implementers of loops.
     """
     asyncio = sys.modules.get("asyncio")
-    if asyncio is None:  # no kernel here, so no loop
+    if asyncio is None:  # not a kernel, so no loop
         yield
         return
     loop, before = asyncio._get_running_loop(), asyncio.get_event_loop_policy()
@@ -405,30 +405,30 @@ def no_running_loop() -> Iterator[None]:
 
 
 def _now() -> tuple[float, float, int]:
-    """Return the clock, the processor's time, and how often this process has waited for something."""
+    """Return wall time, processor time, and how often this process has waited."""
     return time.perf_counter(), time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 
 
 def _since(began: tuple[float, float, int]) -> float:
-    """Return the time since then, as `ExecutionComplete.took_s` counts it."""
+    """Return the time since then, measured as `ExecutionComplete.took_s` describes."""
     clock_s, computed_s = time.perf_counter() - began[0], time.process_time() - began[1]
     waited = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw > began[2]
     return clock_s if waited else computed_s
 
 
-# Ways into a tool's code: its entry, or a call beside it.
+# Ways to run a tool's code: its entry, or a call beside it.
 
 
-#: Filenames of a call's source, and of what is run before a cell, in tracebacks.
+#: Filenames in tracebacks for a call's source, and for the code before a cell.
 CALL_FILENAME, SETUP_FILENAME = "<call>", "<setup>"
-#: How a cell is compiled: it may await.
+#: Flags for compiling a cell: it may await.
 CELL_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
 def as_cell(tree: ast.Module) -> ast.Module:
-    """Have a cell's code assign its value to `_`: that of its last expression, or what its last statement assigns.
+    """Make a cell's code assign its value to `_`: that of its last expression, or what its last statement assigns.
 
-    Nothing moves: an error is at the line and the column that it would have in the notebook.
+    No position changes: an error has the same line and column as in the notebook.
     """
     value: ast.expr = ast.Constant(None)
     match tree.body:
@@ -441,7 +441,7 @@ def as_cell(tree: ast.Module) -> ast.Module:
 
 
 def _located(tree: ast.Module) -> ast.Module:
-    """Give the nodes that were added places."""
+    """Give positions to the added nodes."""
     last = tree.body[-1]
     assert isinstance(last, ast.Assign)
     if hasattr(last.value, "lineno"):
@@ -452,7 +452,7 @@ def _located(tree: ast.Module) -> ast.Module:
 
 
 class Compiled(NamedTuple):
-    """Work as it is run: its code, what is run before that, and the call beside it or else the shape of the code."""
+    """Compiled work: its code, the code before it, and the call beside it or else the shape of the code."""
 
     code: CodeType
     setup: CodeType | None
@@ -461,7 +461,7 @@ class Compiled(NamedTuple):
 
     @classmethod
     def of(cls, init: rpc.Init) -> Compiled:
-        """Compile the work, and run nothing of it; raises what Python raises for it."""
+        """Compile the work without running it; raises Python's errors for it."""
         filename = init.entry.filename
         tree = parse(init.code, filename)
         if init.setup:
@@ -476,7 +476,7 @@ class Compiled(NamedTuple):
 
 
 class Call:
-    """Compiled Python source whose last expression counts; raises `SyntaxError` for what is none."""
+    """Compiled Python source whose last expression counts; raises `SyntaxError` if it does not parse."""
 
     def __init__(self, source: str) -> None:
         body = ast.parse(source, filename=CALL_FILENAME).body
@@ -487,7 +487,7 @@ class Call:
             self._value = _compile(ast.Expression(last.value), "eval")
 
     def evaluate(self, namespace: dict[str, Any]) -> Any:
-        """Run the statements in that namespace and return the last expression's value, None where there is none."""
+        """Run the statements in that namespace and return the last expression's value; None if there is none."""
         if self._statements is not None:
             exec(self._statements, namespace)  # noqa: S102 - what a worker is for
         if self._value is None:
@@ -500,10 +500,10 @@ def _compile(tree: ast.Module | ast.Expression, mode: str) -> CodeType:
 
 
 def with_awaited_calls(tree: ast.Module) -> ast.Module:
-    """Let `await mcp.server.tool(…)` be a call that leaves the event loop free: `await mcp.server.tool.acall(…)`.
+    """Turn `await mcp.server.tool(…)` into a call that does not block the event loop: `await mcp.server.tool.acall(…)`.
 
-    A proxy returns its value, of the value's own type, which for a text or a number cannot be awaited too. So it is the
-    spelling that counts. Code that gives the name `mcp` another meaning stays as it is.
+    A proxy returns a plain value, such as a text or a number, which cannot be awaited. So the spelling decides. Code
+    that gives the name `mcp` another meaning is not changed.
     """
     is_rebound = any(
         (isinstance(node, ast.Name) and node.id == "mcp" and not isinstance(node.ctx, ast.Load))
@@ -539,21 +539,21 @@ def fresh_namespace(names: dict[str, Any]) -> dict[str, Any]:
 
 
 class BaseModule:
-    """Module `base` with the class `ChameleonTool`, which tools written for other hosts import: `Tool` by another name.
+    """Module `base` with the class `ChameleonTool`, which tools for other hosts import: another name of `Tool`.
 
-    It is the last finder that is asked, so that a module `base` of the user's own comes first. It derives from none of
-    the classes of `importlib.abc`, which load modules that a fork resets.
+    This finder comes last, so that a user's own module `base` has priority. It does not derive from a class of
+    `importlib.abc`, because that would import modules that a fork resets.
     """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find `base`; called by the import system when nothing else has found it."""
-        # It has the methods that count; the class that mypy asks for would load too much.
+        """Find `base`; called by the import system if no other finder has found it."""
+        # It has the required methods; the class that mypy expects would import too much.
         return ModuleSpec(fullname, self) if fullname == "base" else None  # type: ignore[arg-type]  # see above
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Leave the making of the module to the import system, which calls this."""
+        """Let the import system make the module; called by it."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Fill the module; called by the import system."""
@@ -562,7 +562,7 @@ class BaseModule:
 
 
 def call_entry(namespace: dict[str, Any], shape: Shape, arguments: dict[str, Any]) -> Any:
-    """Call what the code has defined there; for a script, look at what it has set."""
+    """Call the function or class that the code has defined; for a script, read its result."""
     if shape.kind == "script":
         return namespace.get("result")
     target = namespace[shape.entry]
@@ -572,10 +572,10 @@ def call_entry(namespace: dict[str, Any], shape: Shape, arguments: dict[str, Any
 
 
 def awaited(value: object) -> object:
-    """Return the value, or what a coroutine returns."""
+    """Return the value, or the result of a coroutine."""
     if not inspect.iscoroutine(value):
         return value
-    import asyncio  # late: most code has no coroutine, and a trial server is forked faster without
+    import asyncio  # late: most code has no coroutine, and a trial server forks faster without it
 
     let_nest()
     return asyncio.run(value)
@@ -583,13 +583,13 @@ def awaited(value: object) -> object:
 
 # Event loops of a tool, as in a script and nested.
 #
-# Generated code asks for a loop in every way that ever worked: `asyncio.run`, `get_event_loop().run_until_complete`,
-# and either of them inside a coroutine. All give the same answer here. A loop inside a running one is a loop of its own
-# on the same thread; the outer one stands still meanwhile.
+# Generated code gets a loop in every way that ever worked: `asyncio.run`, `get_event_loop().run_until_complete`, and
+# either of them inside a coroutine. All of them work here. A loop inside a running one is another loop on the same
+# thread; the outer one does not run meanwhile.
 
 
 def policy() -> Any:
-    """Return a policy whose `get_event_loop` makes a loop where there is none; asyncio must be loaded."""
+    """Return a policy whose `get_event_loop` makes a loop if there is none; asyncio must be imported."""
     import asyncio
 
     class Loops(asyncio.DefaultEventLoopPolicy):
@@ -610,7 +610,7 @@ def policy() -> Any:
 
 
 def let_nest() -> None:
-    """Let `asyncio.run` and `run_until_complete` work inside a running loop, once; nothing where asyncio is not loaded.
+    """Let `asyncio.run` and `run_until_complete` work inside a running loop, once; no effect without asyncio.
 
     Only calls that would raise are changed.
     """

@@ -1,11 +1,10 @@
-"""Panels of failing cells: run what one lacks, or fix it.
+"""Panels of failed cells: run missing cells, or fix the cell.
 
-The page only names one of the cells that it was sent; their texts stay here, as they were shown.
+The page only names one of the cells that it received; their texts remain here, as they were shown.
 
-A panel's question is answered on a thread, but code of a notebook runs on the kernel's main thread, after the cell
-that runs there. So the main thread's event loop runs it, under the lock by which the kernel serves one request after
-the other. Its output is caught and goes back to the panel, since a page does not show output of runs that it did not
-begin.
+A thread answers a panel's request. But a notebook's code must run on the kernel's main thread, after the running cell.
+So the main thread's event loop runs it, under the lock by which the kernel serves one request after the other. Its
+output is captured and returned to the panel, since a page does not show output of runs that it did not start.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _SHOWN_MAX_CHARS = 5000
 
 
 class CellOrder(Panel):
-    """Cells that give what a failing cell of the user's own lacks."""
+    """Cells that define the names that a failed cell of the user lacks."""
 
     KIND = "CellOrder"
 
@@ -57,7 +56,7 @@ class CellOrder(Panel):
         self.operations |= {"advice": self._advice_data, "run_cell": self._run}
 
     def _advice_data(self) -> dict[str, Any]:
-        """Return the advice, without what looks like a secret in a cell's text."""
+        """Return the advice, without secrets in the texts of cells."""
         steps = [
             {"label": step.label, "why": step.why, "source": _cut(step.source), "cell_id": step.cell_id}
             for step in self._advice.steps
@@ -69,7 +68,7 @@ class CellOrder(Panel):
         return {**advice, "move": move}
 
     def _run(self, step: int) -> dict[str, Any]:
-        """Run one of the cells in the user's kernel; raises `UsageInvalid` for one that there is not."""
+        """Run one of the cells in the user's kernel; raise `UsageInvalid` for an unknown one."""
         if not 0 <= step < len(self._advice.steps):
             raise UsageInvalid(f"There is no step {step!r}.")
         chosen = self._advice.steps[step]
@@ -83,7 +82,7 @@ class CellOrder(Panel):
 
 
 class CellFix(Panel):
-    """Failing cell of the user's own, and what is found to fix it; card: its card as HTML, number: its prompt."""
+    """Failed cell of the user, and its fixes; card: its card as HTML, number: its prompt."""
 
     KIND = "CellFix"
 
@@ -95,16 +94,16 @@ class CellFix(Panel):
         self.operations |= {"about": self._about, "heal": self._heal}
 
     def _about(self) -> dict[str, Any]:
-        """Return the card, and whether a fix was or is being looked for: a page that is reloaded shows it again."""
+        """Return the card, and whether a search has begun or ended, so that a reloaded page can show it again."""
         config = Config.from_environment()
         model = config.heal_model if find_endpoint(config, os.environ)[0] is not None else ""
         begun = self._looking.locked() or self._found is not None
         return {"card": self._card, "begun": begun, "model": model}
 
     def _heal(self, *, join: bool = False, ask: bool = False) -> dict[str, Any]:
-        """Look for fixes; return each as an edit, or why there is none as HTML.
+        """Search for fixes; return each as an edit, or as HTML the reason why there is none.
 
-        join: take what was found, or what a search that goes on is about to find. ask: ask the model, and it alone.
+        join: Use the result of an earlier or a running search. ask: Ask only the model.
         """
         with self._looking:
             if self._found is None or not join:
@@ -132,7 +131,7 @@ class CellFix(Panel):
 
 
 def _told(fix: Fix) -> dict[str, Any]:
-    """Return what the page shows of an edit; sure: it keeps what the cell means, and ran."""
+    """Return an edit for the page; sure: it keeps the meaning of the cell, and it ran."""
     sure = fix.ran and fix.kind not in ("assumes", "invents", "discards")
     details = {"cell": fix.cell, "reason": fix.reason, "said": fix.said, "ran": fix.ran, "sure": sure}
     unknown = [name for name in fix.unknown if name != fix.rerun]
@@ -140,7 +139,7 @@ def _told(fix: Fix) -> dict[str, Any]:
 
 
 def _edit(fix: Fix) -> dict[str, Any]:
-    """Return the edit as it is put into cells, and the cells that are run before and after it."""
+    """Return the edit in the form for cells, with the cells to run before and after it."""
     place = CellPlace(fix.cell, fix.before, fix.cell_id)
     return {
         **dataclasses.asdict(place),
@@ -152,7 +151,7 @@ def _edit(fix: Fix) -> dict[str, Any]:
 
 
 def _cut(source: str) -> str:
-    """Cut a cell's text to what a person reads before a click."""
+    """Cut a cell's text to the part that a person reads before a click."""
     return source if len(source) <= _SHOWN_MAX_CHARS else f"{source[:_SHOWN_MAX_CHARS]}\n…"
 
 
@@ -161,7 +160,7 @@ _TEXT_MAX_CHARS = 200_000
 
 @dataclass(frozen=True)
 class Rerun:
-    """Result of a cell's run: the number of its prompt, what it showed (nbformat's outputs), and its failure."""
+    """Result of a cell's run: the number of its prompt, its outputs (in nbformat), and its failure."""
 
     count: int | None
     ok: bool
@@ -170,7 +169,7 @@ class Rerun:
 
 
 class _Publisher(CapturingDisplayPublisher):
-    """Keeps what is displayed, in the order in which it is."""
+    """Stores displayed output, in order."""
 
     def __init__(self, kept: list[dict[str, Any]]) -> None:
         super().__init__()
@@ -179,25 +178,25 @@ class _Publisher(CapturingDisplayPublisher):
     def publish(
         self, data: dict[str, Any], metadata: dict[str, Any] | None = None, *_: object, **__: object
     ) -> None:
-        """Keep what is displayed; called by IPython's `display`."""
+        """Store displayed output; called by IPython's `display`."""
         self._kept.append({"output_type": "display_data", "data": data, "metadata": metadata or {}})
 
     def clear_output(self, *_: object, **__: object) -> None:
-        """Forget what was displayed; called by IPython's `clear_output`."""
+        """Drop the displayed output; called by IPython's `clear_output`."""
         self._kept.clear()
 
     def set_parent(self, parent: object) -> None:
-        """Do nothing; called by ipykernel for each message, at times from another thread."""
+        """Do nothing; called by ipykernel for each message, sometimes from another thread."""
 
 
 class _Stream(io.TextIOBase):
-    """Keeps what is printed, between what is displayed."""
+    """Stores printed output, in order with the displayed output."""
 
     def __init__(self, name: str, kept: list[dict[str, Any]]) -> None:
         self._name, self._kept, self._left = name, kept, _TEXT_MAX_CHARS
 
     def write(self, text: str) -> int:
-        """Keep what is printed; called by `print`."""
+        """Store printed output; called by `print`."""
         chunk, self._left = text[: self._left], max(self._left - len(text), 0)
         last = self._kept[-1] if self._kept else {}
         if last.get("name") == self._name:
@@ -208,10 +207,10 @@ class _Stream(io.TextIOBase):
 
 
 def rerun(shell: InteractiveShell, source: str, cell_id: str = "") -> Rerun:
-    """Run a cell's text on the kernel's main thread, as if it had been typed there; any other thread may ask.
+    """Run a cell's text on the kernel's main thread, as if it had been typed there; works on any other thread.
 
-    Waits for the cell that runs now. A `Stop` of the caller interrupts it, as the notebook's own button does. Raises
-    `UsageInvalid` for a cell that awaits, which the kernel can only run from its page, and where there is no kernel.
+    It waits for the running cell. A `Stop` of the caller interrupts it, like the notebook's own button. Raises
+    `UsageInvalid` for a cell that awaits, which the kernel can only run from its page, and if there is no kernel.
     """
     kernel = getattr(shell, "kernel", None)
     loop = getattr(getattr(kernel, "io_loop", None), "asyncio_loop", None)
@@ -241,14 +240,14 @@ def rerun(shell: InteractiveShell, source: str, cell_id: str = "") -> Rerun:
 def _transformed(shell: InteractiveShell, source: str) -> str:
     try:
         return str(shell.transform_cell(source))
-    except Exception:  # noqa: BLE001 - the run itself will say what is wrong with it
+    except Exception:  # noqa: BLE001 - the run itself will report the problem
         return source
 
 
 async def _on_main(
     shell: InteractiveShell, kernel: IPythonKernel, source: str, cell_id: str, begun: threading.Event
 ) -> Rerun:
-    lock = getattr(kernel, "_main_asyncio_lock", None)  # held by ipykernel 7 while it serves a request
+    lock = getattr(kernel, "_main_asyncio_lock", None)  # ipykernel 7 holds it while it serves a request
     async with lock if lock is not None else contextlib.nullcontext():
         begun.set()
         before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored between cells
@@ -271,7 +270,7 @@ def _run(shell: InteractiveShell, source: str, cell_id: str) -> Rerun:
 
 @contextlib.contextmanager
 def _kept_in(shell: InteractiveShell, kept: list[dict[str, Any]]) -> Iterator[None]:
-    """Keep all that the block shows there, and show it nowhere else."""
+    """Store all output of the block, and show it nowhere else."""
     publisher, streams = shell.display_pub, (sys.stdout, sys.stderr)
 
     def hook(value: object) -> None:
@@ -280,7 +279,7 @@ def _kept_in(shell: InteractiveShell, kept: list[dict[str, Any]]) -> Iterator[No
             shell.display_pub.publish(data, metadata)
             shell.displayhook.update_user_ns(value)
 
-    with shell.display_trap:  # else IPython puts its own hook in the place of this one
+    with shell.display_trap:  # else IPython would replace this hook by its own
         own_hook, sys.displayhook = sys.displayhook, hook
         shell.display_pub = _Publisher(kept)
         sys.stdout, sys.stderr = _Stream("stdout", kept), _Stream("stderr", kept)

@@ -1,9 +1,9 @@
 """Panels of decisions: a person chooses; the audit.
 
-The decision runs in a thread of its own, from when a page first shows the panel, so the kernel stays free. At each turn
-the page shows `told(turn)`, word for word, and sends a choice. When the decision ends, its audit, data and analysis
-take the form's place. A healing or a notebook has the audit alone. Its steps come by pages, and the panel writes the
-data to a file that the user names.
+The decision runs in a separate thread, which starts when a page first shows the panel, so the kernel remains free. At
+each turn, the page shows exactly `told(turn)` and sends a choice. When the decision ends, its audit, data and analysis
+replace the form. A healing or a notebook only has the audit. Its steps are loaded page by page, and the panel can write
+the data to a file that the user names.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from healkit.parts.decide.decision import Decision, panes_of
 from healkit.parts.decide.records import Turn
 from healkit.parts.views.render import shape_text
 
-#: `working`: a step is run. `choosing`: a choice is waited for. `failed`: the call itself cannot be answered.
+#: `working`: a step is running. `choosing`: waits for a choice. `failed`: the call itself cannot be answered.
 Phase = Literal["idle", "working", "choosing", "done", "failed"]
 
-#: How long the end of a stopped decision is waited for.
+#: Longest wait for the end of a stopped decision, in seconds.
 _END_S = 5.0
 _GOES_ON = (
     "You choose in the panel below. The result stands here once there is one; when the kernel ends, "
@@ -39,7 +39,7 @@ _GOES_ON = (
 class DecidePanel(CardedPanel):
     """Decision in which the person at the page chooses; `decision` is the result, None until it ends.
 
-    more: further arguments of `hk.decide`, such as `tools`; not `chooser`, `ask` and `stop`.
+    more: Further arguments of `hk.decide`, such as `tools`; not `chooser`, `ask` and `stop`.
     """
 
     KIND = "DecidePanel"
@@ -70,7 +70,7 @@ class DecidePanel(CardedPanel):
         self.endings = (self._stopped,)
 
     def choose(self, turn: Turn) -> dict[str, Any] | None:
-        """Wait for the choice of the person at the page; None once it is stopped. Called by the decision's loop."""
+        """Wait for the choice of the person at the page; None after a stop. Called by the decision's loop."""
         with self._changed:
             self._turn, self._choice, self._phase = turn, None, "choosing"
             self._tell()
@@ -80,13 +80,13 @@ class DecidePanel(CardedPanel):
             return self._choice
 
     def static_card(self) -> CellOutput | None:
-        """Draw the result, or until there is one the question."""
+        """Draw the result, or the question until there is a result."""
         if self.decision is not None:
             return CellOutput.of(self.decision.card())
         return CellOutput.of(Card(str(self._given[0])[:200], "?", "info", (Line(_GOES_ON),)))
 
     def _opened(self) -> dict[str, Any]:
-        """Begin, unless it has begun, and return the state."""
+        """Start, unless it has started, and return the state."""
         with self._changed:
             if self._phase == "idle":
                 self._phase = "working"
@@ -94,7 +94,7 @@ class DecidePanel(CardedPanel):
             return self._state()
 
     def _chosen(self, number: int, choice: dict[str, Any]) -> dict[str, Any]:
-        """Take a choice for the turn of that number; the loop checks what it says."""
+        """Take a choice for the turn with that number; the loop checks the choice."""
         with self._changed:
             waits = self._phase == "choosing" and self._choice is None and self._turn is not None
             if not waits or self._turn is None or self._turn.number != number:
@@ -108,7 +108,7 @@ class DecidePanel(CardedPanel):
             return self._state()
 
     def _stopped(self) -> None:
-        """End the decision after the step that is going on."""
+        """End the decision after the running step."""
         with self._changed:
             self._stop.set()
             self._changed.notify_all()
@@ -120,7 +120,7 @@ class DecidePanel(CardedPanel):
         question, data, more = self._given
         try:
             decision = self.healkit.decide(question, data, chooser=self, stop=self._stop, **more)
-        except Exception as error:  # noqa: BLE001 - the page is told; an exception in a thread would be lost
+        except Exception as error:  # noqa: BLE001 - report it to the page; an exception in a thread would be lost
             with self._changed:
                 self._problem, self._phase = self.recorded.shown(described(error)).value, "failed"
                 self._tell()
@@ -150,7 +150,7 @@ class DecidePanel(CardedPanel):
         }
 
     def _tell(self) -> None:
-        """Send the page the state; called with the lock held."""
+        """Send the state to the page; called with the lock held."""
         self._version += 1
         self._reply({"event": "decide", "state": self._state()})
 
@@ -159,12 +159,12 @@ _FILE_MAX_CHARS = 1_000
 
 
 class AuditOperations(AuditPanesReading):
-    """Questions of a page on one execution on the audit, and the export of its data."""
+    """Requests of a page on one audited execution, and the export of its data."""
 
     NAMES = ("open", "steps", "export")
 
     def export(self, file: str) -> dict[str, Any]:
-        """Write the data to a new file, `.csv` or `.parquet`, beside the notebook where no folder is named."""
+        """Write the data to a new file, `.csv` or `.parquet`, beside the notebook if no folder is named."""
         view = self._panes.view
         if view is None:
             raise UsageInvalid("There is no data to export.")
@@ -175,9 +175,9 @@ class AuditOperations(AuditPanesReading):
 
 
 class AuditPanel(Panel):
-    """Audit of one execution; `of` is a `Decision`, what `hk.heal` returned, or an execution's id.
+    """Audit of one execution; `of` is a `Decision`, a result of `hk.heal`, or an execution's id.
 
-    Raises `UsageInvalid` for an id that is not on the audit.
+    Raises `UsageInvalid` for an id that is not in the audit.
     """
 
     KIND = "AuditPanel"

@@ -1,13 +1,12 @@
 """Healing in a notebook's page: the panel, and the timeline.
 
-A healing runs in a thread of its own, and waits for a person at a question and for consent: on a condition, which the
-panel's operations or Stop fulfil. So it never blocks the user's kernel, and no thread outlives the last panel that
-shows it. A process has one session for each tool: a cell that is run again shows the healing that goes on, and a second
-Start does not begin another. When it ends, an open question counts as unanswered, and an undecided patch waits as a
-request.
+A healing runs in a separate thread. For a question or for consent, it waits on a condition, which the panel's
+operations or Stop fulfil. So it never blocks the user's kernel, and no thread outlives the last panel that shows it. A
+process has one session for each tool: a cell that runs again shows the healing in progress, and a second Start has no
+effect. When the healing ends, an open question counts as unanswered, and an undecided patch waits as a request.
 
-Unlike the other panels the timeline keeps what it shows as its widget's state, so stepping needs no kernel; only a
-student's own edit does. A run folder was sanitised when it was written; a run that was kept raw is sanitised here.
+Unlike the other panels, the timeline stores its content as its widget's state. So stepping needs no kernel; only a
+student's own edit does. A run folder was sanitised when it was written; a run that was stored raw is sanitised here.
 """
 
 from __future__ import annotations
@@ -52,26 +51,26 @@ from healkit.parts.runs.contract import Run
 from healkit.parts.runs.reader import read_run
 from healkit.plain_text import untick
 
-#: What is sent to the page, unasked.
+#: Sends a message to the page.
 Send = Callable[[dict[str, Any]], object]
 _ANSWER_MAX_CHARS = 20_000
-#: How much of a tool's name is on the tab of a docked panel.
+#: Maximum length of a tool's name on the tab of a docked panel, in characters.
 _TITLE_MAX_CHARS = 24
 
-#: Text for a healing that goes on, which also reads well after its kernel has ended.
+#: Text for a healing in progress; it must also be right after its kernel has ended.
 _GOES_ON = "It goes on. The report stands here once there is one; when the kernel ends, so does the healing."
 _KEEPING = "The patch was accepted, and is run once more. The report stands here once there is one."
 
 
-#: What checks may call and read by name, as `heal` takes it: `live` and `files`.
+#: What checks may call and read, by name, as in `heal`: `live` and `files`.
 Allowed = dict[str, Any]
 
 
 class Healings(Operations):
-    """Healings as a page asks for them, of any tool that it shows; `send` gets their changes.
+    """Healings for a page, of any tool that it shows; `send` gets their changes.
 
-    advisors and budget_s: what is chosen when the panel opens; by default as the configuration says. allowed: `live`
-    and `files` for each of them; the page cannot name any.
+    advisors, budget_s: Preselected values; by default from the configuration.
+    allowed: `live` and `files` for each of them; the page cannot name any.
     """
 
     PREFIX = "heal_"
@@ -96,7 +95,7 @@ class Healings(Operations):
         self._joined: dict[tuple[str, str], tuple[HealSession, Callable[[], object]]] = {}
 
     def open(self, tool: str, persona: str = "default", log_id: int | None = None) -> dict[str, Any]:
-        """Return all that the panel of a tool opens with, also while it is being healed."""
+        """Return the initial content of a tool's panel, also while the tool is being healed."""
         entry = self._healkit.vault.get(tool, persona)
         failed = (
             self._healkit.last_error(entry.tool_name, persona)
@@ -123,7 +122,7 @@ class Healings(Operations):
         budget_s: float | None = None,
         log_id: int | None = None,
     ) -> dict[str, Any]:
-        """Begin, unless it goes on already; raise `UsageInvalid` for choices that cannot be."""
+        """Start, unless it is already running; raise `UsageInvalid` for invalid choices."""
         if not advisors:
             raise UsageInvalid("No advisor is chosen.", hint="Choose at least one advisor.")
         if not isinstance(budget_s, int | float) or not 0 < budget_s <= 86_400:
@@ -132,7 +131,7 @@ class Healings(Operations):
         return self.session(tool, persona).start(selected, float(budget_s), log_id, self._allowed)
 
     def stop(self, tool: str, persona: str) -> None:
-        """End it, with what was found."""
+        """Stop it, with the results so far."""
         self.session(tool, persona).stop()
 
     def answer(
@@ -143,9 +142,9 @@ class Healings(Operations):
         choice: int | None = None,
         said: str | None = None,
     ) -> None:
-        """Answer a question: one of the choices by its place, what was typed, or neither (not known).
+        """Answer a question: by the index of a choice, with typed text, or with neither (not known).
 
-        What was typed is a value as JSON or as a bare text, or `raises ValueError`.
+        Typed text is a value as JSON or plain text, or `raises ValueError`.
         """
         session = self.session(tool, persona)
         question = session.question(number)
@@ -160,7 +159,7 @@ class Healings(Operations):
                     "Nothing was typed that could be an answer.",
                     hint='A value as JSON, such as 3 or "a text"; or press: I don\'t know.',
                 )
-            # A number is a value here and not a choice's: the choices are buttons.
+            # A number is a value here, not the number of a choice, because the choices are buttons.
             typed = said.strip()
             answer = answer_of(question, typed if typed.startswith(("raises ", "=")) else f"= {typed}")
         session.answer(number, answer)
@@ -170,22 +169,22 @@ class Healings(Operations):
         self.session(tool, persona).decide(number, decision)
 
     def settle(self, tool: str, persona: str, decision: str) -> str:
-        """Decide after all on the patch that waits: `keep` or `decline`; return the result."""
+        """Decide later on the waiting patch: `keep` or `decline`; return the result."""
         return self.session(tool, persona).settle(decision)
 
     def undo(self, tool: str, persona: str) -> str:
-        """Take the patch back that was kept; the label of what is active then."""
+        """Undo the patch that was kept; return the label of the revision that is then active."""
         return self.session(tool, persona).undo()
 
     def story(self, tool: str, persona: str) -> dict[str, Any]:
-        """Return the healing's run, to be stepped through; raise `UsageInvalid` where there is none."""
+        """Return the healing's run, to step through; raise `UsageInvalid` if there is none."""
         report = self.session(tool, persona).report
         if report is None:
             raise UsageInvalid("There is no healing to be shown yet.", hint="Start one first.")
         return {**shown_story(read_run(report.folder), self._recorded), "teach": False}
 
     def session(self, tool: str, persona: str) -> HealSession:
-        """Return the healing of that tool; the page is told of its changes from now on."""
+        """Return the healing of that tool; from now on, the page gets its changes."""
         session = session_of(self._healkit, tool, persona)
         previous = None
         with self._lock:
@@ -203,14 +202,14 @@ class Healings(Operations):
         return session
 
     def close(self) -> None:
-        """Let go of all healings; those that no other page shows end."""
+        """Release all healings; those that no other page shows end."""
         with self._lock:
             joined, self._joined = list(self._joined.values()), {}
         for session, changed in joined:
             session.leave(changed)
 
     def _advisors(self) -> list[dict[str, Any]]:
-        """List the advisors that can be asked, the chosen ones first, in their order."""
+        """List the available advisors, the chosen ones first, in their order."""
         names = [*self._chosen, *(name for name in advisor_names() if name not in self._chosen)]
         advisors = []
         for name in names:
@@ -226,8 +225,11 @@ class Healings(Operations):
 class HealPanel(CardedPanel):
     """Healing of one tool: Start, progress and Stop, questions, consent, the report, and Undo.
 
-    advisors and budget_s: what is chosen when it opens. log_id: the failure that is meant. live, files: as `heal` takes
-    them. Raises as `vault.get`.
+    advisors, budget_s: Preselected values.
+    log_id: The failure to heal.
+    live, files: As in `heal`.
+
+    Raises the errors of `vault.get`.
     """
 
     KIND = "HealPanel"
@@ -259,20 +261,20 @@ class HealPanel(CardedPanel):
         return session_of(self.healkit, self._entry.tool_name, self._entry.persona)
 
     def static_card(self) -> CellOutput | None:
-        """Draw its state: the report, once there is one; what waits for a person; before, what the panel is for."""
+        """Draw its state: the report, what waits for a person, or at first, the purpose of the panel."""
         session = self._session
         return heal_card(session.state(), session.report, self._entry)
 
     def _send_news(self, content: dict[str, Any]) -> None:
-        """Send the page the news and redraw the card; called whenever the healing has news."""
+        """Send the news to the page and redraw the card; called whenever the healing has news."""
         self._reply(content)
         self._redraw_card()
 
 
 def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntry) -> CellOutput:
-    """Draw the report where there is one, else what goes on, what is asked, or what the panel is for.
+    """Draw the report if there is one, else the progress, the question, or the purpose of the panel.
 
-    state: as `HealSession.state` has it, without secrets. report: the same, cleaned.
+    state: `HealSession.state` without secrets. report: The cleaned report.
     """
     if report is not None:
         since = state["settled"]
@@ -305,27 +307,27 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
     return CellOutput.of(Card(headline, tone=tone, parts=(line,), line=untick(f"{headline}. {words}")))
 
 
-#: `working`: it looks, tries and validates. `keeping`: the patch was accepted, and is run once more. `failed`: the
-#: healing itself could not be done.
+#: `working`: searches, tries and validates. `keeping`: the patch was accepted, and runs once more. `failed`:
+#: the healing itself was not possible.
 Phase = Literal["idle", "working", "question", "consent", "keeping", "done", "failed"]
 Decision = Literal["keep", "decline", "later"]
 
 _RUNNING: tuple[Phase, ...] = ("working", "question", "consent", "keeping")
 _DECISIONS: dict[str, bool | None] = {"keep": True, "decline": False, "later": None}
-#: How often the page is told that the numbers have changed, and how many sentences it is shown.
+#: Interval of updates of the numbers on the page, in seconds, and maximum number of sentences on it.
 _NUMBERS_S, _SENTENCES_MAX = 0.25, 6
-#: How long the end of a stopped healing is waited for: a kernel that is restarted is killed soon after.
+#: Longest wait for the end of a stopped healing, in seconds: a kernel that restarts is killed soon after.
 _END_S = 5.0
 
-#: Numbers the states, so that a page never takes an older one for news.
+#: Numbers of the states, so that a page never mistakes an older one for a newer one.
 _versions = itertools.count(1)
 
-#: Called whenever a session has something new to tell.
+#: Called whenever a session has news.
 Changed = Callable[[], object]
 
 
 class HealSession:
-    """Healing of one tool; every method may be called from any thread."""
+    """Healing of one tool; any thread may call its methods."""
 
     phase: Phase
     _undone: str
@@ -345,11 +347,11 @@ class HealSession:
 
     @property
     def running(self) -> bool:
-        """True while a healing goes on, or waits for a person."""
+        """True while a healing is in progress, or waits for a person."""
         return self.phase in _RUNNING
 
     def state(self) -> dict[str, Any]:
-        """Return all that a page shows of it, as JSON."""
+        """Return everything that a page shows of it, as JSON."""
         with self._changed:
             return {
                 "version": next(_versions),
@@ -374,7 +376,7 @@ class HealSession:
         log_id: int | None = None,
         allowed: Allowed | None = None,
     ) -> dict[str, Any]:
-        """Begin to heal, unless that goes on already; the state then."""
+        """Start to heal, unless a healing is already running; return the state."""
         with self._changed:
             if self.running:
                 return self.state()
@@ -386,21 +388,21 @@ class HealSession:
         return self.state()
 
     def stop(self) -> None:
-        """End it within a second or so; what waits for a person is left unanswered."""
+        """Stop it within about a second; what waits for a person remains unanswered."""
         with self._changed:
             self._stop.set()
             keeping = self.phase == "keeping"
             self._changed.notify_all()
-        if not keeping:  # what was accepted is run once more; to end that would be to take it back
+        if not keeping:  # an accepted patch runs once more; stopping that would withdraw the acceptance
             self._stop_runs.ask()
         self._tell()
 
     def answer(self, number: int, answer: Answer | None) -> None:
-        """Take the person's answer to that question; None where they do not know."""
+        """Take the person's answer to that question; None if they do not know."""
         self._reply("question", number, (answer,))
 
     def question(self, number: int) -> Question:
-        """Return the question that is open; raise `UsageInvalid` where it is no longer."""
+        """Return the open question; raise `UsageInvalid` if it is no longer open."""
         with self._changed:
             if self.phase == "question" and isinstance(self._open, Question) and self._open.number == number:
                 return self._open
@@ -413,9 +415,9 @@ class HealSession:
         self._reply("consent", number, (_DECISIONS[decision],))
 
     def undo(self) -> str:
-        """Take the patch back that was kept; the label of what is active then.
+        """Undo the patch that was kept; return the label of the revision that is then active.
 
-        Raises `UsageInvalid` where none was kept, or something else has become active since.
+        Raises `UsageInvalid` if none was kept, or another revision has become active since.
         """
         report = self.report
         if report is None or report.outcome != "kept" or self._undone:
@@ -431,9 +433,9 @@ class HealSession:
         return self._undone
 
     def settle(self, decision: str) -> str:
-        """Decide after all on the patch that waits, `keep` or `decline`; return the result in words.
+        """Decide later on the waiting patch, `keep` or `decline`; return the result as a sentence.
 
-        Raises `UsageInvalid` where none waits, and as `Requests.accept` and `Requests.decline` do.
+        Raises `UsageInvalid` if none waits, and the errors of `Requests.accept` and `Requests.decline`.
         """
         report = self.report
         if report is None or report.outcome != "pending" or report.request_id is None or self._settled:
@@ -455,7 +457,7 @@ class HealSession:
             self._listeners.append(changed)
 
     def leave(self, changed: Changed) -> None:
-        """Remove a listener; with the last one the healing ends, which it still hears of."""
+        """Remove a listener; with the last one the healing ends, and that listener still gets the end."""
         with self._changed:
             alone = self._listeners == [changed]
         if alone:
@@ -465,14 +467,14 @@ class HealSession:
                 self._listeners.remove(changed)
 
     def end(self) -> None:
-        """Stop it and wait until it has ended, some seconds at most."""
+        """Stop it and wait until it has ended, for some seconds at most."""
         self.stop()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(_END_S)
 
     def _begin(self, budget_s: float) -> None:
-        """Forget the healing before."""
+        """Reset the state of the previous healing."""
         self.phase = "idle"
         self.report = None
         self._budget_s, self._began, self._waited_s, self._waits_since = budget_s, time.monotonic(), 0.0, 0.0
@@ -486,7 +488,7 @@ class HealSession:
         self._undone = self._settled = ""
 
     def _spent_s(self) -> float:
-        """Return the seconds of the budget that are used up; a person's time to think does not count."""
+        """Return the used seconds of the budget; a person's time to think does not count."""
         now = self._waits_since or time.monotonic()
         return now - self._began - self._waited_s
 
@@ -511,7 +513,7 @@ class HealSession:
             report = cleaned(report, self._recorded)
             with self._changed:
                 self.phase, self.report, self._shown_report = "done", report, report_view(report)
-        except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
+        except Exception as error:  # noqa: BLE001 - the panel shows all of them
             problem = self._recorded.shown(described(error)).value
             with self._changed:
                 self.phase, self._problem = "failed", problem
@@ -530,7 +532,7 @@ class HealSession:
         return decided
 
     def _wait(self, phase: Phase, about: Question | Attempt, shown: dict[str, Any]) -> tuple[Any] | None:
-        """Wait for the person's word; None where it was stopped before."""
+        """Wait for the person's reply; None after a stop."""
         with self._changed:
             self.phase, self._open, self._asked, self._said = phase, about, shown, None
             self._waits_since = time.monotonic()
@@ -539,7 +541,7 @@ class HealSession:
             self._changed.wait_for(lambda: self._said is not None or self._stop.is_set())
             reply, self._said = self._said, None
             self._waited_s += time.monotonic() - self._waits_since
-            # In one step: closing the panel just then must not stop what was accepted.
+            # In one step, because closing the panel at this moment must not stop an accepted patch.
             self.phase = "keeping" if phase == "consent" and reply == (True,) else "working"
             self._open, self._asked, self._waits_since = None, None, 0.0
         self._tell()
@@ -574,7 +576,7 @@ class HealSession:
             self._told_at = time.monotonic()
             listeners = list(self._listeners)
         for changed in listeners:
-            with contextlib.suppress(Exception):  # a page that is gone must not end what it showed
+            with contextlib.suppress(Exception):  # a page that is gone must not end the healing
                 changed()
 
 
@@ -583,9 +585,9 @@ _lock = threading.Lock()
 
 
 def session_of(healkit: Healkit, tool: str, persona: str) -> HealSession:
-    """Return the one session of that tool in this process; a new one where the old one's Healkit is closed.
+    """Return the only session of that tool in this process; a new one if the old one's Healkit is closed.
 
-    It outlives its panels, with its report: a cell that was taken away by mistake comes back with it.
+    It outlives its panels, with its report, so that a cell that was deleted by mistake can show it again.
     """
     key = (healkit.url, tool, persona)
     with _lock:
@@ -597,7 +599,7 @@ def session_of(healkit: Healkit, tool: str, persona: str) -> HealSession:
 
 @atexit.register
 def end_all() -> None:
-    """Stop every healing, and wait for it; called as the kernel ends, before its databases are closed."""
+    """Stop every healing, and wait for it; called when the kernel ends, before its databases are closed."""
     with _lock:
         running = [session for session in _sessions.values() if session.running]
         _sessions.clear()
@@ -607,10 +609,10 @@ def end_all() -> None:
         session.end()
 
 
-# What a page is given of a healing: texts without secrets, cut; in the words of the report's card.
+# Content of a page on a healing: texts without secrets, cut, in the words of the report's card.
 
 
-#: What a page is given of one text, one code, and one list.
+#: Maximum length of a text and of a code on a page, in characters, and maximum length of a list.
 _TEXT_MAX_CHARS, _CODE_MAX_CHARS, _ATTEMPTS_MAX = 2000, 60_000, 12
 _CALL_MAX_CHARS = 400
 
@@ -623,7 +625,7 @@ def safe_text(text: str, recorded: PageData, limit: int = _TEXT_MAX_CHARS) -> st
 
 
 def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
-    """Return the input, and the result of each plausible patch for it; a frame as a table too."""
+    """Return the input, and the result of each plausible patch for it; a frame also as a table."""
     return {
         "number": question.number,
         "call": safe_text(question.call, recorded, _CALL_MAX_CHARS),
@@ -643,7 +645,7 @@ def question_view(question: Question, recorded: PageData) -> dict[str, Any]:
 
 
 def consent_view(best: Attempt, base: VaultEntry, recorded: PageData) -> dict[str, Any]:
-    """Return the chosen patch: both codes, its verdict in the words of the screen, and what that does not say."""
+    """Return the chosen patch: both codes, its verdict in the words of the screen, and the limits of the verdict."""
     return {
         "number": best.number,
         "verdict": best.verdict,
@@ -724,11 +726,11 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-# A run to be stepped through.
+# A run to step through.
 
 
 class HealTimeline(Panel):
-    """A run as its folder has it; `teach` pauses before each patch and asks what one would change."""
+    """A run from its folder; `teach` pauses before each patch and asks what you would change."""
 
     KIND = "HealTimeline"
     SAME_AS_CARD = True
@@ -741,7 +743,7 @@ class HealTimeline(Panel):
         self.story = {**shown_story(run, self.recorded), "teach": teach}
 
     def static_card(self) -> CellOutput | None:
-        """Draw the story as a card; for a class only up to the first patch, which would be given away."""
+        """Draw the story as a card; for a class only up to the first patch, which it would reveal."""
         if not self.story["teach"]:
             return CellOutput.of(timeline.timeline_card(self.story))
         steps = self.story["steps"]

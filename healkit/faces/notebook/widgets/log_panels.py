@@ -25,14 +25,14 @@ from healkit.faces.pages.page_data import PageData
 from healkit.parts.post_mortem.post_mortem import PostMortem
 from healkit.plain_text import visible
 
-#: The filters that the panel has fields for, or shows as chosen.
+#: Filters for which the panel has fields, or which it shows as chosen.
 FILTERS = tuple(name for name in FILTER_NAMES if name != "refused")
 
 
 class LogBrowser(Panel):
     """Log of one Healkit, newest first; `filters` are those of `Log.query`.
 
-    Raises `UsageInvalid` for a filter that there is not.
+    Raises `UsageInvalid` for an unknown filter.
     """
 
     KIND = "LogBrowser"
@@ -58,14 +58,14 @@ class LogBrowser(Panel):
         return listed(self.healkit.executions(filters=self._filters, limit=20))
 
 
-#: How often the same failure is written before that is called a mistake.
+#: Maximum number of exports of one failure; more is probably a mistake.
 _EXPORTS_MAX = 99
 
 
 class ExecutionOperations(ExecutionReading):
-    """Execution in full, as a page asks for it: with its code, its worker, and the healing of its tool.
+    """Execution in full for a page: with its code, its worker, and the healing of its tool.
 
-    send: gets the news of a healing.
+    send: Gets the news of a healing.
     """
 
     NAMES = ("execution", "active", "report", "export")
@@ -78,14 +78,14 @@ class ExecutionOperations(ExecutionReading):
 
     @property
     def operations(self) -> dict[str, Operation]:
-        """Operations that a page may ask for."""
+        """Operations that a page may call."""
         merged = super().operations
         for source in self._others:
             merged |= source.operations
         return merged
 
     def export(self, log_id: int) -> str:
-        """Write that failure as a notebook into the kernel's folder; its name, which no file had. Raises likewise."""
+        """Write that failure as a notebook into the kernel's folder; return the file's name. Raises `UsageInvalid`."""
         failed = self._row(log_id)
         for number in range(1, _EXPORTS_MAX + 1):
             again = "" if number == 1 else f"_{number}"
@@ -96,7 +96,7 @@ class ExecutionOperations(ExecutionReading):
 
 
 class TracebackView(Panel):
-    """A failure: message first, other people's frames folded, and a fix to try right there."""
+    """A failure: message first, library frames folded, and a fix to try directly."""
 
     KIND = "TracebackView"
 
@@ -112,13 +112,13 @@ class TracebackView(Panel):
         return CellOutput.of(rendered.card(self._execution))
 
 
-#: What an expression may be, in characters, and take, in seconds.
+#: Maximum length of an expression in characters, and its time limit in seconds.
 _EXPRESSION_MAX_CHARS = 2000
 _EVAL_TIMEOUT_S = 5.0
 
 
 class PostMortems(Operations):
-    """Questions to kept workers, by the log row of the run."""
+    """Questions to kept workers, by the log row of the execution."""
 
     PREFIX = "pm_"
     NAMES = ("frames", "locals", "eval")
@@ -129,7 +129,7 @@ class PostMortems(Operations):
         self._open: dict[int, PostMortem] = {}
 
     def frames(self, log_id: int) -> list[dict[str, Any]]:
-        """List the frames, outermost first, and which are the tool's own."""
+        """List the frames, outermost first, and which belong to the tool."""
         frames = self._of(log_id, anew=True).frames(libraries=True)
         lines = self._recorded.shown([frame.line.strip() for frame in frames]).value
         return [
@@ -143,9 +143,9 @@ class PostMortems(Operations):
         ]
 
     def locals(self, log_id: int, frame: int) -> dict[str, Any]:
-        """List a frame's locals; what looks like a secret, by its name or its value, is hidden and counted."""
+        """List a frame's locals; secrets, by name or value, are hidden and counted."""
         variables = self._of(log_id).locals(frame)
-        # Beside its name, so that a rule for names applies; one at a time, so that each is counted.
+        # With its name, so that a rule for names applies; one at a time, so that each is counted.
         cleaned = [self._recorded.shown({variable.name: variable.repr}) for variable in variables]
         return {
             "locals": [
@@ -160,7 +160,7 @@ class PostMortems(Operations):
         }
 
     def eval(self, log_id: int, frame: int, expression: str) -> dict[str, Any]:
-        """Return the value of an expression in that frame, or what it raised."""
+        """Return the value of an expression in that frame, or its exception."""
         if not expression.strip() or len(expression) > _EXPRESSION_MAX_CHARS:
             raise UsageInvalid(f"An expression has 1 to {_EXPRESSION_MAX_CHARS} characters.")
         done = self._of(log_id).eval(expression, frame, timeout=_EVAL_TIMEOUT_S)
@@ -183,5 +183,5 @@ class PostMortems(Operations):
 
 
 def _kind(one: Local) -> str:
-    """Return the type, with a shape where there is one: `pandas.DataFrame (3, 2)`."""
+    """Return the type, with its shape if any: `pandas.DataFrame (3, 2)`."""
     return one.type if one.shape is None else f"{one.type} {tuple(one.shape)}"

@@ -1,7 +1,7 @@
-"""Panel of a map: how far it is, and a Stop button.
+"""Panel of a map: its progress, and a Stop button.
 
-The map runs in a thread of its own, so the user's kernel stays free. A map that was stopped, or whose kernel has ended,
-can go on later: the panel names the call.
+The map runs in a separate thread, so the user's kernel remains free. A map that was stopped, or whose kernel has ended,
+can continue later: the panel shows the call.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from healkit.parts.maps.report import MapProgress, MapReport
 
 
 class MapPanel(ipywidgets.VBox):
-    """Map of a tool that begins at once; `report` is its result, None until it has ended.
+    """Map of a tool that starts at once; `report` is its result, None until it has ended.
 
-    tool, inputs, options: as `hk.map` takes them. Raises `ToolNotFound` and the like.
+    tool, inputs, options: As in `hk.map`. Raises `ToolNotFound` and other errors of `hk.map`.
     """
 
     report: MapReport | None = traitlets.Any(None, allow_none=True)
@@ -43,12 +43,12 @@ class MapPanel(ipywidgets.VBox):
         self._thread.start()
 
     def stop(self) -> None:
-        """End it; what has ended is on record."""
+        """Stop it; finished executions are in the log."""
         self._button.disabled = True
         self._stop.ask()
 
     def wait(self, timeout_s: float | None = None) -> MapReport | None:
-        """Wait for its end, and return the report; None where there is none by then."""
+        """Wait for its end, and return the report; None if it has not ended by then."""
         self._thread.join(timeout_s)
         return self.report
 
@@ -61,7 +61,7 @@ class MapPanel(ipywidgets.VBox):
         except HealkitError as error:
             self._words.value = html_of(Card(error.message, "✗", "bad", parts=(error.hint,)))
             self._bar.bar_style = "danger"
-        except Exception as error:  # noqa: BLE001 - a generator of the user's may raise anything
+        except Exception as error:  # noqa: BLE001 - a user's generator may raise anything
             self._words.value = html_of(
                 Card(f"The inputs raised {type(error).__name__}: {error}", "✗", "bad")
             )
@@ -70,7 +70,7 @@ class MapPanel(ipywidgets.VBox):
             self._button.disabled = True
 
     def _show(self, progress: MapProgress) -> None:
-        """Show how far it is; called as it goes on."""
+        """Show the progress; called regularly."""
         self._words.value = html.escape(str(progress))
         if progress.total:
             self._bar.value = progress.done / progress.total

@@ -1,17 +1,17 @@
 """Base of all panels.
 
-The page asks by comm messages `{op, id, args}`, and is answered by `{id, value}` or `{id, error}`. A question is
-answered on a thread of its own, so that the user's kernel stays free, and every exception becomes an answer: what a
-widget's callback raises is otherwise lost. The state of a panel, which is saved in the notebook, names
-what is shown (a tool, a row, filters) and holds none of it; only a timeline keeps its story there, to be read without a
-kernel. What the page would lose by being reloaded (an unsaved patch) is remembered here, in memory.
+The page sends requests as comm messages `{op, id, args}`, and gets `{id, value}` or `{id, error}`. A separate thread
+answers each request, so that the user's kernel remains free. Every exception becomes an answer, because exceptions in a
+widget's callback are otherwise lost. The state of a panel, which is saved in the notebook, names its content (a tool, a
+row, filters) but does not include it. Only a timeline stores its story there, to be readable without a kernel. What the
+page would lose in a reload (an unsaved patch) is kept here, in memory.
 
-The saved state is small because `_esm` is a loader of a few lines: the bundle itself travels once a page, as the
-answer to the loader's question. With `_esm` as the bundle, nbclient would save half a megabyte for each panel.
+The saved state is small because `_esm` is a loader of a few lines. The bundle itself is sent once per page, as the
+answer to the loader's request. If `_esm` were the bundle, nbclient would save half a megabyte for each panel.
 
-A panel that is docked is drawn at the right-hand side of the window by the page, where that has healkit's JupyterLab
-extension, and in its cell elsewhere. One panel of a title is kept there for each notebook: a second log would only be
-in the way of the first.
+The page draws a docked panel at the right-hand side of the window, if it has healkit's JupyterLab extension, and
+otherwise in its cell. For each notebook, only one panel of a title is kept there, because a second log would only
+obstruct the first.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from healkit.faces.notebook.cell_output import CellOutput, fixes_offered, live_p
 from healkit.faces.pages.operations import EXACT, Operation, described, taken
 from healkit.faces.pages.page_data import PageData
 
-#: What a page may have a panel remember, in characters; more than an unsaved patch needs.
+#: Maximum size of a panel's memory for a page, in characters; more than an unsaved patch needs.
 _MEMORY_MAX_CHARS = 1_000_000
-#: Questions that one panel answers at a time; more than that is a page gone wild.
+#: Maximum number of concurrent requests to one panel; more means that a page is out of control.
 _MAX_THREADS = 16
 _MAX_OPEN = 100
-#: How many answers, and ids of questions, a panel keeps in case the page asks once more.
+#: Numbers of answers, and of request ids, that a panel keeps in case the page repeats a request.
 _ANSWERS_MAX, _ASKED_MAX = 16, 1000
-#: How long a page has to say that it shows a panel too.
+#: Time in which a page must report that it also shows a panel, in seconds.
 _ROLL_CALL_S = 2.0
 _IN_PLAIN_TEXT = "(Interactive panel: run the cell to see it.)"
 
@@ -56,24 +56,24 @@ def static(name: str) -> bytes:
 
 @cache
 def bundle_hash() -> str:
-    """Return the hash of the bundle that a page needs; it must not take another version's."""
+    """Return the hash of the bundle that a page needs; it must not use another version's."""
     return hashlib.sha256(static("panels.js")).hexdigest()[:16]
 
 
 class Panel(anywidget.AnyWidget):
     """Panel in a notebook.
 
-    Subclasses name their JavaScript component in `KIND` and put what the page may ask into `operations`. `spec` is
-    what the component gets when it opens; it must hold no payload.
+    Subclasses name their JavaScript component in `KIND` and put the page's operations into `operations`. The component
+    gets `spec` when it opens; `spec` must not contain a payload.
     """
 
     KIND = ""
-    #: Whether it shows what its static card does, which is folded below it then.
+    #: Whether it shows the same as its static card, which is then folded below it.
     SAME_AS_CARD = False
-    #: What its tab is called at the side of the window, where a panel of the same title is replaced; empty for one that
-    #: stays in its cell.
+    #: Title of its tab at the side of the window, where it replaces a panel of the same title; empty for a
+    #: panel that stays in its cell.
     title = ""
-    #: Called when no page shows the panel any more. A panel that comes back starts again what it needs.
+    #: Called when no page shows the panel any more. A panel that is shown again restarts what it needs.
     endings: tuple[Callable[[], object], ...] = ()
 
     bundle = traitlets.Unicode().tag(sync=True)
@@ -93,11 +93,12 @@ class Panel(anywidget.AnyWidget):
         }
         self._memory: dict[str, Any] = {}
         self._running: dict[str, Stop] = {}
-        #: Questions so far, the newest with their answers: a page asks again what may have been lost on the way.
+        #: Requests so far, the newest with their answers, because a page repeats a request that may have been
+        #: lost.
         self._answers: dict[str, tuple[dict[str, Any], tuple[str, ...]] | None] = {}
-        #: Whether it belongs at the right-hand side of the window.
+        #: Whether it is docked at the right-hand side of the window.
         self._docked = False
-        #: Whether no page has drawn it yet: one that is drawn again must not push itself to the front.
+        #: Whether no page has drawn it yet; only a new panel may come to the front.
         self._is_new = True
         self._lock = threading.Lock()
         self.on_msg(self._received)
@@ -105,21 +106,21 @@ class Panel(anywidget.AnyWidget):
 
     @property
     def healkit(self) -> Healkit:
-        """Healkit that it shows; a panel about the user's own cells has none and must not ask."""
+        """Its Healkit; a panel about the user's own cells has none and must not use it."""
         assert self._healkit is not None
         return self._healkit
 
     def static_card(self) -> CellOutput | None:
-        """Draw what is displayed above the panel; None where that is there already."""
+        """Draw the card to display above the panel; None if it is already there."""
         return None
 
     def docked(self) -> Self:
-        """Have it drawn at the right-hand side of the window, where the page has healkit's extension; return it."""
+        """Dock it at the right-hand side of the window, if the page has healkit's extension; return it."""
         self._docked = True
         return self
 
     def show(self, *, card: bool = True) -> None:
-        """Display the static card, unless the caller has, and the panel; first what says more."""
+        """Display the panel, and the static card unless the caller has; the more informative one comes first."""
         live = live_page() and self.recorded.config.panels
         output = self.static_card() if card else None
         if output is not None and not (live and self.SAME_AS_CARD):
@@ -130,14 +131,14 @@ class Panel(anywidget.AnyWidget):
             output.folded().show()
 
     def close(self) -> None:
-        """Let go of the panel, in the kernel and on the page; safe to call twice."""
+        """Release the panel, in the kernel and on the page; safe to call twice."""
         self._end()
         if self.comm is not None:
             self.layout.close()
         super().close()
 
     def _ipython_display_(self, **_: object) -> None:
-        """Show the panel; called by IPython for a panel that is a cell's value."""
+        """Show the panel; called by IPython if a panel is a cell's value."""
         self.show()
 
     def _view(self) -> dict[str, Any]:
@@ -145,7 +146,7 @@ class Panel(anywidget.AnyWidget):
         return {**bundle, "text/plain": _IN_PLAIN_TEXT}
 
     def _hello(self) -> dict[str, Any]:
-        """Return what a view needs to begin, also after the page was reloaded."""
+        """Return what a view needs to start, also after a reload of the page."""
         self._seen.set()
         place = {"title": self.title, "docked": self._docked, "new": self._is_new}
         self._is_new = False
@@ -153,9 +154,10 @@ class Panel(anywidget.AnyWidget):
         return {**about, "spec": self.spec, "memory": self._memory}
 
     def _left(self) -> None:
-        """End what no page shows any more: its cell was deleted, or its tab closed; not as the page is reloaded.
+        """End what no page shows any more because its cell was deleted or its tab closed; not during a reload.
 
-        The pages are asked rather than counted: one that was reloaded or lost its connection sends no goodbye.
+        The pages are asked instead of counted, because a page that was reloaded or lost its connection sends no
+        message.
         """
         self._seen.clear()
         self._reply({"event": "who"})
@@ -172,9 +174,9 @@ class Panel(anywidget.AnyWidget):
         self._memory = {**self._memory, key: value}
 
     def _received(self, _: object, content: object, _buffers: object) -> None:
-        """Take a message from the page; called by ipywidgets, which swallows whatever this raises.
+        """Take a message from the page; called by ipywidgets, which swallows all exceptions.
 
-        On the kernel's main thread, or on a subshell's while a cell runs; so no more is done here than to pass it on.
+        It runs on the kernel's main thread, or on a subshell's while a cell runs. So it only passes the message on.
         """
         message = content if isinstance(content, dict) else {}
         op, question = str(message.get("op", "")), str(message.get("id", ""))
@@ -192,7 +194,7 @@ class Panel(anywidget.AnyWidget):
     def _begin(self, op: str, question: str, arguments: dict[str, Any]) -> None:
         stop = Stop()
         with self._lock:
-            # What has no id expects no answer, so each one is another: a goodbye.
+            # A message without an id, such as a goodbye, expects no answer, so it is never a repetition.
             before, answer = bool(question) and question in self._answers, self._answers.get(question)
             full = len(self._running) >= _MAX_THREADS
             if not full and not before:
@@ -215,11 +217,11 @@ class Panel(anywidget.AnyWidget):
             try:
                 with stop.heard():
                     answer = {"id": question, "value": self._asked(op, arguments)}
-            except Exception as error:  # noqa: BLE001 - all of them are shown in the panel
+            except Exception as error:  # noqa: BLE001 - the panel shows all of them
                 answer = {"id": question, "error": self.recorded.shown(described(error)).value}
             self._keep_answer(question, answer, EXACT.get(op, ()))
             self._reply(answer, exact=EXACT.get(op, ()))
-        except Exception as error:  # noqa: BLE001 - the page is told that the answer could not be shown
+        except Exception as error:  # noqa: BLE001 - report to the page that the answer could not be sent
             message = f"The answer could not be shown ({type(error).__name__})."
             self._reply({"id": question, "error": {"code": "PANEL_ERROR", "message": message}})
         finally:
@@ -245,15 +247,15 @@ class Panel(anywidget.AnyWidget):
     def _reply(
         self, content: dict[str, Any], buffers: list[bytes] | None = None, *, exact: tuple[str, ...] = ()
     ) -> None:
-        """Send to the page; `exact` names the keys whose values go as they are."""
-        if self.comm is not None:  # None once the panel was closed
+        """Send a message to the page; `exact` names the keys whose values are not changed."""
+        if self.comm is not None:  # None after the panel was closed
             self.send(self.recorded.on_page(content, exact), buffers)
 
 
 def begin(name: str, work: Callable[..., object], *about: object) -> threading.Thread:
-    """Begin a thread of that name, which does the work.
+    """Start a thread of that name, which does the work.
 
-    Its context names the message that asked: what is displayed belongs to the panel's cell.
+    Its context contains the message with the request, so that displayed output belongs to the panel's cell.
     """
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(work, *about), name=name, daemon=True)
@@ -262,7 +264,7 @@ def begin(name: str, work: Callable[..., object], *about: object) -> threading.T
 
 
 class CardedPanel(Panel):
-    """Panel of something that goes on: the card above it becomes the result in its place."""
+    """Panel of something in progress: the card above it is replaced by the result."""
 
     def __init__(self, healkit: Healkit | None, spec: Mapping[str, Any] | None = None) -> None:
         self._card: DisplayHandle | None = None
@@ -279,28 +281,28 @@ class CardedPanel(Panel):
 
     @property
     def _mark(self) -> dict[str, Any]:
-        """Metadata by which a page finds the card among the outputs: a reloaded page gets no display updates."""
+        """Metadata by which a page finds the card among the outputs, since a reloaded page gets no display updates."""
         return {"healkit": {"panel": self.model_id}}
 
     def _card_data(self) -> dict[str, object] | None:
-        """Return the card for a page to put in its place; None where there is none to be replaced."""
+        """Return the card with which a page replaces the old one; None if there is none to replace."""
         output = None if self._card is None else self.static_card()
         return None if output is None else output._repr_mimebundle_()
 
     def _redraw_card(self) -> None:
-        """Update the card where it says something else by now."""
+        """Update the card if its content has changed."""
         output = None if self._card is None else self.static_card()
         if output is not None and output.html != self._carded:
             self._carded = output.html
             self._card.update(output, metadata=self._mark)  # type: ignore[union-attr]  # it is there: see above
 
 
-#: Panels that can be asked, oldest first; ipywidgets itself would keep every one for as long as the kernel lives.
+#: Panels that can be used, oldest first; ipywidgets itself would keep every one for the life of the kernel.
 _open: deque[Panel] = deque()
 
 
 def _keep(panel: Panel) -> None:
-    """Let the oldest panels go, whose cells have long been scrolled away or run again."""
+    """Release the oldest panels, whose cells were run again or are no longer visible."""
     _open.append(panel)
     while len(_open) > _MAX_OPEN:
         _open.popleft().close()

@@ -27,13 +27,14 @@ from healkit.faces.notebook.widgets.panel import Panel
 from healkit.faces.pages.page_data import PageData
 from healkit.faces.pages.tool_reading import ToolReading
 
-#: How many sets of arguments a panel knows the hidden values of; one is made for each editor that opens.
+#: Number of sets of arguments whose hidden values a panel keeps; each opened editor makes one.
 _SHOWN_MAX = 20
-#: How the sanitiser's replacements look: `[REDACTED:secret-name]`, `[EMAIL]`.
+#: The sanitiser's replacements: `[REDACTED:secret-name]`, `[EMAIL]`.
 _MARK = re.compile(r"\[(?:REDACTED:[\w-]+|[A-Z]+)\]")
 #: Lone surrogates, which no page can show.
 _LONE = re.compile("[\ud800-\udfff]")
-#: Up to so many characters of JSON an argument is edited; of another one, so many are shown.
+#: Maximum length of an argument's JSON that can be edited, and length that is shown of a longer one, in
+#: characters.
 _TYPED_MAX_CHARS, _KEPT_MAX_CHARS = 20_000, 200
 #: Longer arguments are shown on several lines.
 _ONE_LINE_CHARS = 80
@@ -42,18 +43,18 @@ _EXAMPLES = {"integer": 1, "number": 1.0, "string": "", "boolean": False, "array
 
 
 class Patching(ToolReading):
-    """Trying and saving code, as a page asks for it."""
+    """Operations of a page to try and save code."""
 
     NAMES = ("edit", "code", "try_code", "accept", "revert", "rerun", "history", "schema")
 
     def __init__(self, healkit: Healkit, recorded: PageData) -> None:
         super().__init__(healkit, recorded)
         self._lock = threading.Lock()
-        #: Arguments as text and as data, as the page has them, and what they are: a secret stays here.
+        #: Arguments as text and as data in the page's form, with the real ones: a secret stays here.
         self._shown: deque[tuple[str, Any, dict[str, Any]]] = deque(maxlen=_SHOWN_MAX)
 
     def edit(self, tool: str, persona: str = "default", log_id: int | None = None) -> dict[str, Any]:
-        """Return all that an editor of that tool opens with; `log_id` is the run that a patch answers."""
+        """Return the initial content of an editor of that tool; `log_id` is the execution that a patch responds to."""
         entry = self._healkit.vault.get(tool, persona)
         run = self._run_of(entry, persona, log_id)
         failure = run.failure if run is not None else None
@@ -90,9 +91,9 @@ class Patching(ToolReading):
     def try_code(
         self, tool: str, persona: str, code: str, arguments: str, log_id: int | None = None
     ) -> dict[str, Any]:
-        """Run the code with these arguments in a restricted worker, before anything of it is saved.
+        """Run the code with these arguments in a restricted worker, without saving it.
 
-        Arguments that were not shown to be edited, such as frames, are taken from the run `log_id`, or the example.
+        Arguments that cannot be edited, such as frames, come from the execution `log_id`, or from the example.
         """
         call_arguments = {**self._kept(tool, persona, log_id), **self._given(arguments)}
         tried = self._healkit.try_code(tool, code, call_arguments, persona=persona, on_output=no_output)
@@ -111,7 +112,7 @@ class Patching(ToolReading):
         reason: str = "",
         log_id: int | None = None,
     ) -> dict[str, Any]:
-        """Save the code as a new revision, or return what was saved over the same parent meanwhile."""
+        """Save the code as a new revision, or return the one that was saved over the same parent in the meantime."""
         vault = self._healkit.vault
         before = vault.get(tool, persona)
         row = None if log_id is None else self._healkit.execution(log_id)
@@ -154,19 +155,19 @@ class Patching(ToolReading):
         }
 
     def rerun(self, log_id: int) -> dict[str, Any]:
-        """Run the tool of that row at its active revision, with the arguments of that row."""
+        """Run the tool of that row at its active revision, with the row's arguments."""
         before = self._healkit.execution(log_id)
         run = self._healkit.rerun(log_id, on_output=no_output)
         return {"run": self._recorded.execution(run), "delta": self._delta(before, run)}
 
     def schema(self, tool: str, persona: str, text: str) -> dict[str, Any]:
-        """Replace the input schema by a JSON text, or by what the code says where that is empty; return it."""
+        """Replace the input schema by a JSON text, or, if it is empty, by the schema from the code; return it."""
         new_schema = parse_arguments(text, "the schema") if text.strip() else None
         entry = self._healkit.vault.set_schema(tool, new_schema, persona)
         return {"schema": entry.input_schema, "derived": "input_schema" in entry.flags.get("derived", [])}
 
     def _run_of(self, entry: VaultEntry, persona: str, log_id: int | None) -> Execution | None:
-        """Return the run asked for, else the newest failure of the active revision, else the newest run."""
+        """Return the requested execution, else the newest failure of the active revision, else the newest execution."""
         if log_id is not None:
             return self._healkit.execution(log_id)
         failed = self._healkit.last_error(entry.tool_name, persona)
@@ -176,7 +177,7 @@ class Patching(ToolReading):
         return newest[0] if newest else None
 
     def _shown_arguments(self, arguments: dict[str, Any]) -> tuple[str, int]:
-        """Return arguments as text to edit, and how many secrets were hidden; the secrets stay here."""
+        """Return arguments as text to edit, and the number of hidden secrets; the secrets stay here."""
         cleaned = self._recorded.clean(arguments)
         text = json.dumps(cleaned.value, ensure_ascii=False)
         if len(text) > _ONE_LINE_CHARS:
@@ -186,7 +187,7 @@ class Patching(ToolReading):
         return text, sum(cleaned.hidden.values())
 
     def _kept(self, tool: str, persona: str, log_id: int | None) -> dict[str, Any]:
-        """Return the arguments that the page shows without letting them be edited, as they were in the run."""
+        """Return the arguments that the page shows but cannot edit, as they were in the execution."""
         entry = self._healkit.vault.get(tool, persona)
         run = None if log_id is None else self._healkit.execution(log_id)
         arguments, source = _arguments(run, entry)
@@ -196,15 +197,15 @@ class Patching(ToolReading):
         return arguments_of(logged(self._healkit.log, log_id), names=uneditable)
 
     def _given(self, text: str) -> dict[str, Any]:
-        """Read arguments from a text, with each hidden value that was left as shown put back.
+        """Read arguments from a text, and restore each hidden value that was not edited.
 
-        Raises `ArgumentsInvalid` for a mark whose value is not known any more.
+        Raises `ArgumentsInvalid` for a mark whose value is no longer known.
         """
         with self._lock:
             displayed = list(self._shown)
         marks: set[str] = set()
         exactly = [arguments for as_text, _, arguments in reversed(displayed) if as_text == text]
-        if exactly:  # also where it was cut, and is no JSON
+        if exactly:  # also if it was cut and is not JSON
             edited: dict[str, Any] = exactly[0]
         else:
             edited = parse_arguments(text or "{}", "the arguments")
@@ -227,7 +228,7 @@ class Patching(ToolReading):
         return cleaning.execution(run, self._recorded.sanitizer.of_record(), in_list=True)
 
     def _delta(self, before: Execution | None, now: Execution) -> dict[str, Any] | None:
-        """Compare an outcome with that of the run before; None where there is none."""
+        """Compare an outcome with that of the previous execution; None if there is none."""
         if before is None or before.status == "RUNNING":
             return None
         was, is_now = _lines(before.uncleaned), _lines(now.uncleaned)
@@ -245,7 +246,7 @@ class Patching(ToolReading):
 
 
 class PatchEditor(Panel):
-    """An editor of one tool; `log_id` is the run whose arguments it tries, by default the newest failure's."""
+    """Editor of one tool; `log_id` is the execution whose arguments it tries, by default the newest failure."""
 
     KIND = "PatchEditor"
 
@@ -257,17 +258,17 @@ class PatchEditor(Panel):
         self.operations |= Patching(healkit, self.recorded).operations
 
     def static_card(self) -> CellOutput | None:
-        """Draw the code as it is."""
+        """Draw the current code."""
         return CellOutput.of(cards.entry(self._entry))
 
 
 def _marks(value: object) -> set[str]:
-    """Find all marks in it that the sanitiser may have put there."""
+    """Find all marks in it that may be the sanitiser's."""
     return set(_MARK.findall(json.dumps(value, ensure_ascii=False)))
 
 
 def restored(edited: object, cleaned: object, original: object) -> Any:
-    """Return edited data in which every value that is still as it was shown is the original one again."""
+    """Return edited data with the original of each value that was not edited."""
     if edited == cleaned and type(edited) is type(cleaned):
         return original
     if isinstance(edited, dict) and isinstance(cleaned, dict) and isinstance(original, dict):
@@ -284,11 +285,11 @@ def restored(edited: object, cleaned: object, original: object) -> Any:
 
 
 def _arguments(run: Execution | None, entry: VaultEntry) -> tuple[dict[str, Any], str]:
-    """Return what to try a tool with, and where it is from.
+    """Return arguments to try a tool with, and their source.
 
-    It is what the tool was run with, else an example's, else made from its schema.
+    They come from an execution, else from an example, else from the tool's schema.
     """
-    if run is not None and "…" not in run.arguments:  # the log's mark for arguments that it had to cut
+    if run is not None and "…" not in run.arguments:  # the log's mark for cut arguments
         return run.uncleaned.arguments, f"log row {run.log_id}"
     for example in entry.examples:
         if isinstance(example, dict) and isinstance(example.get("arguments"), dict):

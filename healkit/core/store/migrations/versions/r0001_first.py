@@ -1,21 +1,21 @@
-"""Tables of the first release, and what their triggers keep.
+"""Tables of the first release, and their triggers.
 
-Three things are derived from `executionlog` and kept by triggers, in the transaction of the row itself:
-`executionday` (a tool's day), `failuregroup` (failures of one fingerprint) and a full-text index over tracebacks.
-Triggers, not the writer, so that they are right after every way a row can come, end or go: a replayed spool, an
-orphan's recovery, an import, retention, another program. A finished row counts; a RUNNING one does not yet. Runs that
-only tried code out (trials, searches) are counted in days under revision -1, and have no fingerprint; refused calls are
-counted apart from failures of code, by their `error_code`.
+Triggers derive three things from `executionlog`, in the transaction of the row itself: `executionday` (a tool's day),
+`failuregroup` (failures of one fingerprint) and a full-text index over tracebacks. Triggers, not the writer, do this.
+So the counts are right in whatever way a row is added, ends or is deleted. Examples are a replayed spool, an orphan's
+recovery, an import, retention, another program. A finished row counts; a RUNNING one does not yet. Trials and searches
+are counted by day under revision -1, and have no fingerprint. Refused calls are counted apart from failures of code, by
+their `error_code`.
 
-SQLite's index is an FTS5 table without content, whose row ids are in the order of time: its answers come newest
-first, so the first page of a common word costs what the first page of a rare one does. `executionlog_fts_rows` says
-which row of the log each of them is. PostgreSQL has a GIN index over the same words.
+SQLite's index is an FTS5 table without content, whose row ids are in order of time. It returns the newest matches
+first, so the first page of a common word costs as much as that of a rare one. `executionlog_fts_rows` maps each of them
+to its row of the log. PostgreSQL has a GIN index over the same words.
 
-SQLite runs the program of each trigger to find out that its condition is false, so a new row has one of them and a
-change two, and a run that succeeds needs the one named `ended` only.
+SQLite runs each trigger's program even to find that its condition is false. So an insert has one trigger and an update
+two, and a successful run only needs the one named `ended`.
 
-An audit entry is never changed or removed. The trigger on a new one refuses a gap in the numbers, and with it SQLite's
-`INSERT OR REPLACE`, which removes a row without asking the triggers on removal.
+An audit entry is never changed or removed. The trigger for a new entry refuses a gap in the numbers. So it also refuses
+SQLite's `INSERT OR REPLACE`, which removes a row without running the triggers for removal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from alembic import op
 revision = "r0001"
 down_revision = None
 
-#: `«id»`, `«time»` and `«compact»` are written as each dialect has them.
+#: `«id»`, `«time»` and `«compact»` are replaced for each dialect.
 _VAULT = """
 CREATE TABLE codevault (
     hash VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -126,14 +126,14 @@ CREATE TABLE dataviewuse (
 CREATE INDEX ix_dataviewuse_sha256 ON dataviewuse (sha256);
 """
 
-#: The codes of runs, as `errors.TOOL_CODES` has them: any other is that of a refused call.
+#: The codes of runs, as in `errors.TOOL_CODES`: any other is that of a refused call.
 _RAN = (
     "'HOST_DIED', 'INTERNAL_ERROR', 'SQL_ERROR', 'TOOL_CPU_LIMIT', 'TOOL_CRASHED', 'TOOL_DISK_LIMIT', "
     "'TOOL_EXCEPTION', 'TOOL_EXITED', 'TOOL_KILLED', 'TOOL_OUTPUT_LIMIT', 'TOOL_OUT_OF_MEMORY', 'TOOL_PROTOCOL', "
     "'TOOL_RESULT_TOO_LARGE', 'TOOL_RESULT_UNSUPPORTED', 'TOOL_TIMEOUT', 'WORKER_LOST'"
 )
 
-#: Of two indexes that would do, SQLite takes the one that was made last; a tool's own failures may be few.
+#: Of two suitable indexes, SQLite uses the one that was made last; a tool's own failures may be few.
 _LOG = f"""
 CREATE TABLE executionlog (
     id «id»,
@@ -295,18 +295,18 @@ CREATE TABLE traceauditentry (
     CONSTRAINT uq_traceauditentry_seq UNIQUE (execution_id, seq)
 );
 """
-#: The tables whose rows are only appended; an entry must be the next one, and the chain has its one row already.
+#: Append-only tables; an entry must have the next number, and the chain already has its one row.
 _APPENDED = ("traceauditentry", "traceauditchain")
 _ONLY_APPENDED = "the audit is append-only"
-#: An entry that does not follow those that there are.
+#: Condition on an entry that does not follow the existing ones.
 _NOT_NEXT = """new.id IS DISTINCT FROM (SELECT coalesce(max(id), 0) + 1 FROM traceauditentry)
     OR new.seq IS DISTINCT FROM (
         SELECT coalesce(max(seq), 0) + 1 FROM traceauditentry WHERE execution_id = new.execution_id
     )"""
 
-#: The columns of a row that its counts are made of.
+#: The columns of a row that its counts depend on.
 _COUNTED = "status, timestamp, tool_name, persona, revision, duration_ms, fingerprint, error_code"
-#: The upper ends of the classes that durations are counted in, in ms: 1, 2, 5, 10 … 1,000,000,000.
+#: Upper ends of the classes of durations, in ms: 1, 2, 5, 10 … 1,000,000,000.
 _ENDS = [digit * 10**power for power in range(9) for digit in (1, 2, 5)] + [10**9]
 _ENDED, _FAILED = "{row}.status <> 'RUNNING'", "{row}.status = 'FAILURE' AND {row}.fingerprint IS NOT NULL"
 _TRACED = "{row}.error_traceback IS NOT NULL"
@@ -318,12 +318,13 @@ _ONE_REFUSED = (
     f"CASE WHEN {{row}}.status = 'FAILURE' AND {{row}}.error_code NOT IN ({_RAN}) THEN 1 ELSE 0 END"
 )
 _GROUP = "(fingerprint, tool_name, persona) = (old.fingerprint, old.tool_name, old.persona)"
-# The millisecond of the row's time, then 21 bits of its id, which tell apart what happened in one millisecond.
+# The millisecond of the row's time, then 21 bits of its id, which distinguish rows of the same millisecond.
 _KEY = (
     "((coalesce(CAST(strftime('%s', substr({row}.timestamp, 1, 19)) AS INTEGER), 0) * 1000"
     " + CAST(substr({row}.timestamp || '.000', 21, 3) AS INTEGER)) * 2097152 + {row}.id % 2097152)"
 )
-# Whether a row is of a tool's own is one of its words, so that a search without trials reads none of theirs.
+# One of the words says whether the row is a trial or search, so that a search without those does not read
+# them.
 _FACTS = (
     "({row}.tool_name || ' ' || {row}.persona || ' ' || coalesce({row}.fingerprint, '')"
     " || ' ' || coalesce({row}.run_id, '') || ' ' || {row}.status || CASE WHEN {row}.origin IN ('trial', 'search')"
@@ -381,7 +382,7 @@ def _on_sqlite() -> None:
         _execute(
             f"CREATE TRIGGER executionlog_{name} AFTER {event} ON executionlog WHEN {condition}\nBEGIN\n{body}END"
         )
-    # SQLite writes IS NOT for IS DISTINCT FROM, which it knows from version 3.39 on.
+    # SQLite only knows IS DISTINCT FROM since version 3.39; before, it is IS NOT.
     not_next = f"WHEN {_NOT_NEXT.replace('IS DISTINCT FROM', 'IS NOT')} "
     for table in _APPENDED:
         for event in ("insert", "update", "delete"):
@@ -393,10 +394,10 @@ def _on_sqlite() -> None:
 
 
 def _on_postgresql() -> None:
-    # Punctuation ends words here as it does in FTS5; PostgreSQL's own parser would keep paths and names whole.
+    # Punctuation ends words, as in FTS5; PostgreSQL's own parser would keep paths and names whole.
     marks = """'!"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~'"""
     words = f"to_tsvector('simple', translate(left(error_traceback, 100000), {marks}, '{' ' * 32}'))"
-    # As text, not for the driver as it is: psycopg would take the percent sign for a placeholder.
+    # As text, because psycopg would read a percent sign as a placeholder.
     op.execute(
         sa.text(
             "CREATE INDEX ix_executionlog_words ON executionlog USING gin "
@@ -445,7 +446,7 @@ def _also(where: str) -> str:
 
 
 def _day_of(row: str, *, on_sqlite: bool) -> str:
-    """Return the key of the day that a row is counted in."""
+    """Return the key of the day in which a row is counted."""
     day = (
         f"substr({row}.timestamp, 1, 10)"
         if on_sqlite
@@ -515,7 +516,7 @@ INSERT INTO failuregroup
 
 
 def _uncount_group(where: str = "") -> str:
-    """Take a row off its group; it may have been the first or the last one, and an index finds the next."""
+    """Remove a row from its group; it may have been the first or the last one, and an index finds the next."""
     remaining_rows = f"FROM executionlog WHERE {_GROUP} AND status = 'FAILURE'"
     moved = "".join(
         f"""

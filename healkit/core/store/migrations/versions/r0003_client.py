@@ -1,4 +1,4 @@
-"""Column for the MCP client that asked for an execution."""
+"""Column for the MCP client that requested an execution."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ down_revision = "r0002"
 
 
 def upgrade() -> None:
-    """Add the column; empty for an execution that no MCP client asked for."""
+    """Add the column; empty for an execution that no MCP client requested."""
     op.add_column("executionlog", sa.Column("client", sa.String()))

@@ -1,4 +1,4 @@
-"""Tables of what traces teach."""
+"""Tables for learning from traces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "r0003"
 
 
 def upgrade() -> None:
-    """Make the tables, empty: all but imported fixes is computed from the log."""
+    """Make the tables, empty: everything except imported fixes is computed from the log."""
     op.create_table(
         "learningstate",
         sa.Column("name", sa.String(40), primary_key=True),

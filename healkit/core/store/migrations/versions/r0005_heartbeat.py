@@ -12,7 +12,7 @@ down_revision = "r0004"
 
 
 def upgrade() -> None:
-    """Make the table; hosts write to it on a server only."""
+    """Make the table; hosts only write to it on a server."""
     op.create_table(
         "hostheartbeat",
         sa.Column("host", sa.String(), primary_key=True),
