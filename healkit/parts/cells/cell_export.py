@@ -4,15 +4,23 @@ A notebook that is checked runs in a restricted kernel. There `watch` takes note
 `write_failing_cell` writes what healing needs to know of the cell into a folder that the host granted. The host reads
 it with `read_failing_cell`, once the kernel has ended. What it finds there is a claim: bounded in size, checked, and
 never imported or run.
+
+The examples of a doctest are cells of such a kernel too: `watch_examples` makes them print as in doctest and writes the
+outcome of each, which the host reads with `read_outcome`.
 """
 
 from __future__ import annotations
 
+import asyncio
+import doctest
+import importlib
+import io
 import re
+import sys
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -36,7 +44,9 @@ if TYPE_CHECKING:
 _VALUE_MAX_BYTES, _OTHER_MAX_BYTES, _ALL_MAX_BYTES = 512 * MIB, MIB, 1024 * MIB
 _CELL_MAX_BYTES, _VALUES_MAX, _REASON_MAX_CHARS = 8 * MIB, 300, 500
 _CELL = "cell.json"
+_Record = TypeVar("_Record")
 _WORD = re.compile(r"[^\W\d]\w*")
+_OUTPUT_MAX_CHARS = 1_000_000
 _PROMPT = re.compile(r"<In \[(\d{1,9})\]>")
 
 #: Number of its snapshot, name of a module, or what stands for it.
@@ -51,6 +61,13 @@ class _Cell(msgspec.Struct, frozen=True):
     defined: list[str]
     namespace: dict[str, _Value]
     before: dict[str, _Value]
+
+
+class ExampleOutcome(msgspec.Struct, frozen=True):
+    """What an example of a doctest printed, and how it failed."""
+
+    output: str
+    failure: Failure | None
 
 
 # In the kernel.
@@ -81,6 +98,52 @@ def watch(*, values: bool) -> None:
     if values:
         shell.events.register("pre_run_cell", before_cell)
     shell.events.register("post_run_cell", after_cell)
+
+
+def watch_examples(folder: str, paths: Sequence[str]) -> None:
+    """Run this kernel's cells as examples of doctests from now on; called in it before the first.
+
+    Each expression prints its `repr`, and there are no magics. folder: where the outcomes are written, by prompt.
+    paths: where the modules of the examples are.
+    """
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    cells, kept = FailedCells(shell), list[Any]()
+    sys.path[:0] = paths
+    shell.ast_node_interactivity, shell.autoawait = "all", False
+    shell.display_trap.hook = sys.__displayhook__
+    inputs = shell.input_transformer_manager
+    inputs.cleanup_transforms, inputs.line_transforms, inputs.token_transformers = [], [], []
+
+    def before_example(_info: ExecutionInfo) -> None:
+        kept[:] = sys.stdout, io.StringIO(), asyncio._get_running_loop()
+        sys.stdout = kept[1]
+        asyncio._set_running_loop(None)  # an example may call `asyncio.run`, which a cell may not
+
+    def after_example(result: ExecutionResult) -> None:
+        sys.stdout, output, loop = kept
+        asyncio._set_running_loop(loop)
+        error, count = result.error_in_exec or result.error_before_exec, result.execution_count
+        cell = cells.add(error, result.info.raw_cell or "", count) if error is not None else None
+        text = output.getvalue()[:_OUTPUT_MAX_CHARS].encode(errors="backslashreplace").decode()
+        outcome = ExampleOutcome(text, cell.execution.uncleaned.failure if cell is not None else None)
+        Path(folder, f"{count}.json").write_bytes(msgspec.json.encode(outcome))
+
+    shell.events.register("pre_run_cell", before_example)
+    shell.events.register("post_run_cell", after_example)
+
+
+def begin_examples(module: str, modules: Mapping[str, str]) -> None:
+    """Give the next examples names of their own: those of a module, where one is named, and `modules` by name."""
+    from IPython import get_ipython
+
+    names = {"__name__": "__main__"} | (vars(importlib.import_module(module)) if module else {})
+    shell = get_ipython()
+    shell.user_ns.clear()
+    shell.user_ns.update(names, **{name: importlib.import_module(path) for name, path in modules.items()})
+    shell.compile.reset_compiler_flags()
+    shell.compile.flags |= vars(doctest)["_extract_future_flags"](names)
 
 
 def write_failing_cell(folder: str, *, values: bool) -> None:
@@ -151,16 +214,10 @@ def read_failing_cell(
     sent: the texts of the cells that it was given, by prompt; what it says of other texts is left out. notebook: with
     the ids that these cells had. within: where the cell's files may be; the first is the notebook's folder.
     """
-    try:
-        with plain_files.open_regular(folder, _CELL) as file:
-            written = file.read(_CELL_MAX_BYTES + 1)
-        record = claims.decode(written, msgspec.json.Decoder(_Cell).decode, max_bytes=_CELL_MAX_BYTES)
-    except (OSError, ValueError):
+    record = _read(folder, _CELL, _Cell)
+    if record is None:
         return None
-    run, failure = (
-        record.run,
-        msgspec.structs.replace(with_own_secrets(capped(record.failure)), code="TOOL_EXCEPTION"),
-    )
+    run, failure = record.run, _claimed(record.failure)
     if not _was_sent(run, sent):
         return None
     history = [
@@ -184,6 +241,27 @@ def read_failing_cell(
         within[0],
         within,
     )
+
+
+def read_outcome(folder: Path, prompt: int) -> ExampleOutcome | None:
+    """Return the outcome of an example by its prompt; None where there is none that can be read."""
+    outcome = _read(folder, f"{prompt}.json", ExampleOutcome)
+    if outcome is None or outcome.failure is None:
+        return outcome
+    return msgspec.structs.replace(outcome, failure=_claimed(outcome.failure))
+
+
+def _read(folder: Path, name: str, kind: type[_Record]) -> _Record | None:
+    try:
+        with plain_files.open_regular(folder, name) as file:
+            written = file.read(_CELL_MAX_BYTES + 1)
+        return claims.decode(written, msgspec.json.Decoder(kind).decode, max_bytes=_CELL_MAX_BYTES)
+    except (OSError, ValueError):
+        return None
+
+
+def _claimed(failure: Failure) -> Failure:
+    return msgspec.structs.replace(with_own_secrets(capped(failure)), code="TOOL_EXCEPTION")
 
 
 def _was_sent(run: CellRun, sent: Mapping[int, str]) -> bool:

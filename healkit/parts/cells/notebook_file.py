@@ -237,7 +237,7 @@ def _language(metadata: Mapping[str, Any]) -> str:
     return language.lower() if isinstance(language, str) else "python"
 
 
-def _refused(path: Path, why: str, hint: str = "healkit check NOTEBOOK takes .ipynb files.") -> UsageInvalid:
+def _refused(path: Path, why: str, hint: str = "Notebooks are .ipynb files of JSON.") -> UsageInvalid:
     return UsageInvalid(f"{str(path)!r} {why}.", hint=hint)
 
 

@@ -48,6 +48,8 @@ from healkit.plain_text import visible
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
+    from healkit.config import ExplainLevel
+    from healkit.parts.cells.advice import CellAdvice
     from healkit.services import Services
 
 #: Healings of one notebook, one after the other.
@@ -57,9 +59,9 @@ _OWN_REQUEST_S = 60.0
 _IN_KERNEL = "__import__('healkit.parts.cells.cell_export', fromlist=['watch'])"
 #: How a cell ended that did not come to its end → code, name and words of its failure.
 _ENDINGS = {
-    "timeout": ("TOOL_TIMEOUT", "TimeoutError", "the cell was still running after {timeout:g} s"),
-    "disk_limit": ("TOOL_DISK_LIMIT", "DiskLimit", "the cell wrote more than it may"),
-    "died": ("TOOL_EXITED", "DeadKernel", "the kernel ended while the cell ran (exit status {status})"),
+    "timeout": ("TOOL_TIMEOUT", "TimeoutError", "the {piece} was still running after {timeout:g} s"),
+    "disk_limit": ("TOOL_DISK_LIMIT", "DiskLimit", "the {piece} wrote more than it may"),
+    "died": ("TOOL_EXITED", "DeadKernel", "the kernel ended while the {piece} ran (exit status {status})"),
 }
 
 
@@ -67,7 +69,7 @@ _ENDINGS = {
 _REFUSED = re.compile(
     r"Permission denied|not permitted|Read-only file system|name resolution|shell not found"
 )
-_LIMITS = " In a check, cells have no network, start no programs, read the notebook's folder and write to scratch only."
+_LIMITS = " In a check, cells have no network, start no programs, read their file's folder and write to scratch only."
 
 
 @dataclass(frozen=True)
@@ -201,20 +203,8 @@ class NotebookCheck:
             cell_export.read_failing_cell, exchange, sent, NotebookFile(tuple(cells)), self._read
         )
         exported = failing_cell if failing_cell is not None and failing_cell.run.count == prompt else None
-        return _Run(tuple(done), cell, self._failed(reply, exported), exported)
-
-    def _failed(self, reply: Mapping[str, Any], exported: FailingCell | None) -> Failure:
-        """Return the failure of a cell: as its kernel wrote it, or as the host has seen it."""
-        if reply.get("status") in _ENDINGS:
-            code, ename, words = _ENDINGS[reply["status"]]
-            evalue = words.format(timeout=self.timeout, status=reply.get("exit_status"))
-            frames = exported.failure.frames if exported is not None else []
-            return Failure(code, ename, evalue, f"{ename}: {evalue}", frames)
-        if exported is not None:
-            return exported.failure
-        trace = visible("\n".join(map(str, reply.get("traceback") or ())))
-        ename, evalue = str(reply.get("ename") or "Error"), str(reply.get("evalue") or "")
-        return capped(Failure("TOOL_EXCEPTION", ename, evalue, trace))
+        told = exported.failure if exported is not None else None
+        return _Run(tuple(done), cell, failure_of(reply, told, self.timeout), exported)
 
     def _healed(self, run: _Run) -> CellReportData | None:
         cell, failure = run.exported, run.failure
@@ -231,8 +221,6 @@ class NotebookCheck:
         return replace(healing.report(), report=None)
 
     def _failure(self, run: _Run, failure: Failure, report: CellReportData | None) -> NotebookFailure:
-        from healkit.parts.explain.explanation import explain  # late, as above
-
         assert run.cell is not None
         record = cleaning.sanitizer().of_record()
         for (
@@ -244,20 +232,12 @@ class NotebookCheck:
         line_numbers = (frame.lineno for frame in failure.frames if frame.filename == f"<In [{prompt}]>")
         line = (run.exported.run.failed_line if run.exported is not None else None) or next(line_numbers, 0)
         line = min(max(line, 0), run.cell.source.count("\n") + 1)
-        level = self.hk.config.explain
         advice = run.exported.advice if run.exported is not None else None
-        if failure.code != "TOOL_EXCEPTION":
-            explanation = f"{failure.evalue[:1].upper()}{failure.evalue[1:]}."
-        elif advice is not None and advice.kind != "near" and level != "off":
-            explanation = advice.sentence
-        else:
-            refused = level != "off" and _REFUSED.search(failure.evalue)  # its fixes are those of a tool
-            limited = explain(failure).of_cell().at("what" if refused else level)
-            explanation = replace(limited, where="", why="", linked=()).in_one_line + (
-                _LIMITS if refused else ""
-            )
+        explanation, why = explained(failure, self.hk.config.explain, advice)
         place = self._book.line_of(run.cell.number, line)
-        notebook_failure = NotebookFailure(run.cell.number, prompt, line, place, failure, explanation, report)
+        notebook_failure = NotebookFailure(
+            run.cell.number, prompt, line, place, failure, explanation, report, why=why
+        )
         return cleaning.report(notebook_failure, record)
 
     def _edit(self, run: _Run, texts: Mapping[int, str], report: CellReportData | None) -> dict[int, str]:
@@ -271,6 +251,42 @@ class NotebookCheck:
     def _tell(self, sentence: str) -> None:
         if self.progress is not None:
             self.progress(sentence)
+
+
+def failure_of(
+    reply: Mapping[str, Any], told: Failure | None, timeout_s: float, piece: str = "cell"
+) -> Failure:
+    """Return the failure of a cell: as its kernel wrote it (`told`), or as the host has seen it.
+
+    reply: the reply to it, of `NotebookSession.run`. piece: what the cell is to its reader.
+    """
+    if reply.get("status") in _ENDINGS:
+        code, ename, words = _ENDINGS[reply["status"]]
+        evalue = words.format(piece=piece, timeout=timeout_s, status=reply.get("exit_status"))
+        return Failure(code, ename, evalue, f"{ename}: {evalue}", told.frames if told is not None else [])
+    if told is not None:
+        return told
+    trace = visible("\n".join(map(str, reply.get("traceback") or ())))
+    ename, evalue = str(reply.get("ename") or "Error"), str(reply.get("evalue") or "")
+    return capped(Failure("TOOL_EXCEPTION", ename, evalue, trace))
+
+
+def explained(failure: Failure, level: ExplainLevel, advice: CellAdvice | None = None) -> tuple[str, str]:
+    """Return what a cell's failure is, with the next step, and why it happened; empty where nothing is known.
+
+    advice: on the order of the cells; it comes first.
+    """
+    from healkit.parts.explain.explanation import explain  # late: most notebooks run
+
+    if failure.code != "TOOL_EXCEPTION":
+        return f"{failure.evalue[:1].upper()}{failure.evalue[1:]}.", ""
+    if advice is not None and advice.kind != "near" and level != "off":
+        return advice.sentence, ""
+    refused = level != "off" and _REFUSED.search(failure.evalue)  # its fixes are those of a tool
+    limited = explain(failure).of_cell().at("what" if refused else level)
+    return replace(limited, where="", why="", linked=()).in_one_line + (
+        _LIMITS if refused else ""
+    ), limited.why
 
 
 def check_notebook(hk: Services, path: str | Path, **options: Any) -> NotebookReport:

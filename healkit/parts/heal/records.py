@@ -412,7 +412,7 @@ class NotebookFailure:
 
     number: the cell's, among all cells. prompt: in this run, 3 for `In [3]`. line: in the cell, 0 where that is not
     known; file_line: in the notebook's file. report: what healing found. fixed: whether the notebook ran on with the
-    fix.
+    fix. why: why it happened, which shorter cards leave out.
     """
 
     number: int
@@ -423,6 +423,7 @@ class NotebookFailure:
     explanation: str
     report: CellReportData | None = None
     fixed: bool = False
+    why: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

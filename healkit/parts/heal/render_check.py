@@ -53,14 +53,15 @@ def _title(failure: NotebookFailure) -> str:
     return f"cell {failure.number} (In [{failure.prompt}]){line}: {summary}"
 
 
-def _about(failure: NotebookFailure) -> Iterator[Part]:
-    """Yield the failing line, what is known of the failure, and the fix."""
+def _about(failure: NotebookFailure, *, why: bool = False) -> Iterator[Part]:
+    """Yield the failing line, what is known of the failure, and the fix; why: also why it happened."""
     error, report = failure.failure, failure.report
     place = (f"<In [{failure.prompt}]>", failure.line)
     yield from (Code(f.line.strip(), indent=6) for f in error.frames if (f.filename, f.lineno) == place)
     facts: list[tuple[str, Fact]] = []
     if failure.explanation and not (report is not None and report.refutes):
         facts.append(("what", Span(failure.explanation, "ticked")))
+        facts += [("why", Span(failure.why, "ticked"))] if why and failure.why else []
     frame = error.tool_frame
     if frame is not None and frame.filename != place[0]:
         facts.append(("raised", Span(frame.place)))
@@ -80,6 +81,11 @@ def _about(failure: NotebookFailure) -> Iterator[Part]:
 def log_text(report: NotebookReportData, *, written: bool = False) -> str:
     """Write the card for a terminal or a service's log; no line of it is an order to GitHub's runner."""
     return _ORDER.sub(r"\g<0> ", text_of(notebook_card(report, written=written)))
+
+
+def failure_text(failure: NotebookFailure, *, titled: bool = True) -> str:
+    """Write all that is known of one failure, as the report of a test."""
+    return harmless(text_of(Card(_title(failure) if titled else "", parts=[*_about(failure, why=True)])))
 
 
 def data(report: NotebookReportData) -> dict[str, Any]:
@@ -128,7 +134,7 @@ def junit(reports: Sequence[NotebookReportData]) -> str:
         suite = ET.SubElement(
             suites,
             "testsuite",
-            name=_plain(report.path),
+            name=harmless(report.path),
             tests=str(len(cases)),
             failures=str(sum(case.find("failure") is not None for case in cases)),
             skipped=str(sum(case.find("skipped") is not None for case in cases)),
@@ -140,15 +146,16 @@ def junit(reports: Sequence[NotebookReportData]) -> str:
 
 
 def _case(report: NotebookReportData, cell: CheckedCell, failure: NotebookFailure | None) -> ET.Element:
-    name, path = f"cell {cell.number}", _plain(report.path)
+    name, path = f"cell {cell.number}", harmless(report.path)
     case = ET.Element("testcase", classname=path, name=name, time=f"{cell.duration_s:.3f}")
     if failure is not None:
-        about = {"message": _plain(_said(_title(failure))), "type": _plain(_said(failure.failure.ename))}
-        ET.SubElement(case, "failure", about).text = _plain(text_of(Card(parts=[*_about(failure)])))
+        about = {"message": harmless(_said(_title(failure))), "type": harmless(_said(failure.failure.ename))}
+        ET.SubElement(case, "failure", about).text = harmless(text_of(Card(parts=[*_about(failure)])))
     elif cell.state == "not_run":
         ET.SubElement(case, "skipped")
     return case
 
 
-def _plain(text: str) -> str:
+def harmless(text: str) -> str:
+    """Return a text as a terminal, a service's log and XML may have it."""
     return _NOT_XML.sub("\ufffd", _ORDER.sub(r"\g<0> ", plain.visible(text)))

@@ -85,3 +85,20 @@ def test_what_a_hostile_kernel_leaves_for_the_host_is_not_believed(
         if (list(found.history) == [FIRST]) == (kind == "another history"):
             wrong.append(f"{kind}: {found.history!r}")
     assert wrong == []
+
+
+def test_an_outcome_of_an_example_is_bounded_and_read_from_a_regular_file_only(tmp_path: Path) -> None:
+    outcome = {
+        "output": "3\n",
+        "failure": {"code": "TOOL_TIMEOUT", "ename": "E", "evalue": "e" * 10**6, "traceback": ""},
+    }
+    (tmp_path / "1.json").write_text(json.dumps(outcome))
+    (tmp_path / "2.json").symlink_to(tmp_path / "1.json")
+    (tmp_path / "3.json").write_text("[" * 100_000)
+    os.mkfifo(tmp_path / "4.json")
+    found = [cell_export.read_outcome(tmp_path, prompt) for prompt in range(6)]
+    assert [outcome is not None for outcome in found] == [False, True, False, False, False, False]
+    assert found[1] is not None
+    assert found[1].failure is not None
+    assert found[1].failure.code == "TOOL_EXCEPTION"
+    assert len(found[1].failure.evalue) < 10**6
