@@ -3,8 +3,8 @@
 With --large also at 10,000,000 rows. With --postgresql on its own server, in PostgreSQL's usual set-up with 1 GB of
 shared buffers.
 
-Prints one JSON object. Each query of docs/log.md and docs/log_costs.md, and those of the side panel, run at all sizes in
-turns. The targets are a ratio of at most 2 warm and 4 cold, or a refusal with the reason. Warm is the minimum of up to
+Prints one JSON object. Each query of docs/log.md and docs/log_costs.md, and those of the side panel, run at all sizes
+in turns. The targets are a ratio of at most 2 warm and 4 cold, or a refusal with the reason. Warm is the minimum of up to
 41 times: processor time in ms, or on a server wall time. Cold is the minimum of 3 times: wall time of the query with a
 new `Healkit`. The file has left the system's cache, and a server was restarted.
 
@@ -57,25 +57,15 @@ PANEL = [
 _ASKED_S = 3.0
 MIDDLE = BASE + SPAN * 0.5
 
-<<<<<<< HEAD
 PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("log.md", "log_costs.md")]
-#: Methods of `hk.log` that change something or read all of it, which is not asked at every size.
-=======
-PAGE = Path(__file__).parents[1] / "docs" / "log.md"
 #: Methods of `hk.log` that change something or read everything, which do not run at every size.
->>>>>>> w45-d1
 _NO_QUESTIONS = {"hk.log.prune", "hk.log.export", "hk.log.import_file"}
 
 
 def questions() -> list[str]:
-<<<<<<< HEAD
-    """Every call of the pages that reads the log, as an expression, in their order."""
+    """Return every call of the pages that reads the log, as an expression, in their order."""
     pages = "\n".join(page.read_text() for page in PAGES)
     blocks = re.findall(r"^```python\n(.*?)^```$", pages, re.MULTILINE | re.DOTALL)
-=======
-    """Return every call of docs/log.md that reads the log, as an expression, in the order of the page."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
->>>>>>> w45-d1
     calls = [node for block in blocks for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Call)]
     named = [(ast.unparse(call.func), ast.unparse(call)) for call in calls]
     asked = [

@@ -86,6 +86,10 @@ def test_proselint_finds_nothing_in_the_pages(tmp_path: Path) -> None:
             (tmp_path / f"{path.stem}.txt").write_text(text)
     command = [sys.executable, "-m", "proselint", "check", "--config", str(ROOT / "docs" / "proselint.json")]
     done = subprocess.run(
-        [*command, *map(str, sorted(tmp_path.iterdir()))], capture_output=True, text=True, timeout=100, check=False
+        [*command, *map(str, sorted(tmp_path.iterdir()))],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, "")
