@@ -3,10 +3,10 @@
 With --large also at 10,000,000 rows. With --postgresql on its own server, in PostgreSQL's usual set-up with 1 GB of
 shared buffers.
 
-Prints one JSON object. Each query of docs/log.md and docs/log_costs.md, and those of the side panel, run at all sizes
-in turns. The targets are a ratio of at most 2 warm and 4 cold, or a refusal with the reason. Warm is the minimum of up
-to 41 times: processor time in ms, or on a server wall time. Cold is the minimum of 3 times: wall time of the query with a
-new `Healkit`. The file has left the system's cache, and a server was restarted.
+Prints one JSON object. Each query of docs/log.md and docs/log_costs.md, and those of the side panel, run at all
+sizes in turns. The targets are a ratio of at most 2 warm and 4 cold, or a refusal with the reason. Warm is the
+minimum of up to 41 times: processor time in ms, or on a server wall time. Cold is the minimum of 3 times: wall time
+of the query with a new `Healkit`. The file has left the system's cache, and a server was restarted.
 
 `--questions` runs only them. `--folder PATH` makes the databases there, and reuses them.
 
