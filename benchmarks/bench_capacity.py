@@ -42,6 +42,8 @@ CODE = "def trivial(n):\n    return n + 1\n"
 #: Duration of a turn on a core, and interval of the checks of other programs' load, in seconds.
 QUANTUM_S, LOOK_S = 0.001, 0.05
 PACED, PAUSE_S = 60, 0.15
+#: Parent of the kernel's own threads; what these do, they do for the input and output of processes.
+_KTHREADD = 2
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -143,9 +145,12 @@ def host(url: str, seconds: float, paced: bool) -> None:
 
 
 class Others:
-    """Load of other programs in the block: the weight of their runnable threads, 1 for one of normal niceness."""
+    """Load of other programs in the block: the weight of their runnable threads, 1 for one of normal niceness.
 
-    def __init__(self, ours: Callable[[], set[int]]) -> None:
+    ours: the processes that do not count, with all that descend from them.
+    """
+
+    def __init__(self, ours: set[int]) -> None:
         self._ours, self._over = ours, threading.Event()
         self.weights: list[float] = []
 
@@ -163,29 +168,30 @@ class Others:
         return statistics.fmean(self.weights) if self.weights else 0.0
 
     def _look(self) -> None:
-        ours: set[int] = set()
-        for number in range(10**9):
-            if self._over.wait(LOOK_S):
-                return
-            if number % 10 == 0:
-                ours = self._ours()
-            weight = 0.0
+        while not self._over.wait(LOOK_S):
+            parents: dict[int, int] = {}
+            runnable: dict[int, float] = {}
             for stat in Path("/proc").glob("[0-9]*/stat"):
                 with contextlib.suppress(OSError, IndexError):
                     name, _, rest = stat.read_text().rpartition(")")
-                    fields = rest.split()
-                    pid, parent = int(name.split()[0]), int(fields[1])
-                    if fields[0] == "R" and pid not in ours and parent not in ours:
-                        weight += 1.25 ** -int(fields[16])
-            self.weights.append(weight)
+                    fields, pid = rest.split(), int(name.split()[0])
+                    parents[pid] = int(fields[1])
+                    if fields[0] == "R":
+                        runnable[pid] = 1.25 ** -int(fields[16])
+            self.weights.append(
+                sum(
+                    weight
+                    for pid, weight in runnable.items()
+                    if self._ours.isdisjoint(_lineage(pid, parents))
+                )
+            )
 
 
-def family(pids: list[int]) -> set[int]:
-    found = {os.getpid()}
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            found |= {pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))}
-    return found
+def _lineage(pid: int, parents: dict[int, int]) -> Iterator[int]:
+    """Yield a process and those that it descends from."""
+    while pid:
+        yield pid
+        pid = parents.get(pid, 0)
 
 
 def run_hosts(
@@ -206,8 +212,8 @@ def run_hosts(
         assert one.stdout is not None
         assert one.stdout.readline() == "ready\n"
     before = tree_cpu_s(server) if server else 0.0
-    pids = [one.pid for one in hosts] + ([server] if server else [])
-    with Others(lambda: family(pids)) as others:
+    ours = {os.getpid(), *(one.pid for one in hosts), *([server] if server else [])}
+    with Others(ours | {_KTHREADD}) as others:
         for one in hosts:
             assert one.stdin is not None
             one.stdin.write("\n")

@@ -60,9 +60,9 @@ LOG_WAIT_S, LOCKED_S, FREE_S = 0.1, 0.4, 2.0
 INGESTING_WITHIN_S = 10.0
 
 TOOLS = {
-    "quick": "def quick(token):\n    return mcp.host.mark(token=token)",
-    "fails": "def fails(token):\n    mcp.host.mark(token=token)\n    return 1 / 0",
-    "slow": "import time\ndef slow(token):\n    mcp.host.mark(token=token)\n    time.sleep(0.2)\n    return token",
+    "quick": "def quick(ticket):\n    return mcp.host.mark(ticket=ticket)",
+    "fails": "def fails(ticket):\n    mcp.host.mark(ticket=ticket)\n    return 1 / 0",
+    "slow": "import time\ndef slow(ticket):\n    mcp.host.mark(ticket=ticket)\n    time.sleep(0.2)\n    return ticket",
 }
 
 #: Longest time until a host that heals and decides is killed, after it is open, in seconds.
@@ -94,18 +94,18 @@ def host(url: str, notes: str, thread_count: str) -> None:
         working = threading.Event()
 
         @healkit.provide
-        def mark(token: str) -> str:
-            note("ran", token)
+        def mark(ticket: str) -> str:
+            note("ran", ticket)
             if not working.is_set():
                 working.set()
                 print("working", flush=True)
-            return token
+            return ticket
 
         def work(thread: int) -> None:
             for number, tool in zip(itertools.count(), itertools.cycle(TOOLS)):
                 token = f"{os.getpid()}-{time.time_ns()}-{thread}-{number}"
                 note("asked", token)
-                execution = healkit.execute(tool, arguments={"token": token})
+                execution = healkit.execute(tool, arguments={"ticket": token})
                 note("ended", token, "SUCCESS" if execution.ok else "FAILURE", execution.trace_id)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(int(thread_count))]
@@ -412,7 +412,7 @@ def compared(healkit: Any, folder: Path, ingesting: int) -> dict[str, Any]:
     traced = {row["trace_id"] for row in healkit.database.fetch("SELECT trace_id FROM executiontrace")}
     by_token: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        by_token.setdefault(row["arguments"]["token"], []).append(row)
+        by_token.setdefault(row["arguments"]["ticket"], []).append(row)
     calls_of = Counter(row["trace_id"] for row in calls)
     asked, ran, ended = set(), Counter[str](), {}
     for notes in folder.glob("notes-*"):

@@ -270,6 +270,9 @@ def _words_in_index(session: Session, pieces: list[Piece], limit: int) -> Sequen
         for name in ("enable_seqscan", "enable_indexscan", "enable_indexonlyscan"):
             session.execute(text(f"SET LOCAL {name} = off"))
         session.execute(text("SET LOCAL work_mem = '128MB'"))  # with less, rows of large logs are read again
+        # Processes and a compiler would be started for the rows that it expects, ten times as many as there are.
+        session.execute(text("SET LOCAL max_parallel_workers_per_gather = 0"))
+        session.execute(text("SET LOCAL jit = off"))
         found = session.scalars(select(LOG.c.id).where(holds_words(pieces, together="&")).limit(limit)).all()
         settings.rollback()
     return found

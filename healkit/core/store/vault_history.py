@@ -38,7 +38,7 @@ _COLUMN_NAMES = (
 )
 _COLUMNS: tuple[Any, ...] = tuple(getattr(Revision, name) for name in _COLUMN_NAMES)
 _ROWS_AT_ONCE = 500
-_FAILURES_COMPARED_MAX, _RUNS_COMPARED_MAX, _STRETCHES_MAX = 50, 500, 3
+_SAME_FINGERPRINT_MAX, _FAILURES_COMPARED_MAX, _RUNS_COMPARED_MAX, _STRETCHES_MAX = 500, 50, 500, 3
 
 #: A condition on any column that holds a revision's number.
 Bound = Callable[[Any], ColumnElement[bool]]
@@ -142,10 +142,15 @@ def passing_revisions(
     """
     arguments = cast(LOG.c.arguments, Text)
     newest_first = (LOG.c.timestamp.desc(), LOG.c.id.desc())
-    failures = select(LOG.c.revision, LOG.c.timestamp, arguments).where(
-        mine, LOG.c.fingerprint == fingerprint, func.coalesce(LOG.c.tool_name, "").in_(names)
-    )
-    failed = session.execute(failures.order_by(*newest_first).limit(_FAILURES_COMPARED_MAX)).all()
+    # The newest of that fingerprint, whosever they are, and of these the entry's own: with both conditions at once
+    # PostgreSQL expects few rows, and reads and sorts all that the fingerprint has.
+    ours = and_(mine, func.coalesce(LOG.c.tool_name, "").in_(names)).label("mine")
+    newest = select(LOG.c.revision, LOG.c.timestamp, LOG.c.id, arguments.label("arguments"), ours)
+    newest = newest.where(LOG.c.fingerprint == fingerprint).order_by(*newest_first)
+    row = newest.limit(_SAME_FINGERPRINT_MAX).subquery().c
+    failures = select(row.revision, row.timestamp, row.arguments).where(row.mine)
+    failures = failures.order_by(row.timestamp.desc(), row.id.desc()).limit(_FAILURES_COMPARED_MAX)
+    failed = session.execute(failures).all()
     met = {row[2] for row in failed}
     last_of = {revision: time for revision, time, _ in reversed(failed)}
     columns = LOG.c.revision.label("number"), LOG.c.status, arguments.label("arguments"), mine.label("mine")
