@@ -33,7 +33,6 @@ _BWRAP = "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.u
 _NO_NAMESPACES = "allow user namespaces in the container's profile; the tier landlock does without them"
 _LANDLOCK = "a Linux kernel of 5.13 or later with Landlock enabled (boot option lsm=landlock,…)"
 _CALLS = "allow the system calls that are marked above"
-_LIMITS = "raise the limits of open files and of a file's size (ulimit -n, -f)"
 
 
 def examine(config: Config) -> DoctorReport:
@@ -53,7 +52,7 @@ def examine(config: Config) -> DoctorReport:
         *_layers(namespaces, landlock),
         *_attempts(namespaces if namespaces.holds else landlock),
         _tier(namespaces, _NO_NAMESPACES if _profile() else _BWRAP),
-        _tier(landlock, _CALLS if calls else _LIMITS if "rlimits" in landlock.problem else _LANDLOCK),
+        _tier(landlock, _CALLS if calls else _LANDLOCK),
     ]
     try:
         tier = achieved_tier(config)

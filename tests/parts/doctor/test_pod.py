@@ -113,10 +113,11 @@ def test_doctor_names_the_call_that_the_profile_denies(folder: Path, call: str) 
     assert report["tier"] == ("" if call in {"landlock_create_ruleset", "seccomp"} else "landlock")
 
 
-def test_doctor_names_a_limit_of_files_and_a_missing_folder(folder: Path) -> None:
-    report = doctor(folder, limits={"FSIZE": 1_000_000})
-    assert report["tier"] == ""
-    assert "raise the limits" in wrong(report)["tier: landlock"]
+def test_a_lower_limit_of_the_pod_stays_and_doctor_names_a_missing_folder(folder: Path) -> None:
+    report = doctor(folder, limits={"FSIZE": 1_000_000, "NOFILE": 100})
+    assert (report["tier"], [*wrong(report)]) == ("landlock", ["tier: namespaces"])
+    (layer,) = [check for check in report["checks"] if check["name"] == "layer: rlimits"]
+    assert layer["detail"] == "files 100, file size 1,000,000 bytes"
     fine = doctor(folder)
     assert (fine["tier"], [*wrong(fine)]) == ("landlock", ["tier: namespaces"])
     assert "container's profile" in wrong(fine)["tier: namespaces"]

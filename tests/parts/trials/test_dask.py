@@ -68,7 +68,9 @@ def test_results_come_in_order_and_the_same_trial_is_run_each_time(healkit: Heal
 
 def test_a_killed_worker_loses_only_what_it_had_and_doubles_nothing(tmp_path: Path, client: Any) -> None:
     notes = tmp_path / "notes.txt"
-    work = [(NOTES.format(path=str(notes)), {"n": n}) for n in range(200)]
+    # As many as take some seconds: the worker must be at work when it is killed.
+    code = NOTES.format(path=str(notes)).replace("0.02", "0.05")
+    work = [(code, {"n": n}) for n in range(200)]
     with Healkit(tmp_path / "x.db", config=Config(isolation="process", start_timeout_s=60)) as healkit:
 
         def kill() -> None:
