@@ -149,7 +149,7 @@ def trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         text = site.source.segment(written)
         if isinstance(written, ast.Tuple) and len(written.elts) == 1 and text.endswith(","):
             edits = site.source.replace(written, text[:-1].rstrip())
-            yield Proposal(f"The comma made a tuple of `{name}`, and is removed.", edits)
+            yield Proposal(f"The comma turned `{name}` into a tuple, so it is removed.", edits)
 
 
 def set_on_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

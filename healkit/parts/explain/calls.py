@@ -97,7 +97,7 @@ def _function_operand(site: Site) -> ast.expr | None:
 def made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Add the parentheses that make an object of a class, where its name was given to a variable."""
     name = site.facts.get("owner", "").strip("`")
-    reason = f"Parentheses make an object: `{name}` is a class."
+    reason = f"`{name}` is a class: parentheses create an object of it."
     assignments = [
         assignment
         for assignment in site.assignments(name)
@@ -308,7 +308,7 @@ def await_inside(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 text = f"await {source.segment(coroutine)}"
             else:
                 text = f"(await {source.segment(coroutine)})"
-            yield Proposal("A loop runs here already, so it is awaited.", source.replace(call, text))
+            yield Proposal("An event loop is already running here, so use `await`.", source.replace(call, text))
 
 
 #: Names that are written for `__init__`.
@@ -327,7 +327,7 @@ def init_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 line = source.line_start(method.lineno)
                 at = source.text.index(method.name, source.text.index("def", line) + 3)
                 edits = [Edit(at, at + len(method.name), "__init__")]
-                yield Proposal(f"`{method.name}` of `{node.name}` is meant as `__init__`.", edits)
+                yield Proposal(f"`{method.name}` of `{node.name}` should be `__init__`.", edits)
 
 
 def method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:

@@ -97,13 +97,13 @@ def write_notebook(failed: Execution, path: str | Path, replay: Execution | None
     """Write the notebook and return its path; raises `UsageInvalid` where it cannot be written."""
     file = Path(path)
     if file.exists() and not overwrite:
-        raise UsageInvalid(f"There is a file {str(file)!r} already.", hint="Name another one.")
+        raise UsageInvalid(f"The file {str(file)!r} already exists.", hint="Choose another name.")
     book = notebook_of(failed, replay, file)
     try:
         file.write_text(nbformat.writes(book), encoding="utf-8")
     except OSError as error:
         raise UsageInvalid(
-            f"Cannot write {str(file)!r}: {error.strerror}.", hint="Name a place that can be written."
+            f"Cannot write {str(file)!r}: {error.strerror}.", hint="Choose a path that you can write to."
         ) from None
     return file
 
@@ -114,8 +114,8 @@ def notebook_of(failed: Execution, replay: Execution | None, file: Path) -> Any:
     Frames and arrays in the arguments go into a folder beside `file`.
     """
     if failed.failure is None or failed.code is None:
-        why = "did not fail" if failed.failure is None else "has no code at hand"
-        raise UsageInvalid(f"{failed.label} {why}.", hint="Take a failure as hk.last_error() gives it.")
+        why = "did not fail" if failed.failure is None else "has no code on record"
+        raise UsageInvalid(f"{failed.label} {why}.", hint="Pass a failure that `hk.last_error()` returned.")
     raw = failed.uncleaned  # all of it passes `clean`, which counts what it hides
     clean = _Clean(raw)
     data = ExportedData(file.with_name(f"{file.stem}_data"), clean)
@@ -167,7 +167,7 @@ def _introduction(failed: ExecutionData, explanation: Explanation | None, clean:
         "This notebook runs without healkit.",
     ]
     if "…" in failed.arguments:
-        lines += ["", "The arguments were too long to be kept whole: they are cut below."]
+        lines += ["", "The arguments were too long to keep in full, so they are cut below."]
     return "\n".join([*lines, *_hidden(clean)])
 
 
@@ -190,7 +190,7 @@ def _failing_cells(failed: ExecutionData, clean: _Clean, data: ExportedData) -> 
         yield _markdown(f"Their data was not kept: {', '.join(data.missing)}.", "arguments-missing")
     yield _code("\n".join([*sorted(data.imports), assignment]), "arguments")
     if prelude := _prelude(failed, clean):
-        yield _markdown("What the worker had put there:", "worker-text")
+        yield _markdown("Stand-ins for the names that the worker provided:", "worker-text")
         yield _code(prelude, "worker")
     shape = _shape(failed)
     if shape is None:
@@ -210,7 +210,7 @@ def _failing_cells(failed: ExecutionData, clean: _Clean, data: ExportedData) -> 
         return
     yield _markdown("## The code", "code-text")
     yield _code(clean(code), "code")
-    note = "" if ended else f"\n\nIt is not run again by itself: {execution_card.ending(failure)}."
+    note = "" if ended else f"\n\nIt does not run again automatically: {execution_card.ending(failure)}."
     yield _markdown(f"## The failure{note}", "failure-text")
     yield _code(_call(shape, code), "failure", tags, outputs)
 
@@ -419,7 +419,7 @@ class ExportedData:
             save(file)
         except OSError as error:
             raise UsageInvalid(
-                f"Cannot write {str(file)!r}: {error.strerror}.", hint="Name a place that can be written."
+                f"Cannot write {str(file)!r}: {error.strerror}.", hint="Choose a path that you can write to."
             ) from None
         except Exception:  # noqa: BLE001 - pandas and numpy raise many kinds for what their files cannot hold
             file.unlink(missing_ok=True)

@@ -77,7 +77,7 @@ def missing_folder(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     edits = site.source.insert_before(site.statement, f"os.makedirs({folder!r}, exist_ok=True)")
     if writes and edits:
         more = [] if site.module_name("os") else site.add_import("import os")
-        yield Proposal(f"The folder {folder!r} does not exist; it is made first.", [*edits, *more])
+        yield Proposal(f"The folder {folder!r} does not exist, so it is created first.", [*edits, *more])
 
 
 def _writes(call: ast.Call) -> bool:

@@ -128,7 +128,7 @@ def counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         at, end = source.span(statement)
         sign = source.text[source.span(statement.target)[1] : source.span(statement.value)[0]].strip()[:-1]
         text = f"{base}[{key}] = {base}.get({key}, {start}) {sign} {source.segment(statement.value)}"
-        yield Proposal(f"A missing key starts at {start}.", [Edit(at, end, text)])
+        yield Proposal(f"For a missing key, start with {start}.", [Edit(at, end, text)])
         return
     starts = {
         "append": "[]",
@@ -144,7 +144,7 @@ def counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 attr in starts
             ):
                 text = f"{source.segment(owner)}.setdefault({source.segment(key_node)}, {starts[attr]})"
-                yield Proposal(f"A missing key starts as {starts[attr]}.", source.replace(place, text))
+                yield Proposal(f"For a missing key, start with {starts[attr]}.", source.replace(place, text))
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         target = statement.targets[0]
         inner = [
@@ -156,13 +156,13 @@ def counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             reason = (
                 message
                 if hasattr(site.given.get(source.segment(node.value)), "columns")
-                else "A missing key starts at 0."
+                else "For a missing key, start with 0."
             )
             yield Proposal(reason, source.replace(node, text))
         if isinstance(target.value, ast.Subscript):
             place = target.value
             text = f"{source.segment(place.value)}.setdefault({source.segment(place.slice)}, {{}})"
-            yield Proposal("A missing key starts as {}.", source.replace(place, text))
+            yield Proposal("For a missing key, start with {}.", source.replace(place, text))
 
 
 def _start(site: Site, op: ast.operator, value: ast.expr) -> str:
@@ -242,5 +242,5 @@ def valid_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     near = options[:1] if match["suggested"] else near_misses(wrong, options, 1)
     for node in constants(site, wrong)[:1]:
         for right in near:
-            reason = f"{wrong!r} is not taken here; {right!r} is."
+            reason = f"{wrong!r} is not a valid value here; {right!r} is."
             yield Proposal(reason, site.source.replace(node, quoted(site, node, right)))

@@ -370,7 +370,7 @@ def unread_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         unread = len(names) == len(target.elts) - count and all(len(site.uses(name)) == 1 for name in names)
         if isinstance(target.ctx, ast.Store) and unread and names and count > 1:
             edits = [Edit(source.span(target.elts[count - 1])[1], source.span(target.elts[-1])[1], "")]
-            reason = f"There are {count} values, and nothing reads `{'`, `'.join(names)}`."
+            reason = f"There are {count} values, and the code never reads `{'`, `'.join(names)}`."
             yield Proposal(reason, edits, kind="assumes")  # a value may be missing instead
 
 

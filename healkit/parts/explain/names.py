@@ -115,7 +115,7 @@ def quoted_annotation(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     ):
         edits = [site.source.replace(place, repr(site.source.segment(place))) for place in annotated_places]
         yield Proposal(
-            f"`{name}` stands in annotations only; in quotes they are not evaluated.",
+            f"`{name}` is used only in annotations; in quotes they are not evaluated.",
             [edit for group in edits for edit in group],
         )
 

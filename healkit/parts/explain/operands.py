@@ -120,7 +120,7 @@ def unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 ]
                 if column_edits and side is sides[1]:
                     yield Proposal(
-                        "Both are texts: convert the columns first.", column_edits, kind="converts"
+                        "Both are text: convert the columns first.", column_edits, kind="converts"
                     )
             elif kind == "str" and other_kind == "str" and sign in {"-", "*", "/"} and side is sides[1]:
                 edits = [e for n in sides if n is not None for e in site.source.wrap(n, "float(", ")")]
@@ -142,7 +142,7 @@ def _summed_column(site: Site, call: ast.expr | None) -> Iterator[Proposal]:
     ):
         edits = site.source.wrap(call.func.value, f"{pandas}.to_numeric(", ")")
         reason = (
-            f"`{call.func.attr}` is that of texts: convert `{site.source.segment(call.func.value)}` first."
+            f"`{call.func.attr}` works on text here: convert `{site.source.segment(call.func.value)}` first."
         )
         yield Proposal(reason, edits, kind="converts")
 

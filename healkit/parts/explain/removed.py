@@ -103,7 +103,7 @@ def gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         call = site.source.parents[node]
         if name == "asfarray" and isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
             edits = [*site.source.replace(node, str(text)), *site.source.add_argument(call, "dtype=float")]
-            yield Proposal(f"`{alias}.{name}` was removed; it made floats.", edits)
+            yield Proposal(f"`{alias}.{name}` was removed; it returned floats.", edits)
         elif right and name != "asfarray":
             yield Proposal(
                 f"`{alias}.{name}` was removed; use `{text}`.", site.source.replace(node, str(text))
@@ -171,7 +171,7 @@ def named_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
         together = [Edit(start, start, "["), Edit(end, end, "]")]
         if name in _TAKE_ONE:
-            yield Proposal(f"`{name}` takes one list: put the arguments into brackets.", together)
+            yield Proposal(f"`{name}` takes one list: put the arguments into a list.", together)
         names = _NAMES.get(name, "").split()
         listed = name in _TAKE_A_LIST and _texts(call.args)
         if listed:

@@ -50,7 +50,7 @@ def several_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.Subscript):
         if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 1:
             yield Proposal(
-                "Several columns are a list: two pairs of brackets.", site.source.wrap(node.slice, "[", "]")
+                "For several columns, write a list: two pairs of brackets.", site.source.wrap(node.slice, "[", "]")
             )
 
 
@@ -74,7 +74,7 @@ def rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             edits = (
                 site.source.add_argument(call, "axis=1") if axis is None else site.source.replace(axis, "1")
             )
-            yield Proposal("`apply` goes by columns; with `axis=1` it goes by rows.", edits)
+            yield Proposal("`apply` works by columns; with `axis=1` it works by rows.", edits)
 
 
 def drop_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -175,9 +175,9 @@ def merge_for_join(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         how = "" if any(k.arg == "how" for k in call.keywords) else ", how='left'"
         if not any(k.arg == "on" for k in call.keywords):
             edits = [Edit(end - 4, end, "merge"), *source.add_argument(call, f"on={on}{how}")]
-            yield Proposal("`join` goes by the index; `merge` by a column of both.", edits)
+            yield Proposal("`join` matches by the index; `merge` matches by a column of both tables.", edits)
         edits = source.add_argument(call, "rsuffix='_right'")
-        yield Proposal("Give the columns of the other table other names.", edits, less=0.1)
+        yield Proposal("Give the columns of the other table new names.", edits, less=0.1)
 
 
 def pivot_aggregated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -219,7 +219,7 @@ def conditions(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
     for test in site.nodes(ast.Compare, near=False):
         if isinstance(test.ops[0], ast.In | ast.NotIn) and len(test.ops) == 1:
-            yield Proposal("`.isin` asks row by row.", source.replace(test, _row_by_row(site, test)))
+            yield Proposal("`.isin` checks row by row.", source.replace(test, _row_by_row(site, test)))
     if isinstance(site.statement, ast.If | ast.While | ast.Assert):
         condition = site.statement.test
         forms = ("not {o}.empty",) if isinstance(condition, ast.Name | ast.Call) else ()
@@ -336,7 +336,7 @@ def fill_before_int(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 if site.source.segment(argument) in {"int", "'int'", '"int"'}
             ]:
                 edits = site.source.replace(target, '"Int64"')
-                yield Proposal("The type `Int64` has missing values.", edits, less=0.03)
+                yield Proposal("The type `Int64` supports missing values.", edits, less=0.03)
 
 
 def clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -398,7 +398,7 @@ def numeric_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in _calls(site, *_REDUCTIONS):
         if isinstance(call.func, ast.Attribute) and not any(k.arg == "numeric_only" for k in call.keywords):
             edits = site.source.add_argument(call, "numeric_only=True")
-            yield Proposal("Calculate with the columns of numbers only.", edits)
+            yield Proposal("Calculate only with the columns of numbers.", edits)
 
 
 #: A day above 12 stands where pandas has taken the number for a month.
@@ -416,7 +416,7 @@ def date_formats(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 edits = site.source.replace(form, text)
             else:
                 edits = site.source.add_argument(call, text)
-            yield Proposal(f"The dates are not all of one format: `{text}`.", edits, less=0.05 * number)
+            yield Proposal(f"The dates have different formats: `{text}`.", edits, less=0.05 * number)
 
 
 def date_to_time(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -425,7 +425,7 @@ def date_to_time(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         for number, side in enumerate((test.comparators[0], test.left)):
             text, imported = site.with_module(f"pd.Timestamp({site.source.segment(side)})")
             edits = [*site.source.replace(side, text), *imported]
-            yield Proposal("A date is compared as a time: `pd.Timestamp`.", edits, less=0.05 * number)
+            yield Proposal("Compare with a time: `pd.Timestamp`.", edits, less=0.05 * number)
 
 
 def one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -490,7 +490,7 @@ def skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             and 3 <= line <= _PROSE_MAX_LINES
             and not {k.arg for k in call.keywords} & _SKIPS
         ):
-            reason = f"The {line - 1} lines before line {line} may be no part of the table."
+            reason = f"The {line - 1} lines before line {line} may not be part of the table."
             yield Proposal(reason, site.source.add_argument(call, f"skiprows={line - 1}"))
 
 
@@ -549,7 +549,7 @@ def other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     else site.source.replace(keyword, text)
                 )
                 kind: EditKind = "assumes" if missing else "restructures"
-                reason = f"There is an axis {axis}." if missing else f"The arrays fit along axis {axis}."
+                reason = f"The array has the axis {axis}." if missing else f"The arrays fit along axis {axis}."
                 yield Proposal(reason, edits, less=0.01 * axis, kind=kind)
 
 
@@ -605,7 +605,7 @@ def reshape_free(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         ]
         for number, size in enumerate(sizes if len(sizes) > 1 else []):
             edits = site.source.replace(size, "-1")
-            yield Proposal("With -1, numpy works that size out.", edits, less=0.05 * number)
+            yield Proposal("With -1, numpy calculates that size.", edits, less=0.05 * number)
 
 
 def each_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -619,7 +619,7 @@ def each_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             case ast.Attribute(value=ast.Name(id="math"), attr=name), [_, *_]:
                 text, imported = site.with_module(f"np.{name}")
                 edits = [*source.replace(call.func, text), *imported]
-                yield Proposal(f"`{text}` goes through each value.", edits)
+                yield Proposal(f"`{text}` works on each value.", edits)
 
 
 def column_as_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -636,7 +636,7 @@ def column_as_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         for number, side in enumerate(sides):
             text = f"{source.segment(side)}.astype(str)"
             yield Proposal(
-                f"Make text of it first: `{text}`.", source.replace(side, text), less=0.03 * number
+                f"Convert it to text first: `{text}`.", source.replace(side, text), less=0.03 * number
             )
 
 

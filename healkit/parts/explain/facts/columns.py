@@ -156,7 +156,7 @@ def _why_no_number(text: str, kind: str) -> Facts:
     """Say why a text is not a number."""
     stripped = text.strip()
     if not stripped:
-        return {"reason": "It has no digits: it is empty or only white space.", "remedy": ""}
+        return {"reason": "It has no digits: it is empty or has only white space.", "remedy": ""}
     if kind == "int" and re.fullmatch(r"[-+]?\d*\.\d*", stripped) and re.search(r"\d", stripped):
         return {
             "reason": "It has a decimal point, and `int` accepts only integers.",
@@ -170,7 +170,7 @@ def _why_no_number(text: str, kind: str) -> Facts:
             "remedy": "`.replace(',', '.')`",
         }
     if re.search(r"\d", stripped):
-        return {"reason": "It has more than digits, a sign and a decimal point.", "remedy": ""}
+        return {"reason": "It contains more than digits, a sign and a decimal point.", "remedy": ""}
     return {"reason": "It has no digits.", "remedy": ""}
 
 
@@ -181,7 +181,7 @@ def _row_of(scene: Scene, owner: pd.Series[Any], text: str, about: str, more: Fa
     if not places or not quoted(text):
         return None
     row = quoted(owner.index[places[0]])
-    count = "" if len(places) == 1 else f" ({len(places):,} rows hold it)"
+    count = "" if len(places) == 1 else f" ({len(places):,} rows contain it)"
     facts = {
         "about": about,
         "owner": scene.name_of(owner) or "the column",

@@ -130,19 +130,19 @@ def _is_literal(text: str) -> bool:
 #: Bytes at the beginning of data → what they are, and what reads them.
 _BEGINNINGS = (
     (b"\xff\xfe", "text in UTF-16", "utf-16"), (b"\xfe\xff", "text in UTF-16", "utf-16"),
-    (b"PK\x03\x04", "a zip archive, such as an Excel workbook", ""), (b"\x1f\x8b", "data compressed by gzip", ""),
+    (b"PK\x03\x04", "a zip archive, such as an Excel workbook", ""), (b"\x1f\x8b", "data compressed with gzip", ""),
     (b"\x89PNG", "a PNG image", ""), (b"\xff\xd8\xff", "a JPEG image", ""), (b"%PDF", "a PDF document", ""),
     (b"GIF8", "a GIF image", ""), (b"\xd0\xcf\x11\xe0", "an old Office document, such as an Excel workbook", ""),
-    (b"PAR1", "a Parquet file", ""), (b"SQLite format 3", "a database of SQLite", ""), (b"\x80\x04", "a pickle", ""),
-    (b"\x80\x05", "a pickle", ""), (b"BZh", "data compressed by bzip2", ""),
+    (b"PAR1", "a Parquet file", ""), (b"SQLite format 3", "an SQLite database", ""), (b"\x80\x04", "a pickle", ""),
+    (b"\x80\x05", "a pickle", ""), (b"BZh", "data compressed with bzip2", ""),
 )  # fmt: skip
 #: What reads each of those that are no text.
 _READERS = {
     "a zip archive, such as an Excel workbook": "`pd.read_excel(…)` for a workbook, or `zipfile.ZipFile(…)`",
-    "data compressed by gzip": "`gzip.open(…, 'rt')`, or `compression='gzip'` in `pd.read_csv`",
+    "data compressed with gzip": "`gzip.open(…, 'rt')`, or `compression='gzip'` in `pd.read_csv`",
     "an old Office document, such as an Excel workbook": "`pd.read_excel(…)`",
-    "a Parquet file": "`pd.read_parquet(…)`", "a database of SQLite": "`sqlite3.connect(…)`",
-    "a pickle": "`pickle.load(…)`, if you trust who wrote it", "data compressed by bzip2": "`bz2.open(…, 'rt')`",
+    "a Parquet file": "`pd.read_parquet(…)`", "an SQLite database": "`sqlite3.connect(…)`",
+    "a pickle": "`pickle.load(…)`, if you trust who wrote it", "data compressed with bzip2": "`bz2.open(…, 'rt')`",
 }  # fmt: skip
 
 
@@ -288,7 +288,7 @@ def _swapped(scene: Scene, parts: list[str], text: str, form: str) -> Facts | No
             if _rest(new, text) == "" and written is not None:
                 facts = {"text": f"`{text}`", "form": f"`{form}`", "sign": f"`{alternative}`"}
                 facts |= {
-                    "needs": _DIRECTIVES.get(alternative, "what the text has between its parts"),
+                    "needs": _DIRECTIVES.get(alternative, "the separator that the text has"),
                     "new": f"`{new!r}`",
                 }
                 is_known = isinstance(written, ast.Constant)

@@ -374,11 +374,11 @@ def label_difference(wanted: object, found: object) -> str:
         ]
         return f"with white space at its {' and '.join(ends)}"
     if wanted.strip() == found.strip():
-        return "without the same white space"
+        return "with different white space"
     if wanted.casefold() == found.casefold():
-        return "in other capitals"
+        return "with other capitals"
     if wanted.casefold().strip() == found.casefold().strip():
-        return "in other capitals, and with white space at an end"
+        return "with other capitals, and white space at an end"
     if _letters(wanted) == _letters(found):
         return _OTHER_MARKS
     return ""

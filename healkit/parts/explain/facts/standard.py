@@ -30,23 +30,23 @@ _PATTERN_MAX_CHARS = 60
 
 #: Beginning of the message of `re.error` → what is wrong, and what to write instead.
 _PATTERNS = (
-    ("missing ), unterminated subpattern", "a `(` in it has no `)`", r"For a parenthesis as such, write `\(`."),
-    ("unbalanced parenthesis", "a `)` in it has no `(`", r"For a parenthesis as such, write `\)`."),
-    ("unterminated character set", "a `[` in it has no `]`", r"For a bracket as such, write `\[`."),
-    ("nothing to repeat", "nothing stands before the sign that repeats",
-     "`*`, `+` and `?` repeat what stands before them; any text is `.*`."),
-    ("multiple repeat", "two signs that repeat follow each other", "For the sign as such, put a backslash before it."),
-    ("bad escape (end of pattern)", "it ends with a single backslash", "For a backslash, write two, in `r'…'`."),
-    ("bad escape", "a backslash in it is followed by a letter that has no meaning",
-     "For a backslash, write two, in `r'…'`."),
-    ("bad character range", "a range in its brackets runs backwards", "Put a `-` that is meant as such at the end."),
+    ("missing ), unterminated subpattern", "a `(` in it has no `)`", r"To match a parenthesis, write `\(`."),
+    ("unbalanced parenthesis", "a `)` in it has no `(`", r"To match a parenthesis, write `\)`."),
+    ("unterminated character set", "a `[` in it has no `]`", r"To match a bracket, write `\[`."),
+    ("nothing to repeat", "there is nothing before a sign that repeats",
+     "`*`, `+` and `?` repeat what comes before them; `.*` matches any text."),
+    ("multiple repeat", "two signs that repeat follow each other", "To match the sign itself, put a backslash before it."),
+    ("bad escape (end of pattern)", "it ends with a single backslash", "To match a backslash, write two of them, in `r'…'`."),
+    ("bad escape", "it has a backslash before a letter that has no meaning there",
+     "To match a backslash, write two of them, in `r'…'`."),
+    ("bad character range", "a range in its brackets goes backwards", "To match a `-`, put it at the end."),
     ("invalid group reference", "it refers to a group that it does not have", "Groups are counted from 1."),
     ("incomplete escape", r"a backslash in it begins an escape, such as `\x41` or `\u0041`, that is not complete",
-     "For a backslash, write two, in `r'…'`."),
-    ("look-behind requires fixed-width", "the text that it looks back at may have several lengths",
+     "To match a backslash, write two of them, in `r'…'`."),
+    ("look-behind requires fixed-width", "its look-behind can match texts of different lengths",
      "Give each alternative of `(?<=…)` the same length."),
     ("unknown extension", "`(?` is followed by a sign that has no meaning there", "A named group is `(?P<name>…)`."),
-    ("redefinition of group name", "it gives two groups one name", "Give each group a name of its own."),
+    ("redefinition of group name", "it gives two groups the same name", "Give each group its own name."),
 )  # fmt: skip
 
 

@@ -244,7 +244,7 @@ def _short(draft: Draft, number: int, far: float) -> Iterator[Repair]:
             at, at + 1, "", 0.9 + far, f"a stray quotation mark is removed from line {number}"
         )
         yield draft.replaced(
-            at, at, "\\", 0.85 + far, f"a quotation mark inside of a string is escaped in line {number}"
+            at, at, "\\", 0.85 + far, f"a quotation mark inside a string is escaped in line {number}"
         )
     for match in re.finditer(r"'([^'\n]*\w'\w[^'\n]*)'", line):  # 'don't'
         at = start + match.start()
@@ -326,7 +326,7 @@ def _fields(draft: Draft) -> Iterator[Repair]:
             for part in fields
         )
         if changed != line:
-            done = f"the marks inside of the fields of line {number} are of the other kind"
+            done = f"the quotation marks inside the fields of line {number} are of the other kind"
             yield draft.replaced(start, start + len(line), changed, 0.4, done)
     for match in re.finditer(r"[{}]", line):
         at = start + match.start()

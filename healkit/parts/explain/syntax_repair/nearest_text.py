@@ -147,7 +147,7 @@ def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readab
             habits[row.name] = None
     if len(habits) > 1:
         yield Readable(
-            text, cost + 0.3 * len(habits), (*done, "what is another language's is written as in Python")
+            text, cost + 0.3 * len(habits), (*done, "code of another language is written as in Python")
         )
 
 
@@ -164,7 +164,7 @@ def _from(kind: Callable[[Draft], Iterable[Repair]], draft: Draft) -> Iterator[R
 def _rewritten(draft: Draft) -> Iterator[Repair]:
     """Yield rewrites of other languages' habits: everywhere, and near the compiler's stop only."""
     for row, splices in readings.rewrites(draft.text):
-        done = f"what is written as in another language (`{row.name}`) is written as in Python"
+        done = f"code written as in another language (`{row.name}`) is written as in Python"
         near = any(abs(draft.where(start) - draft.line) <= 1 for start, _, _ in splices)
         yield Repair(readings.spliced(draft.text, splices), row.cost + (0 if near else 0.5), done)
         if len(splices) > 1:
@@ -202,7 +202,7 @@ def repairs(code: str, limit: int = 10, known: Container[str] = ()) -> list[tupl
             source = Source(item.text, tree)
             imports = source.add_import(source.newline.join(lines))
             ranked_texts.append(
-                (apply_edits(item.text, imports), f"{sentence[:-1]}, and what it uses is imported.", rank)
+                (apply_edits(item.text, imports), f"{sentence[:-1]}, and the names that it uses are imported.", rank)
             )
         ranked_texts.append((item.text, sentence, rank - 0.01 * bool(lines)))
     return ranked_texts
