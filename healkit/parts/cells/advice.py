@@ -50,7 +50,7 @@ class CellStep:
 class CellAdvice:
     """Cause of a failure in one sentence, and the cells to run, in order.
 
-    moves: those of them that stand below the failing cell and may be moved above it, so that Run All works too.
+    moves: Those of them that stand below the failing cell and may be moved above it, so that Run All works too.
     """
 
     kind: AdviceKind
@@ -76,10 +76,12 @@ class CellAdvice:
 class CellCase:
     """Known facts about a failing cell.
 
-    failed: the run that failed; `failed.missing` is the name that the notebook's namespace lacks, if it was that.
-    history: the kernel's runs before it. defined: the names that the kernel has. frames: function and prompt number
-    of the traceback's frames that are cells' own, innermost first. earlier: asks the sessions before this kernel for
-    runs that mention a name. near: names like it.
+    failed: The run that failed; `failed.missing` is the name that the notebook's namespace lacks, if it was that.
+    history: The kernel's runs before it.
+    defined: The names that the kernel has.
+    frames: Function and prompt number of the traceback's frames that are cells' own, innermost first.
+    earlier: Asks the sessions before this kernel for runs that mention a name.
+    near: Names like it.
     """
 
     failed: CellRun

@@ -61,7 +61,7 @@ _watched: FailedCells | None = None
 def watch(*, values: bool) -> None:
     """Take note of this kernel's runs from now on; called in it before its first cell.
 
-    values: keep those that a cell changes too, which healing needs.
+    values: Keep those that a cell changes too, which healing needs.
     """
     global _watched
     from IPython import get_ipython
@@ -148,8 +148,9 @@ def read_failing_cell(
 ) -> FailingCell | None:
     """Return the failing cell that a kernel, which has ended, wrote; None where there is none that can be read.
 
-    sent: the texts of the cells that it was given, by prompt; what it says of other texts is left out. notebook: with
-    the ids that these cells had. within: where the cell's files may be; the first is the notebook's folder.
+    sent: The texts of the cells that it was given, by prompt; what it says of other texts is left out.
+    notebook: With the ids that these cells had.
+    within: Where the cell's files may be; the first is the notebook's folder.
     """
     try:
         with plain_files.open_regular(folder, _CELL) as file:

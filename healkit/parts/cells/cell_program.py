@@ -38,7 +38,7 @@ class RemoteValue:
     """Value of another process that has not come along.
 
     kind: `library` for a module, or a function or class of one, told: the import that gives it; `own` for one of the
-    notebook's own; `value` for one that cannot cross, told: the reason.
+        notebook's own; `value` for one that cannot cross, told: the reason.
     """
 
     kind: Literal["library", "own", "value"]
@@ -60,7 +60,10 @@ class RemoteValue:
 class Segment:
     """Lines of a program that come from a cell.
 
-    start: its first line in the program, from 1. count: number of lines. run: the cell. first: its first line there.
+    start: Its first line in the program, from 1.
+    count: Number of lines.
+    run: The cell.
+    first: Its first line there.
     """
 
     start: int
@@ -73,12 +76,16 @@ class Segment:
 class CellProgram:
     """Cell as a program of its own.
 
-    code: own functions that it uses and statements that make values again, then the cell; `segments` say which line is
-    whose, the last one is the failing cell's. setup: the imports, which are run before. needed: names whose values go
-    with it, with those values. given: all that it finds defined, by name. made_again: names that statements of other
-    cells make again, each with its cell. left_out: lines of the cell that were left out, with the reason. why_not: why
-    the failing statement itself cannot be run; empty if it can. later: names that it holds for the cells below. above:
-    cells that are run whole before the failing one.
+    code: Own functions that it uses and statements that make values again, then the cell; `segments` say which line is
+        whose, the last one is the failing cell's.
+    setup: The imports, which are run before.
+    needed: Names whose values go with it, with those values.
+    given: All that it finds defined, by name.
+    made_again: Names that statements of other cells make again, each with its cell.
+    left_out: Lines of the cell that were left out, with the reason.
+    why_not: Why the failing statement itself cannot be run; empty if it can.
+    later: Names that it holds for the cells below.
+    above: Cells that are run whole before the failing one.
     """
 
     code: str
@@ -135,11 +142,14 @@ def program_of(
 ) -> CellProgram | None:
     """Make the program of a failing cell; None where its text is not Python.
 
-    namespace: the notebook's variables now. before: the values that names had before the cell ran, of those that it
-    changes. history: runs of this kernel, oldest first. cannot_cross: names whose values were refused, with the reason.
-    left_out: lines of the cell at which a statement is left out because a worker cannot run it. near: further names
-    that a fix may read. later: names that cells below read, whose values go with it where they can. above: cells that
-    are run before it, whole, instead of the values that they made (`made_by`).
+    namespace: The notebook's variables now.
+    before: The values that names had before the cell ran, of those that it changes.
+    history: Runs of this kernel, oldest first.
+    cannot_cross: Names whose values were refused, with the reason.
+    left_out: Lines of the cell at which a statement is left out because a worker cannot run it.
+    near: Further names that a fix may read.
+    later: Names that cells below read, whose values go with it where they can.
+    above: Cells that are run before it, whole, instead of the values that they made (`made_by`).
     """
     text = read_cell(failed.source)
     if text.tree is None or not text.tree.body:
@@ -153,8 +163,8 @@ def made_by(
 ) -> list[CellRun]:
     """Return the runs that made the values that a cell reads, and what these were made of, oldest first.
 
-    also: names of further values. Empty where one of them cannot be run again: it failed, is no plain Python, or its
-    beginning is not known.
+    also: Names of further values. Empty where one of them cannot be run again: it failed, is no plain Python, or its
+        beginning is not known.
     """
     data = {name for name, value in namespace.items() if RemoteValue.of(name, value) is None}
     wanted, changed, runs = data.intersection([*free_names(cell.source), *also]), set[str](), list[CellRun]()
@@ -439,7 +449,7 @@ class _Builder:
     def _definition(self, name: str, kinds: Any, *, first: bool = False) -> tuple[CellRun, ast.stmt] | None:
         """Return the newest statement at the top of a cell that binds a name, with its cell.
 
-        first: one that does not read it too.
+        first: One that does not read it too.
         """
         for run in reversed(self._history):
             if name not in run.source:
@@ -542,7 +552,7 @@ class ExtractedFunction:
 def extract_function(name: str, cell: str, namespace: Mapping[str, Any]) -> ExtractedFunction:
     """Make a cell the code of a tool of that name; raises `UsageInvalid` if that is not possible.
 
-    namespace: the notebook's variables, whose values decide which names become arguments.
+    namespace: The notebook's variables, whose values decide which names become arguments.
     """
     tree = _plain_cell(cell)
     parts = _Requirements(namespace)

@@ -27,11 +27,16 @@ _COMPREHENSIONS = frozenset({"listcomp", "setcomp", "dictcomp", "genexpr"})
 class CellDataflow:
     """Names of a cell and what it does with them.
 
-    bound: names that it binds. reads: names that it reads before it binds them, in order. guarded_reads: the same,
-    inside of a `try` that catches the NameError. deferred_reads: names that its functions look up when they are called.
-    mutated: names whose value it changes in place. deleted: name → line. inner_names: names that exist only inside of a
-    function, class, comprehension or `except`. star_imports: modules imported with `*`. opaque: what may define any
-    other name, or an empty text. parsed: False if the text is not Python.
+    bound: Names that it binds.
+    reads: Names that it reads before it binds them, in order.
+    guarded_reads: The same, inside of a `try` that catches the NameError.
+    deferred_reads: Names that its functions look up when they are called.
+    mutated: Names whose value it changes in place.
+    deleted: Name → line.
+    inner_names: Names that exist only inside of a function, class, comprehension or `except`.
+    star_imports: Modules imported with `*`.
+    opaque: What may define any other name, or an empty text.
+    parsed: False if the text is not Python.
     """
 
     bound: Mapping[str, Binding] = field(default_factory=dict)
@@ -509,8 +514,9 @@ _CLEARING = re.compile(r"^\s*%(?P<magic>reset(?:_selective)?|xdel)\b(?P<options>
 class CellSource:
     """Python part of a cell.
 
-    tree: None if it does not parse. bound: names that its magics bind, with their lines. opaque: a magic that may
-    define any name, or an empty text.
+    tree: None if it does not parse.
+    bound: Names that its magics bind, with their lines.
+    opaque: A magic that may define any name, or an empty text.
     """
 
     code: str

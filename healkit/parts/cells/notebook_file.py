@@ -28,8 +28,11 @@ _SIBLINGS_MAX = 20
 class CellRun:
     """Run of a cell in this kernel.
 
-    count: the number of its prompt. ok: None if it ran before healkit was loaded. at: when it ended, in seconds since
-    the epoch. failed_line: the line of the cell that failed. missing: the name of a NameError.
+    count: The number of its prompt.
+    ok: None if it ran before healkit was loaded.
+    at: When it ended, in seconds since the epoch.
+    failed_line: The line of the cell that failed.
+    missing: The name of a NameError.
     """
 
     source: str
@@ -46,7 +49,7 @@ class CellRun:
 class NotebookCell:
     """Code cell of a file; `number` counts all cells from 1, `count` is the prompt that was saved with it.
 
-    result: the saved text of its last expression's value; empty where it has none.
+    result: The saved text of its last expression's value; empty where it has none.
     """
 
     number: int
@@ -76,8 +79,9 @@ def find_notebook(
 ) -> NotebookFile | None:
     """Return the file of the notebook whose cells ran here, or None; never raises.
 
-    variables: the kernel's namespace. runs: cells that ran in this kernel; one of them must be in the file. Their ids
-    decide, also in a renamed file; texts only where no file has them.
+    variables: The kernel's namespace.
+    runs: Cells that ran in this kernel; one of them must be in the file. Their ids decide, also in a renamed file;
+        texts only where no file has them.
     """
     ids = {run.cell_id for run in runs if re.fullmatch(r"[\w-]{1,64}", run.cell_id)}  # editors have others
     texts = {run.source.strip() for run in runs if run.source.strip()}
@@ -169,8 +173,8 @@ _decode = json.JSONDecoder().raw_decode
 class NotebookText:
     """File of a Python notebook, in nbformat 4.
 
-    cells: its code cells with a text; their ids are ours, since older files have none. may_fail: the numbers of those
-    that are tagged so.
+    cells: Its code cells with a text; their ids are ours, since older files have none.
+    may_fail: The numbers of those that are tagged so.
     """
 
     def __init__(self, path: Path) -> None:

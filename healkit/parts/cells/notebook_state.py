@@ -28,8 +28,11 @@ _LINE_MAX_CHARS = 60
 class Cell:
     """Cell of a notebook: its newest text, its position, and its last run.
 
-    position: larger is further down. run: the last run, if it was of this text; older: the last run, if it was of
-    another. deleted: in the history, but no longer in the notebook. saved_count: the prompt in the file.
+    position: Larger is further down.
+    run: The last run, if it was of this text.
+    older: The last run, if it was of another.
+    deleted: In the history, but no longer in the notebook.
+    saved_count: The prompt in the file.
     """
 
     source: str
@@ -186,7 +189,8 @@ STEPS_MAX = 60
 class RerunPlan:
     """Cells to run, each with the reason.
 
-    lacking: names that no cell binds, with the cell of the plan that reads them. blocked: cells that would fail again.
+    lacking: Names that no cell binds, with the cell of the plan that reads them.
+    blocked: Cells that would fail again.
     """
 
     steps: list[tuple[Cell, str]] = field(default_factory=list)

@@ -66,10 +66,12 @@ _FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 class FailedCell:
     """Failing cell, as an execution, with the innermost own frame's variables as they were.
 
-    run: its run. advice: which cells would give what it lacks, where that is known. before: values that it has changed,
-    as they were before it ran; unknown: names that it changed in place, whose values before are not known. defined: the
-    notebook's names. made: the line of a cell above that gave what failed its value, in a sentence, where that line is
-    the likely cause.
+    run: Its run.
+    advice: Which cells would give what it lacks, where that is known.
+    before: Values that it has changed, as they were before it ran.
+    unknown: Names that it changed in place, whose values before are not known.
+    defined: The notebook's names.
+    made: The line of a cell above that gave what failed its value, in a sentence, where that line is the likely cause.
     """
 
     execution: Execution
@@ -89,12 +91,17 @@ class FailedCell:
 class FailingCell:
     """Cell of the user's own that failed, and what is known of the notebook around it.
 
-    run: the cell. failure: what it raised, its frames named as the prompts are. advice: on the order of the cells.
-    namespace: the notebook's variables now. before: values that the cell has changed, as they were before it ran.
-    unknown: names that it changed in place, whose values before are not known. history: runs of this kernel, oldest
-    first. below: the texts and the labels of the code cells below it in the notebook. saved: the text that the
-    notebook has saved as its result. folder: the kernel's working directory.
-    within: where the files may be that it reads; None for anywhere.
+    run: The cell.
+    failure: What it raised, its frames named as the prompts are.
+    advice: On the order of the cells.
+    namespace: The notebook's variables now.
+    before: Values that the cell has changed, as they were before it ran.
+    unknown: Names that it changed in place, whose values before are not known.
+    history: Runs of this kernel, oldest first.
+    below: The texts and the labels of the code cells below it in the notebook.
+    saved: The text that the notebook has saved as its result.
+    folder: The kernel's working directory.
+    within: Where the files may be that it reads; None for anywhere.
     """
 
     run: CellRun
@@ -492,7 +499,7 @@ class KernelRuns:
     def earlier(self, texts: Sequence[str]) -> Callable[[str], list[CellRun]]:
         """Return what asks IPython's own history for runs of a name before this kernel, in this notebook's sessions.
 
-        texts: the notebook's; a session in which none of them ran was another notebook's, and is not looked at.
+        texts: The notebook's; a session in which none of them ran was another notebook's, and is not looked at.
         """
 
         def found(name: str) -> list[CellRun]:

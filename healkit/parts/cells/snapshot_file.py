@@ -41,8 +41,9 @@ class Header(msgspec.Struct, frozen=True):
 def write_snapshot(folder: Path, named: Mapping[str, Any], limit_bytes: int | None = None) -> int:
     """Write the values by name to a folder that exists, and return the size of their contents in bytes.
 
-    limit_bytes: what they may take where they arrive. Raises `values.CannotCross` for the first value that cannot
-    cross, with its path, and `OSError`.
+    limit_bytes: What they may take where they arrive.
+
+    Raises `values.CannotCross` for the first value that cannot cross, with its path, and `OSError`.
     """
     descriptor = os.open(folder / _CONTENTS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -86,8 +87,8 @@ class _Written(list[Any]):
 def load_snapshot(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
     """Return the values by name; called in the worker.
 
-    files: paths; the relative ones are there from the working directory, which may become a deeper one: a small file as
-    a copy, so that it can be written to, a larger one and a folder as a link.
+    files: Paths; the relative ones are there from the working directory, which may become a deeper one: a small file as
+        a copy, so that it can be written to, a larger one and a folder as a link.
     """
     relative = {written: real for written, real in files.items() if not os.path.isabs(written)}
     higher = max((os.path.normpath(written).split(os.sep).count("..") for written in relative), default=0)
@@ -112,8 +113,10 @@ def load_snapshot(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
 def load_claimed(folder: Path, snapshot: str, name: str, limit_bytes: int) -> tuple[Any, int]:
     """Return one value, and its size, from a snapshot that a restricted process wrote, which has ended.
 
-    snapshot: its name in the folder. name: the value's. Raises `OSError` and `ValueError` for what is no snapshot of it
-    within the limit.
+    snapshot: Its name in the folder.
+    name: The value's.
+
+    Raises `OSError` and `ValueError` for what is no snapshot of it within the limit.
     """
     with plain_files.open_regular(folder, f"{snapshot}/{_VALUES}") as file:
         written = file.read(limit_bytes + 1)

@@ -78,8 +78,8 @@ _UNAVAILABLE: tuple[tuple[type[DatabaseError], str, float], ...] = (
 class CollectorService:
     """Storage and questions of collected traces, without HTTP; its coroutines are called from one event loop.
 
-    db: as for `Healkit`; None takes the default.
-    on_error: called with each database error in full, for the server's own log.
+    db: As for `Healkit`; None takes the default.
+    on_error: Called with each database error in full, for the server's own log.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ _CLEANED_TIMES = 2
 class Ingest:
     """Ingestion into one store; safe to use from several threads.
 
-    payload_max_bytes: the largest payload that is kept whole, in bytes of JSON.
+    payload_max_bytes: The largest payload that is kept whole, in bytes of JSON.
     """
 
     def __init__(self, store: CollectedTraces, cleaner: Cleaner, payload_max_bytes: int) -> None:

@@ -130,8 +130,9 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    announce: called with the address, and the token where one was generated, once connections are taken. Raises
-    `ConfigError` for an address that cannot be had or needs a token of its own, and `DatabaseError`.
+    announce: Called with the address, and the token where one was generated, once connections are taken.
+
+    Raises `ConfigError` for an address that cannot be had or needs a token of its own, and `DatabaseError`.
     """
     check_public(address.host, token)
     generated = None

@@ -60,8 +60,9 @@ class DecideOptions:
 class HeldView:
     """View of a decision: its value, its name in `hk.views`, and the facts on it.
 
-    told: labels that are told as they are. texts: what a view of texts holds; its frame has a row for each. file_name:
-    the name of its file in `hk.views`, which holds the hash of its content.
+    told: Labels that are told as they are.
+    texts: What a view of texts holds; its frame has a row for each.
+    file_name: The name of its file in `hk.views`, which holds the hash of its content.
     """
 
     value: object
@@ -104,9 +105,13 @@ class Given(NamedTuple):
 class Asked:
     """Decision that is asked for: what was given, checked.
 
-    question: cleaned. tools: vault entries by name; offered: what a chooser is told of them. shared: columns and texts
-    whose values it is told; share: the same in the caller's words. files: what an earlier run of it wrote. options: the
-    arguments as they were given.
+    question: Cleaned.
+    tools: Vault entries by name.
+    offered: What a chooser is told of them.
+    shared: Columns and texts whose values it is told.
+    share: The same in the caller's words.
+    files: What an earlier run of it wrote.
+    options: The arguments as they were given.
     """
 
     question: str

@@ -82,8 +82,8 @@ def ask_person(
 class Plan:
     """Steps that are known beforehand, taken in order; the plan ends with the first that fails.
 
-    steps: choices, each data operation with an `intended` state where one is expected. taken: how many of them an
-    earlier run of the decision has taken.
+    steps: Choices, each data operation with an `intended` state where one is expected.
+    taken: How many of them an earlier run of the decision has taken.
     """
 
     name = "plan"
@@ -105,7 +105,8 @@ class Plan:
 class Person:
     """Person at a terminal, who is shown what a model would be told.
 
-    read: returns a line that was typed in answer to a prompt, or raises EOFError. show: prints a text.
+    read: Returns a line that was typed in answer to a prompt, or raises EOFError.
+    show: Prints a text.
     """
 
     name = "person"

@@ -36,8 +36,8 @@ Missing = tuple[Entity, str | None]
 class Comparison(NamedTuple):
     """Difference between a result and its intended state, the missing entities, and what the audit says of it.
 
-    found: the intended entities that are there; None where none were intended. actual: the state that was reached, by
-    the keys of the intended one; None where nothing was intended.
+    found: The intended entities that are there; None where none were intended.
+    actual: The state that was reached, by the keys of the intended one; None where nothing was intended.
     """
 
     gap: StateGap = StateGap()
@@ -129,7 +129,8 @@ _NAMED_MAX = 10
 class Corrected(NamedTuple):
     """Result of a correction: `applied` is true only where the retry met the intended state.
 
-    attempt: the retry, where it is to be taken in the first attempt's place. question: a person has to answer first.
+    attempt: The retry, where it is to be taken in the first attempt's place.
+    question: A person has to answer first.
     """
 
     applied: bool

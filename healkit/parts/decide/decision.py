@@ -41,16 +41,20 @@ class DecisionRun(NamedTuple):
 class Decision:
     """Result of a decision.
 
-    raw_data_view_name: the view that is the result, in `hk.views`; None unless the outcome is `finalized`.
-    audit_log: what was done, in order. analysis: a text by a model, empty without one; it is never deterministic, and
-    never part of the data.
+    raw_data_view_name: The view that is the result, in `hk.views`; None unless the outcome is `finalized`.
+    audit_log: What was done, in order.
+    analysis: A text by a model, empty without one; it is never deterministic, and never part of the data.
 
     outcome: `finalized`; `halted` by a cap, or by two choices in a row that cannot be taken; `asked`: a person has to
-    answer `asked_for` first; `stopped` by the chooser or the caller. `reason` is a sentence. views: the names of all
-    views by their names in the decision. files: what outputs wrote. sent: everything that the chooser was told.
-    marked: sentences on steps that did not reach their intended state. problem: what is missing in the record. view and
-    first_rows: what the card shows of the result, secret columns hidden. analysis_struck: sentences of the analysis
-    whose numbers or comparisons code has not verified; they are struck out in it.
+        answer `asked_for` first; `stopped` by the chooser or the caller. `reason` is a sentence.
+    views: The names of all views by their names in the decision.
+    files: What outputs wrote.
+    sent: Everything that the chooser was told.
+    marked: Sentences on steps that did not reach their intended state.
+    problem: What is missing in the record.
+    view and first_rows: What the card shows of the result, secret columns hidden.
+    analysis_struck: Sentences of the analysis whose numbers or comparisons code has not verified; they are struck out
+        in it.
     """
 
     raw_data_view_name: str | None
@@ -164,7 +168,7 @@ def panes_of(
 ) -> AuditPanes | None:
     """Return what the audit knows of an execution, as `Decision.panes` does; None for one that is not on it.
 
-    view_max_bytes: a larger file of the result is not read for its first rows, and a note says so.
+    view_max_bytes: A larger file of the result is not read for its first rows, and a note says so.
     """
     if not isinstance(execution_id, str) or not (entries := healkit.audit.get(execution_id)):
         return None

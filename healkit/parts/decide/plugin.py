@@ -65,8 +65,9 @@ def _summarize(services: Services) -> Callable[..., ShownTextSummary | ShownFram
     def summarize(value: Any, *, top: int = 10) -> ShownTextSummary | ShownFrameSummary:
         """Summarise a text, a frame or an array, without a model; the same value always has the same summary.
 
-        top: the number of entries in each list at most. What the sanitiser hides is left out. Raises `UsageInvalid` for
-        a value of another kind.
+        top: The number of entries in each list at most. What the sanitiser hides is left out.
+
+        Raises `UsageInvalid` for a value of another kind.
         """
         from healkit.parts.decide.summaries import summarize
 

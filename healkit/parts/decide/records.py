@@ -37,8 +37,10 @@ Origin = Literal["given", "made", "free"]
 class Intended(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """State that a step should reach; code compares it with the actual one.
 
-    rows: the number of rows. columns: names that must be there. entities: values that must be there, by column, or in
-    any column of text. ranges: the least and the greatest value of a column, each null where any will do.
+    rows: The number of rows.
+    columns: Names that must be there.
+    entities: Values that must be there, by column, or in any column of text.
+    ranges: The least and the greatest value of a column, each null where any will do.
     """
 
     rows: Count | None = None
@@ -241,10 +243,12 @@ ANALYSIS_LABEL = "⚡ AI analysis, may be wrong, not deterministic"
 class AuditPanes:
     """Audit of one execution, and for a decision its data and its analysis.
 
-    kind: `decide`, `heal` or `notebook`. outcome: a decision's, empty where it has none yet. view: the result, and
-    `first` its first rows; each None where there is none. notes: sentences that must be read, such as a step that does
-    not have its intended state. views: names of the decision's views → their names in `hk.views`. analysis: empty where
-    no model wrote one; None where its text is not there any more.
+    kind: `decide`, `heal` or `notebook`.
+    outcome: A decision's, empty where it has none yet.
+    view: The result, and `first` its first rows; each None where there is none.
+    notes: Sentences that must be read, such as a step that does not have its intended state.
+    views: Names of the decision's views → their names in `hk.views`.
+    analysis: Empty where no model wrote one; None where its text is not there any more.
     """
 
     execution_id: str

@@ -47,24 +47,29 @@ class DecideService:
     ) -> Decision:
         """Answer a question about data with tools, chosen by a chooser that sees metadata only.
 
-        data: frames, texts, lists of texts, or names of data views, by the names that choices use. tools: names of
-        vault tools, by default those of the group `decide`, and the built-in operations where there are none. chooser:
-        a list of choices, `person` for a prompt on the terminal, `model` for the configured language model, or an
-        object with `name` and `choose(turn)`.
+        data: Frames, texts, lists of texts, or names of data views, by the names that choices use.
+        tools: Names of vault tools, by default those of the group `decide`, and the built-in operations where there are
+            none.
+        chooser: A list of choices, `person` for a prompt on the terminal, `model` for the configured language model, or
+            an object with `name` and `choose(turn)`.
 
-        share: columns of the data, as `region` or `sales.region`, whose distinct values the chooser is told, and texts
-        whose most frequent words it is told. aliases: other names of entities, such as `{"Meta": ["Facebook", "FB"]}`.
-        heal: whether a failing tool may be healed: True keeps what passes every check, a function is asked about each
-        patch. ask: gets an `EntityQuestion` where several values may be meant, and returns one; without it the decision
-        ends as `asked`.
+        share: Columns of the data, as `region` or `sales.region`, whose distinct values the chooser is told, and texts
+            whose most frequent words it is told.
+        aliases: Other names of entities, such as `{"Meta": ["Facebook", "FB"]}`.
+        heal: Whether a failing tool may be healed: True keeps what passes every check, a function is asked about each
+            patch.
+        ask: Gets an `EntityQuestion` where several values may be meant, and returns one; without it the decision ends
+            as `asked`.
 
         analyst: `model`, or an object with `name` and `write(turn)`: it writes the analysis of the result, told
-        metadata only. policy: the caps of the run. timeout: seconds of each execution. stop: set it, from any thread,
-        to end after the step that is going on.
+            metadata only.
+        policy: The caps of the run.
+        timeout: Seconds of each execution.
+        stop: Set it, from any thread, to end after the step that is going on.
 
-        resume: the id of a decision whose process was killed. It goes on in a run of its own behind its last finished
-        step: the views that it made are loaded, and no finished step is taken again. It has its question, data, tools,
-        persona and shared columns; its chooser too, unless that was an object of the caller's.
+        resume: The id of a decision whose process was killed. It goes on in a run of its own behind its last finished
+            step: the views that it made are loaded, and no finished step is taken again. It has its question, data,
+            tools, persona and shared columns; its chooser too, unless that was an object of the caller's.
 
         Raises `UsageInvalid` for a call that cannot be answered, and as `vault.lookup`, `views.put` and `runs` do. What
         a tool or a choice does is never raised; it is in the `Decision`.

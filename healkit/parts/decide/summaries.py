@@ -31,8 +31,9 @@ TOP, TOP_MAX = 10, 1000
 def summarize(value: object, cleaner: Cleaner, *, top: int = TOP) -> ShownTextSummary | ShownFrameSummary:
     """Return the summary of a text, a frame or an array.
 
-    top: the number of entries in each list at most. What `cleaner` hides is in none of them. Raises `UsageInvalid`
-    for a value of another kind.
+    top: The number of entries in each list at most. What `cleaner` hides is in none of them.
+
+    Raises `UsageInvalid` for a value of another kind.
     """
     if not 0 <= top <= TOP_MAX:
         raise UsageInvalid(f"top is {top!r}.", hint=f"Give a number from 0 to {TOP_MAX:,}.")
@@ -177,7 +178,9 @@ _BREAK = 0
 class Words:
     """Words of a text, read in one pass.
 
-    count: all words. distinct: the different ones, whatever their case. names: rows of capitalised words.
+    count: All words.
+    distinct: The different ones, whatever their case.
+    names: Rows of capitalised words.
     """
 
     def __init__(self, text: str) -> None:

@@ -45,7 +45,8 @@ ASKED_MAX, ASKED_IN_ALL_MAX = 20, 100
 def tell(turn: Turn, origins: Mapping[str, Origin], *, in_full: bool) -> Turn:
     """Return what the chooser is told of the facts.
 
-    origins: by the views' names. in_full: whether it is a plan or a person.
+    origins: By the views' names.
+    in_full: Whether it is a plan or a person.
     """
     if in_full:
         return turn
@@ -215,8 +216,8 @@ def words_in_code(code: str) -> set[str]:
 def words_of_choice(params: Mapping[str, Any], naming: Iterable[str] | None) -> set[str]:
     """Return the words of a choice that may name columns.
 
-    naming: the parameters of a built-in operation that hold names of columns, `query` for one in SQL; None for another
-    tool, of which a long choice gives only the texts that are parameters themselves.
+    naming: The parameters of a built-in operation that hold names of columns, `query` for one in SQL; None for another
+        tool, of which a long choice gives only the texts that are parameters themselves.
     """
     if naming is not None:
         words = set(texts_in([params[name] for name in naming if name in params and name != "query"]))
@@ -335,7 +336,8 @@ class KnownNames:
     ) -> frozenset[str]:  # fmt: skip
         """Return the labels to tell of a result of a built-in operation that makes no names of cells.
 
-        inputs, hidden: what its input views tell, and what they number. frames: those of its input views.
+        inputs, hidden: What its input views tell, and what they number.
+        frames: Those of its input views.
         """
         texts = {label for label in labels if isinstance(label, str)}
         in_code = words_in_code(code)
@@ -527,8 +529,9 @@ def view_facts(
 ) -> ViewFacts:
     """Return the facts on a view: its counts as they are, and names and values that a chooser may be told.
 
-    told_labels: by default those that `names` knows. shared: values of shared columns by label. counts: those of
-    `counts_of`, where they are known already.
+    told_labels: By default those that `names` knows.
+    shared: Values of shared columns by label.
+    counts: Those of `counts_of`, where they are known already.
     """
     columns = []
     earlier_labels: set[Any] = set()

@@ -308,7 +308,9 @@ def await_inside(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 text = f"await {source.segment(coroutine)}"
             else:
                 text = f"(await {source.segment(coroutine)})"
-            yield Proposal("An event loop is already running here, so use `await`.", source.replace(call, text))
+            yield Proposal(
+                "An event loop is already running here, so use `await`.", source.replace(call, text)
+            )
 
 
 #: Names that are written for `__init__`.

@@ -57,17 +57,21 @@ NOT_DEFINED = r"name '(?P<name>\w+)' is not defined"
 class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sentences that explain a pattern's failures, with places to fill in.
 
-    name: unique in the catalogue. what, why, hint, fix: the steps; the named groups of the pattern's message can stand
-    in them, as can `{ename}`, `{message}` and `{near}` (names like the one that was not found), and the facts in those of
-    `[[facts]]`. A sentence is left out where the failure has nothing for one of its places. near: used only where there
-    are such names. only: a narrower regular expression, where not all of the pattern's messages are meant. claim: what
-    the sentences take for granted beyond the message, as an expression over the types of the values in the failing
-    statement and the packages that it went through, such as `dict or Series` or `pandas`; `message` for nothing. Where
-    the values show that it is false, the row is passed over. example: code that fails so; the tests run it and expect
-    this explanation. edits: what `fix` says, as changes of the failing statement that healing tries, likeliest first: a
-    piece of its text and what replaces it, with the same places; kind: what they do to the meaning.
-    fixes:
-    the same for a change that is more than a text (`[fix.NAME]`). The first change that can be made is shown as code.
+    name: Unique in the catalogue.
+    what, why, hint, fix: The steps; the named groups of the pattern's message can stand in them, as can `{ename}`,
+        `{message}` and `{near}` (names like the one that was not found), and the facts in those of `[[facts]]`. A
+        sentence is left out where the failure has nothing for one of its places.
+    near: Used only where there are such names.
+    only: A narrower regular expression, where not all of the pattern's messages are meant.
+    claim: What the sentences take for granted beyond the message, as an expression over the types of the values in the
+        failing statement and the packages that it went through, such as `dict or Series` or `pandas`; `message` for
+        nothing. Where the values show that it is false, the row is passed over.
+    example: Code that fails so; the tests run it and expect this explanation.
+    edits: What `fix` says, as changes of the failing statement that healing tries, likeliest first: a piece of its text
+        and what replaces it, with the same places.
+    kind: What they do to the meaning.
+    fixes: The same for a change that is more than a text (`[fix.NAME]`). The first change that can be made is shown as
+        code.
     """
 
     name: str
@@ -87,11 +91,13 @@ class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FailurePattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"texts": "text"}):
     """A kind of failure.
 
-    raises: exception types by their bare names, or codes of `healkit.errors`; empty for any. message: a regular
-    expression searched for in the message. texts: the first that applies is shown; a pattern may leave the explanation
-    to a later, more general one. fixes: the fixes of every pattern that matches propose changes. kind: what a diagnosis
-    calls it, where this pattern decides that. no_fix: why no change of the code helps, in one sentence, or for an
-    exception, what has to change outside of the code; empty where the code is to blame.
+    raises: Exception types by their bare names, or codes of `healkit.errors`; empty for any.
+    message: A regular expression searched for in the message.
+    texts: The first that applies is shown; a pattern may leave the explanation to a later, more general one.
+    fixes: The fixes of every pattern that matches propose changes.
+    kind: What a diagnosis calls it, where this pattern decides that.
+    no_fix: Why no change of the code helps, in one sentence, or for an exception, what has to change outside of the
+        code; empty where the code is to blame.
     """
 
     raises: tuple[str, ...] = ()
@@ -105,7 +111,7 @@ class FailurePattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 class FixExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A broken tool, the arguments that it fails for, and one of the codes that the fix makes of it ("" for none).
 
-    right: the declared result for these arguments, where that matters.
+    right: The declared result for these arguments, where that matters.
     """
 
     before: str
@@ -117,9 +123,12 @@ class FixExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FixRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule that proposes changes against a pattern's failures.
 
-    mistake: in a few words. only: a narrower regular expression, where not all of the pattern's messages are meant.
-    priority: 0 to 1, how likely its first proposal is right; it orders the patches of different fixes. kind: what its
-    edits do to the meaning; the code that they make is checked for it. example: a tool that it fixes. lookalike: a tool with the same failure but another mistake, for which the fix must propose nothing.
+    mistake: In a few words.
+    only: A narrower regular expression, where not all of the pattern's messages are meant.
+    priority: 0 to 1, how likely its first proposal is right; it orders the patches of different fixes.
+    kind: What its edits do to the meaning; the code that they make is checked for it.
+    example: A tool that it fixes.
+    lookalike: A tool with the same failure but another mistake, for which the fix must propose nothing.
     """
 
     mistake: str

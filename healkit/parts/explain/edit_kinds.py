@@ -69,7 +69,7 @@ class _Change(NamedTuple):
 def kind_of(before: str, after: str, declared: EditKind | Literal[""] = "") -> EditKind:
     """Return the kind of an edit: what its fix declares, or a worse one that is seen in it.
 
-    declared: empty for one that no rule made. Where the text before is no Python, only what is declared is known.
+    declared: Empty for one that no rule made. Where the text before is no Python, only what is declared is known.
     """
     try:
         old, new = ast.parse(before), ast.parse(after)

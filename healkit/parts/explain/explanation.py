@@ -79,7 +79,7 @@ class RowMatch:
 class MatchedFailure:
     """A failure and the rows of the catalogue that apply to it; what explains and what fixes it read this one.
 
-    near: names like the one that was not found; else the one that Python names, if it is the code's own.
+    near: Names like the one that was not found; else the one that Python names, if it is the code's own.
     """
 
     def __init__(self, failure: Failure) -> None:

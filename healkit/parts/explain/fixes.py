@@ -160,7 +160,8 @@ def explained(
 ) -> Explanation:
     """Explain a failure, with its fix as code where one can be had.
 
-    code: what ran, if it is at hand. defined: names that need no import where it ran.
+    code: What ran, if it is at hand.
+    defined: Names that need no import where it ran.
     """
     matched = MatchedFailure(failure)
     explanation, change = explanation_of(matched, where), change_of(matched, code, defined)
@@ -172,7 +173,8 @@ def change_of(
 ) -> SuggestedChange | None:
     """Return the change that a failure's explanation names, the first that healing would try; None where it names none.
 
-    code: the code that ran; without it, of the failing line alone. defined: names that need no import where it ran.
+    code: The code that ran; without it, of the failing line alone.
+    defined: Names that need no import where it ran.
     """
     failure, row = matched.failure, matched.shown
     if bare(failure.ename) in _UNREADABLE:

@@ -119,9 +119,7 @@ def unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     for edit in proposal.edits
                 ]
                 if column_edits and side is sides[1]:
-                    yield Proposal(
-                        "Both are text: convert the columns first.", column_edits, kind="converts"
-                    )
+                    yield Proposal("Both are text: convert the columns first.", column_edits, kind="converts")
             elif kind == "str" and other_kind == "str" and sign in {"-", "*", "/"} and side is sides[1]:
                 edits = [e for n in sides if n is not None for e in site.source.wrap(n, "float(", ")")]
                 yield Proposal("Convert both strings to numbers first.", edits)

@@ -40,8 +40,9 @@ _ITEMS_MAX = 200
 class Proposal:
     """A change that a fix proposes: the edits, and a sentence that says what is changed and why.
 
-    less: how much less likely it is than the fix's first proposal. guard: it keeps the failure from happening without
-    saying what is right. kind: what it does to the meaning, where that is not what its fix declares.
+    less: How much less likely it is than the fix's first proposal.
+    guard: It keeps the failure from happening without saying what is right.
+    kind: What it does to the meaning, where that is not what its fix declares.
     """
 
     reason: str
@@ -54,10 +55,12 @@ class Proposal:
 class Site:
     """A tool's parsed code, and the line that its failure ended in.
 
-    source: the code. matched: the failure; None for a tool that returns a wrong result. checks: what a patch has to do. readable:
-    paths that the tool may read. given: what a notebook's cell finds
-    defined: name → value, of which only types and plain contents are looked at. answers: what the calls of recorded
-    runs gave. Questions about an unknown line have empty answers.
+    source: The code.
+    matched: The failure; None for a tool that returns a wrong result.
+    checks: What a patch has to do.
+    readable: Paths that the tool may read.
+    given: What a notebook's cell finds defined: name → value, of which only types and plain contents are looked at.
+    answers: What the calls of recorded runs gave. Questions about an unknown line have empty answers.
     """
 
     def __init__(
@@ -209,7 +212,7 @@ class Site:
     def nodes(self, *kinds: type[N], near: bool = True) -> list[N]:
         """Return nodes of these kinds in the failing statement: the marked one first, then those inside the mark.
 
-        near: with a mark, only those that touch it.
+        near: With a mark, only those that touch it.
         """
         if self.statement is None:
             return []

@@ -29,8 +29,10 @@ _ATOMS = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.Li
 class Source:
     """Source text with its tree; maps nodes to places in the text and makes edits there.
 
-    tree: of that text, if it was parsed already. Raises `SyntaxError` or `ValueError` if the text does not parse. Lines
-    count from 1, positions are characters, spans are half-open. `newline` is the text's own line end.
+    tree: Of that text, if it was parsed already.
+
+    Raises `SyntaxError` or `ValueError` if the text does not parse. Lines count from 1, positions are characters, spans
+    are half-open. `newline` is the text's own line end.
     """
 
     def __init__(self, text: str, tree: ast.Module | None = None) -> None:

@@ -50,7 +50,8 @@ def several_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.Subscript):
         if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 1:
             yield Proposal(
-                "For several columns, write a list: two pairs of brackets.", site.source.wrap(node.slice, "[", "]")
+                "For several columns, write a list: two pairs of brackets.",
+                site.source.wrap(node.slice, "[", "]"),
             )
 
 
@@ -549,7 +550,9 @@ def other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     else site.source.replace(keyword, text)
                 )
                 kind: EditKind = "assumes" if missing else "restructures"
-                reason = f"The array has the axis {axis}." if missing else f"The arrays fit along axis {axis}."
+                reason = (
+                    f"The array has the axis {axis}." if missing else f"The arrays fit along axis {axis}."
+                )
                 yield Proposal(reason, edits, less=0.01 * axis, kind=kind)
 
 

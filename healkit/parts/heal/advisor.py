@@ -38,13 +38,16 @@ class Peer:
 class Case:
     """Facts about a failing tool.
 
-    entry: its active revision (or its draft, where not even that parses). failure: the newest on record, None for a
-    wrong result. checks: what a patch has to do, in the order in which they run. attempts: the patches tried before in
-    this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
-    without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
-    it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once. given: what a
-    notebook's cell finds defined, name → value; None for a tool. discreet: an agent is told of it, so no sentence
-    holds what a check gave.
+    entry: Its active revision (or its draft, where not even that parses).
+    failure: The newest on record, None for a wrong result.
+    checks: What a patch has to do, in the order in which they run.
+    attempts: The patches tried before in this run, and why they failed.
+    trace_id: The execution of the failure, whose worker may still be retained; empty without one.
+    untried: No check has the input of the recorded failure.
+    base: Each check's result with the code as it is; empty until it was run.
+    answers: What the recorded runs' calls gave, as JSON, each once.
+    given: What a notebook's cell finds defined, name → value; None for a tool.
+    discreet: An agent is told of it, so no sentence holds what a check gave.
     """
 
     entry: VaultEntry
@@ -127,7 +130,8 @@ class Workbench(Protocol):
     ) -> list[list[CheckResult]]:
         """Run each code with each check, every pair in a fresh restricted process, and return the values.
 
-        limit_s: as in `score`. accepted: False runs the tool's own code without its grants, as any other.
+        limit_s: As in `score`.
+        accepted: False runs the tool's own code without its grants, as any other.
         """
         ...
 

@@ -76,9 +76,10 @@ def gather(
 ) -> tuple[Case, int | None, Blamed | None]:
     """Gather the case of a tool and the log row of its failure; where another tool failed in it, the case of that one.
 
-    log_id: the failure that is meant; by default the tool's newest. may_work: nothing need say that it fails, and
-    it is this tool that is meant, wherever the failure came from. only: the persona whose rows count, and whose code
-    and the default code are peers; by default those of the tool's own, and failures of all.
+    log_id: The failure that is meant; by default the tool's newest.
+    may_work: Nothing need say that it fails, and it is this tool that is meant, wherever the failure came from.
+    only: The persona whose rows count, and whose code and the default code are peers; by default those of the tool's
+        own, and failures of all.
 
     Raises `HealError` where the tool has neither a failure nor an example, and as `vault.lookup` does.
     """
@@ -171,9 +172,10 @@ def settled(
 ) -> tuple[Check, ...]:
     """Return the checks that count, once the tool was seen to run.
 
-    base: each check's result with the active code. again: the same with the code of the recorded run, None where that
-    is unknown. A recorded value that its own code does not return again is chance. Where the tool contradicts an
-    example without failing, all its recorded values are suspect. Some rows of a failing input count only if they fail.
+    base: Each check's result with the active code.
+    again: The same with the code of the recorded run, None where that is unknown. A recorded value that its own code
+        does not return again is chance. Where the tool contradicts an example without failing, all its recorded values
+        are suspect. Some rows of a failing input count only if they fail.
     """
     returns_wrong = any(
         check.binding and result.outcome == "wrong" for check, result in zip(checks, base, strict=True)
@@ -391,10 +393,11 @@ def granted_files(grants: Grants, since: datetime | None) -> list[str]:
 class Diagnosis:
     """A failure, as far as it is known before anything is tried.
 
-    line: where the innermost frame in the tool's own code was (from 1), None if no line is known. function: the one
-    that the line is in. sentence: the failure in one plain sentence. fixable: False if no change of the code
-    helps; then `why_not` says why in one sentence. outside: what has to change outside of the code, if not even a rule
-    knows better; empty where the code is to blame.
+    line: Where the innermost frame in the tool's own code was (from 1), None if no line is known.
+    function: The one that the line is in.
+    sentence: The failure in one plain sentence.
+    fixable: False if no change of the code helps; then `why_not` says why in one sentence.
+    outside: What has to change outside of the code, if not even a rule knows better; empty where the code is to blame.
     """
 
     kind: Kind

@@ -70,7 +70,7 @@ def _are_imports(lines: Sequence[str]) -> bool:
 def _segment_of(program: CellProgram, first: int, last: int, text: str) -> Segment | None:
     """Return the segment that holds the lines from `first` to before `last` (from 0); for an insertion, its place.
 
-    text: the line that stands there afterwards; an indented one between two segments goes on with the first.
+    text: The line that stands there afterwards; an indented one between two segments goes on with the first.
     """
     for segment in reversed(program.segments):
         start, end = segment.start - 1, segment.start - 1 + segment.count

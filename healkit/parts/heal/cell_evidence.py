@@ -57,9 +57,12 @@ for __text in {texts!r}:
 class Evidence:
     """What was measured of an edit; empty where nothing was.
 
-    lost: what it loses of the data, in sentences. unsure: what may be read in two ways. rows: rows that are left out.
-    gives_saved: whether the cell's value is shown as the notebook has it saved. ran_on: number of the cells below that
-    ran after it. stops: how the next of them then fails, empty where none does.
+    lost: What it loses of the data, in sentences.
+    unsure: What may be read in two ways.
+    rows: Rows that are left out.
+    gives_saved: Whether the cell's value is shown as the notebook has it saved.
+    ran_on: Number of the cells below that ran after it.
+    stops: How the next of them then fails, empty where none does.
     """
 
     lost: tuple[str, ...] = ()
@@ -111,8 +114,10 @@ def measured(
 ) -> list[Evidence]:
     """Measure edits of a cell's program, each together with the cells below; one for each code.
 
-    saved: the result that the notebook has saved of the cell. left_s: time that there is for all of it. Raises as
-    trials do.
+    saved: The result that the notebook has saved of the cell.
+    left_s: Time that there is for all of it.
+
+    Raises as trials do.
     """
     (check,), before = given.case.checks, given.case.entry.code
     trials: list[tuple[int, Callable[[Any], dict[str, Any]], Trial]] = []

@@ -755,7 +755,7 @@ def heal_cell(
 async def warm_up(config: Config, namespace: Mapping[str, Any]) -> None:
     """Start what tries the first edits, with the libraries that this kernel has loaded; raises as a trial does.
 
-    namespace: the notebook's variables.
+    namespace: The notebook's variables.
     """
     pool = background.pool_for(config)
     tier = await asyncio.to_thread(achieved_tier, config)

@@ -46,7 +46,8 @@ _ORDERED = {"list", "tuple", "iter", "next", "enumerate", "zip", "map", "join"}
 class Chance:
     """Check that passed and failed with the same code: how often each, on record or when it was repeated.
 
-    source: what its code reads that may differ each time, empty where nothing is known. failure: one of the failures.
+    source: What its code reads that may differ each time, empty where nothing is known.
+    failure: One of the failures.
     """
 
     check: Check

@@ -121,7 +121,7 @@ class Validator:
     def find_lacking(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
         """Find the checks that the tool as it is cannot do as other code has to: without what it is granted.
 
-        base: their results with its grants. Such a check says nothing of other code that fails it.
+        base: Their results with its grants. Such a check says nothing of other code that fails it.
         """
         code = self._entry.code
         for check, was, bare in zip(checks, base, self._run(code, checks, accepted=False), strict=True):
@@ -246,10 +246,12 @@ def execute_check(
 ) -> Execution:
     """Run a tool on the execution path with a check's arguments; raise as `Healkit.execute` does.
 
-    replay: answers its calls. code: other code, as a trial: what it does is no failure of the tool's. files: as
-    `ExecutionRequest` takes them. timeout_s: less than the tool's own limit, if there is less time. The check of a
-    recorded execution is run for its persona, because the new row holds the same arguments, and with the grants of a
-    nested one, because its arguments were its caller's choice.
+    replay: Answers its calls.
+    code: Other code, as a trial: what it does is no failure of the tool's.
+    files: As `ExecutionRequest` takes them.
+    timeout_s: Less than the tool's own limit, if there is less time. The check of a recorded execution is run for its
+        persona, because the new row holds the same arguments, and with the grants of a nested one, because its
+        arguments were its caller's choice.
     """
     row = None if check.log_id is None else hk.log.get(check.log_id)
     persona = entry.persona if row is None else row.persona
@@ -335,7 +337,7 @@ def why_not(
 ) -> str:
     """Say which check a patch fails first; empty if it passes all.
 
-    discreet_about: the patch's code, where no value may be told (`told_apart`).
+    discreet_about: The patch's code, where no value may be told (`told_apart`).
     """
     for check, result in zip(checks, results, strict=True):
         if result.outcome != "passed":
@@ -360,7 +362,7 @@ _ENDINGS = {
 def told_apart(check: Check, result: CheckResult, code: str) -> str:
     """Say how a check ended without any value: what is equal, or the difference in type and size.
 
-    code: what was run. Of an exception, only a name of Python's own, or one that stands in the code, is told.
+    code: What was run. Of an exception, only a name of Python's own, or one that stands in the code, is told.
     """
     if result.outcome == "passed":
         return "equal"

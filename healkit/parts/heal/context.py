@@ -64,10 +64,11 @@ class CellCase:
 class HealOptions:
     """Options of one healing: what `HealService.heal` was given, with the settings where it was given nothing.
 
-    advisors_named: the caller named the advisors; a default advisor that is not set up is not worth a note. cell: the
-    case of a cell, which is not gathered from the record. improves: a tool that works may be patched too.
-    client: the name of the MCP client that asks. live, files: calls that checks may make, and granted files that they
-    may read with code that no one has accepted.
+    advisors_named: The caller named the advisors; a default advisor that is not set up is not worth a note.
+    cell: The case of a cell, which is not gathered from the record.
+    improves: A tool that works may be patched too.
+    client: The name of the MCP client that asks.
+    live, files: Calls that checks may make, and granted files that they may read with code that no one has accepted.
     """
 
     tool_name: str
@@ -152,12 +153,19 @@ class Voice:
 class HealContext:
     """What the steps of one healing share. It is made once, by `prepare`, and travels whole.
 
-    entry: the tool, with the grants that are in force. log_id, failed_at: the failure that is healed, and when it was.
-    blamed: the called tool whose failure it is. read: the views that the case was made of. isolation: the tier of all
-    trials. bench: the search's. beside: one with more time, for a patch that is found in the last moment. whole: what
-    accepted code finds. accepted: codes that have the tool's grants: its own, and what a person writes in an editor
-    meanwhile. calls: those that checks may make. acts: says which calls declare effects. watched: the tool itself
-    declares effects, so nothing is kept without a person. lacks_grants: it has grants that other code has not.
+    entry: The tool, with the grants that are in force.
+    log_id, failed_at: The failure that is healed, and when it was.
+    blamed: The called tool whose failure it is.
+    read: The views that the case was made of.
+    isolation: The tier of all trials.
+    bench: The search's.
+    beside: One with more time, for a patch that is found in the last moment.
+    whole: What accepted code finds.
+    accepted: Codes that have the tool's grants: its own, and what a person writes in an editor meanwhile.
+    calls: Those that checks may make.
+    acts: Says which calls declare effects.
+    watched: The tool itself declares effects, so nothing is kept without a person.
+    lacks_grants: It has grants that other code has not.
     """
 
     hk: Services

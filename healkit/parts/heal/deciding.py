@@ -53,10 +53,12 @@ def decide(
 ) -> PolicyAnswer:
     """Decide on a patch of that tool.
 
-    verdict: of its validation, empty without one. author: a person who writes a patch consents to it thereby, if it
-    cures. client: the name of the MCP client that proposes it, if one does. auto: the user allowed this call's patches
-    (`--auto`). watched: it is for a person whatever was allowed: the tool changes something outside, or the patch
-    reaches further than the code that it replaces.
+    verdict: Of its validation, empty without one.
+    author: A person who writes a patch consents to it thereby, if it cures.
+    client: The name of the MCP client that proposes it, if one does.
+    auto: The user allowed this call's patches (`--auto`).
+    watched: It is for a person whatever was allowed: the tool changes something outside, or the patch reaches further
+        than the code that it replaces.
     """
     if denied(tool_name, config, persona, client):
         return "deny"
@@ -83,7 +85,7 @@ def _matches(patterns: Iterable[str], *found: str) -> bool:
 class Ending:
     """End of a healing, as the report has it.
 
-    refuted: the chosen attempt, where it failed once it was active.
+    refuted: The chosen attempt, where it failed once it was active.
     """
 
     outcome: Outcome
@@ -102,7 +104,7 @@ def best_of(case: Case) -> Attempt | None:
 class PatchDecision:
     """Decides on the likeliest patch of a healing that has searched: the policy first, then the person.
 
-    case: its attempts are in their last order.
+    case: Its attempts are in their last order.
     """
 
     def __init__(self, context: HealContext, record: HealRecord, case: Case) -> None:

@@ -85,7 +85,7 @@ def variants(
 ) -> list[dict[str, Any]]:
     """Return up to `limit` inputs that `accepts` allows, the smallest first, none of them known.
 
-    numbers: those that a cell of a frame may be at.
+    numbers: Those that a cell of a frame may be at.
     """
     known = list(known)
     keys = {_key(arguments) for arguments in known}
@@ -149,7 +149,7 @@ def _key(arguments: object) -> str:
 def _changed(value: object, numbers: tuple[float, ...] = (), *, fills: bool = True) -> Iterator[Any]:
     """Yield values of the same type, each a small change away.
 
-    fills: put items of any type into what is empty. What was emptied before held items of its own kind.
+    fills: Put items of any type into what is empty. What was emptied before held items of its own kind.
     """
     if isinstance(value, dict) and values.TAG in value:
         yield from frame_variants(value, numbers)
@@ -214,7 +214,7 @@ _SAMPLE_ROWS = 1000
 def frame_variants(kept: dict[str, Any], numbers: tuple[float, ...] = ()) -> list[Any]:
     """Return variants of a kept frame, series or array; none of another value.
 
-    numbers: those that a cell may be at, such as the limits that the code compares with.
+    numbers: Those that a cell may be at, such as the limits that the code compares with.
     """
     return list(_frame_variants(json.dumps(kept), numbers))
 
@@ -222,7 +222,7 @@ def frame_variants(kept: dict[str, Any], numbers: tuple[float, ...] = ()) -> lis
 def sample(value: Table, items_max: int) -> Table:
     """Return a long frame, series or array with rows at even distances, the first and the last among them.
 
-    items_max: how many items it may have. Any other value comes back as it is.
+    items_max: How many items it may have. Any other value comes back as it is.
     """
     if not _is_known(value) or value.size <= items_max:
         return value

@@ -208,7 +208,9 @@ def _meant(old: ast.Module, new: ast.Module) -> dict[str, str]:
 class _Reach:
     """Reach of a code, in words, with how often each stands there.
 
-    words: its attributes and texts. files: the texts that it opens. known: names whose import is nothing new.
+    words: Its attributes and texts.
+    files: The texts that it opens.
+    known: Names whose import is nothing new.
     """
 
     def __init__(self, tree: ast.Module, modules: Mapping[str, str], known: Container[str] = ()) -> None:

@@ -93,9 +93,10 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Patch with the results of its validation; `why` names the first failed check, in one sentence.
 
-    unasked: without an example that says what is right, it changes results, or returns what the annotation forbids;
-    such an attempt comes after the other plausible ones. reach: what its code reaches for and the old one does not, in
-    words; such an attempt is never kept without a person. lost: its loss of data in numbers; its doubt begins with it.
+    unasked: Without an example that says what is right, it changes results, or returns what the annotation forbids;
+        such an attempt comes after the other plausible ones.
+    reach: What its code reaches for and the old one does not, in words; such an attempt is never kept without a person.
+    lost: Its loss of data in numbers; its doubt begins with it.
     """
 
     number: int
@@ -160,15 +161,18 @@ class Answered:
 class HealReportData:
     """Report of one healing from observation to revision.
 
-    revision: the active one, where the healing made a revision. best: the attempt that was chosen; `not_cured` if it
-    failed once it was active. reason: one sentence.
-    notes: deviations on the way, such as an advisor that could not be asked. cost: of the advisors' work, summed by
-    unit. folder: the run folder; `healkit trace show` reads it. nearest: where no patch passes every check, the one
-    that passes most, if that is more than the code as it is.
+    revision: The active one, where the healing made a revision.
+    best: The attempt that was chosen; `not_cured` if it failed once it was active.
+    reason: One sentence.
+    notes: Deviations on the way, such as an advisor that could not be asked.
+    cost: Of the advisors' work, summed by unit.
+    folder: The run folder; `healkit trace show` reads it.
+    nearest: Where no patch passes every check, the one that passes most, if that is more than the code as it is.
 
-    calls_answered: calls in its checks that were answered from the record. calls_live: those that were made.
-    duration_s: wall-clock time of all of it. think_time_s: the part in which a person was waited for, at a question,
-    for consent, or in an editor.
+    calls_answered: Calls in its checks that were answered from the record.
+    calls_live: Those that were made.
+    duration_s: Wall-clock time of all of it.
+    think_time_s: The part in which a person was waited for, at a question, for consent, or in an editor.
     """
 
     tool_name: str
@@ -233,10 +237,13 @@ RequestAuthor = Literal["person", "rule", "search", "model", "agent"]
 class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Proposed code for a tool.
 
-    parent: the revision that it was made from. diff: from that one's code to this. advisor: the proposer, in the
-    advisor's own name for itself. verdict: of its validation, empty without one. motivating_log_id, run_id: the
-    execution that it answers, and the healing that made it. revision: the one that it became once it was accepted.
-    note: why it was declined, or both sides where it was overtaken.
+    parent: The revision that it was made from.
+    diff: From that one's code to this.
+    advisor: The proposer, in the advisor's own name for itself.
+    verdict: Of its validation, empty without one.
+    motivating_log_id, run_id: The execution that it answers, and the healing that made it.
+    revision: The one that it became once it was accepted.
+    note: Why it was declined, or both sides where it was overtaken.
     """
 
     id: int
@@ -292,13 +299,21 @@ class CellPlace:
 class CellFix:
     """Edit of one cell.
 
-    cell: the prompt of the cell to be edited, `In [7]`. code: its whole new text; before: its old one. reason: what is
-    changed, in a sentence. advisor: who proposed it. ran: whether the failing cell was run with it, in a worker. gave:
-    what it gave then, in words, such as `a table of 4 rows × 3 columns`. verdict: None where it was not run. unknown:
-    what is not known about it, in sentences. cell_id: the notebook's own id of that cell, empty where it is not known.
-    first: the cells to be run before it, because they made what it reads and has lost. then: the cells to be run after
-    it, the failing one last; none where that is the cell to be edited. kind: what it does to the meaning. lost: what it
-    loses of the data, as measured. support: what speaks for it, in sentences.
+    cell: The prompt of the cell to be edited, `In [7]`.
+    code: Its whole new text.
+    before: Its old one.
+    reason: What is changed, in a sentence.
+    advisor: Who proposed it.
+    ran: Whether the failing cell was run with it, in a worker.
+    gave: What it gave then, in words, such as `a table of 4 rows × 3 columns`.
+    verdict: None where it was not run.
+    unknown: What is not known about it, in sentences.
+    cell_id: The notebook's own id of that cell, empty where it is not known.
+    first: The cells to be run before it, because they made what it reads and has lost.
+    then: The cells to be run after it, the failing one last; none where that is the cell to be edited.
+    kind: What it does to the meaning.
+    lost: What it loses of the data, as measured.
+    support: What speaks for it, in sentences.
     """
 
     cell: str
@@ -357,10 +372,16 @@ class CellFix:
 class CellReportData:
     """Report of the healing of a failing cell.
 
-    label: its prompt. found: the failure in a sentence. reason: the result in a sentence. fix: the likeliest fix;
-    others: further ones, and readings that only you can choose from. not_fixes: edits that run, and change or lose
-    data. notes: what was run on what, what was left out. cells: labels of cells to run first. report: the healing
-    behind it. refutes: whether the card names another change than the first edit here, so that it is not to be told.
+    label: Its prompt.
+    found: The failure in a sentence.
+    reason: The result in a sentence.
+    fix: The likeliest fix.
+    others: Further ones, and readings that only you can choose from.
+    not_fixes: Edits that run, and change or lose data.
+    notes: What was run on what, what was left out.
+    cells: Labels of cells to run first.
+    report: The healing behind it.
+    refutes: Whether the card names another change than the first edit here, so that it is not to be told.
     """
 
     label: str
@@ -410,9 +431,12 @@ class CellEdit:
 class NotebookFailure:
     """Failure of a cell in a check.
 
-    number: the cell's, among all cells. prompt: in this run, 3 for `In [3]`. line: in the cell, 0 where that is not
-    known; file_line: in the notebook's file. report: what healing found. fixed: whether the notebook ran on with the
-    fix.
+    number: The cell's, among all cells.
+    prompt: In this run, 3 for `In [3]`.
+    line: In the cell, 0 where that is not known.
+    file_line: In the notebook's file.
+    report: What healing found.
+    fixed: Whether the notebook ran on with the fix.
     """
 
     number: int
@@ -429,8 +453,9 @@ class NotebookFailure:
 class NotebookReportData:
     """Report of a notebook's check.
 
-    cells: its code cells, as the last run that counts left them. failures: the first that it ran into; with healing,
-    those behind it too. edits: of the fixes with which it ran on.
+    cells: Its code cells, as the last run that counts left them.
+    failures: The first that it ran into; with healing, those behind it too.
+    edits: Of the fixes with which it ran on.
     """
 
     path: str

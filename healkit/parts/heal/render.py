@@ -45,7 +45,7 @@ _HEADS = HEAL_ENDINGS | {"pending": "a patch is waiting for your approval"}
 def report_card(report: HealReportData, face: Face = "terminal") -> Card:
     """Build the card of a healing: outcome, verdict, the diff, the other attempts, what to do next.
 
-    face: where its text form is read; the commands are those of that face.
+    face: Where its text form is read; the commands are those of that face.
     """
     facts: list[tuple[str, Fact]] = [(name, Span(value, "ticked")) for name, value in report_facts(report)]
     parts: list[Part] = [Facts([*facts, *_next(report, face)])]
@@ -74,7 +74,7 @@ def report_card(report: HealReportData, face: Face = "terminal") -> Card:
 def question_text(call: str, choices: Iterable[str], tables: Mapping[str, str] = MappingProxyType({})) -> str:
     """Write a question on patches that disagree, with numbered choices; a face adds how to answer.
 
-    tables: the frames among the arguments, by name.
+    tables: The frames among the arguments, by name.
     """
     lines = [f"Plausible patches disagree. What is right for {call} ?"]
     lines += [f"{name}:\n{textwrap.indent(table, '    ')}" for name, table in tables.items()]

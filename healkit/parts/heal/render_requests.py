@@ -61,7 +61,8 @@ def _request_row(request: PatchRequest) -> tuple[Cell, ...]:
 def request(request: PatchRequest, face: Face = "notebook", active: int | None = None) -> Card:
     """Build the card of one request: who, why, with which verdict, and the diff.
 
-    face: where commands are typed. active: the tool's active revision by now, where that is known.
+    face: Where commands are typed.
+    active: The tool's active revision by now, where that is known.
     """
     became = "" if request.revision is None else f", {became_of(request, active)}"
     steps = Facts(_steps(request, face))

@@ -57,8 +57,10 @@ def nothing_cures(
 ) -> str:
     """Say how far the healing got without a fix, which check still fails, and what to do next.
 
-    tried: the number of candidates. spent_s: the budget that is used up; None where nothing was left to try.
-    searched: whether the search was asked. acts: says which calls declare effects, so that none is advised.
+    tried: The number of candidates.
+    spent_s: The budget that is used up; None where nothing was left to try.
+    searched: Whether the search was asked.
+    acts: Says which calls declare effects, so that none is advised.
     """
     told_of = case.entry.code if case.discreet else None
     unmet = why_not(case.checks, case.base, discreet_about=told_of) if case.base else ""

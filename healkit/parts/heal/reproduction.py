@@ -117,7 +117,7 @@ class Reproduction:
     def _without_chance(self, case: Case, *, outside: bool) -> tuple[Case, Ending | None]:
         """Repeat the checks that chance may decide, and leave those out; with the ending where no other fails.
 
-        outside: the failure's cause may be outside of the code.
+        outside: The failure's cause may be outside of the code.
         """
         remaining, chances = list[tuple[Check, CheckResult]](), list[Chance]()
         source = chance_in(self._entry.code) if self._entry.type == "python" else ""
@@ -192,8 +192,8 @@ class Reproduction:
     def cause_outside(self, case: Case, outside: str) -> str:
         """Say what has to change outside of the code, where nothing else fails; empty where the code may be wrong.
 
-        outside: what the diagnosis says of it. A granted file is there for the checks too, so an example says which
-        one is meant.
+        outside: What the diagnosis says of it. A granted file is there for the checks too, so an example says which one
+            is meant.
         """
         if not outside or case.failure is None or (self._entry.grants.read and is_provable(case)):
             return ""

@@ -58,8 +58,8 @@ class Requests:
     ) -> PatchRequest:
         """Ask for a patch; the tool stays as it is.
 
-        parent: the revision that it was made from, by default the active one. The same code for the same parent is
-        the existing request, decided or not; one that waits without a verdict takes this one.
+        parent: The revision that it was made from, by default the active one. The same code for the same parent is the
+            existing request, decided or not; one that waits without a verdict takes this one.
 
         Raises `ToolNotFound`, `PersonaNotFound`, `RevisionNotFound`, `VaultError` for code that changes nothing, and
         what `Vault.patch` raises for code that cannot be run.
@@ -123,7 +123,8 @@ class Requests:
     def accept(self, number: int, by: str = "person", *, in_run: bool = False) -> PatchRequest:
         """Make the patch the tool's next revision; accepting it again changes nothing.
 
-        by: who approves; stored. in_run: the healing that asked still goes on, and records the decision itself.
+        by: Who approves; stored.
+        in_run: The healing that asked still goes on, and records the decision itself.
 
         Raises `PatchRequestNotFound`, `PatchRequestDecided` for one that was declined, `VaultTampered`, and
         `RevisionConflict` with both sides where the tool has moved on since: the request is `overtaken` then, and says

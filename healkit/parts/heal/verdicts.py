@@ -63,7 +63,8 @@ _PROBES_MAX, _EDGES_MAX, _PROBE_S = 32, 6, 0.1
 def judged_attempt(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "") -> Attempt:
     """Return the attempt with a patch: its verdict by the checks' results, and its doubts.
 
-    results: of the case's checks, in their order. why: the patch cannot be run as this tool at all, so there are none.
+    results: Of the case's checks, in their order.
+    why: The patch cannot be run as this tool at all, so there are none.
     """
     patch = msgspec.structs.replace(patch, kind=kind_of(case.entry.code, patch.code, patch.kind))
     results = (
@@ -229,7 +230,7 @@ def _is_undecided(results: Sequence[CheckResult]) -> bool:
 def _as_seen(was: CheckResult, now: CheckResult) -> CheckResult:
     """Return a check's result as far as it is seen: with the answers that other arguments had, a failure says nothing.
 
-    was: the result of the code as it is, which may need such answers itself.
+    was: The result of the code as it is, which may need such answers itself.
     """
     if now.outcome not in ("wrong", "raised") or now.displaced <= was.displaced:
         return now

@@ -52,9 +52,10 @@ class _ThinkTime:
 class Conditions:
     """Conditions under which codes are tried.
 
-    executor: its workers score candidates, instead of this machine's processors. off_record: arguments and results go
-    on no record (the rows of scores and observations never hold any). fixture: what the code finds besides its
-    arguments. accepted: codes that a person has accepted, with what they find instead.
+    executor: Its workers score candidates, instead of this machine's processors.
+    off_record: Arguments and results go on no record (the rows of scores and observations never hold any).
+    fixture: What the code finds besides its arguments.
+    accepted: Codes that a person has accepted, with what they find instead.
     """
 
     executor: Executor | None = None
@@ -66,10 +67,13 @@ class Conditions:
 class Bench:
     """Bench on which code is tried, a `healing.advisor.Workbench`; for one advisor's thread at a time.
 
-    trials: on whose record. entry: the code's name in tracebacks and on record. budget_s: seconds
-    from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
-    candidates tried so far. conditions: under which codes are tried. reserve_s: the end of the budget, which is left to
-    a bench beside it.
+    trials: On whose record.
+    entry: The code's name in tracebacks and on record.
+    budget_s: Seconds from now on.
+    stop: Ends everything when it is set, within a second.
+    on_progress: Called with the number of candidates tried so far.
+    conditions: Under which codes are tried.
+    reserve_s: The end of the budget, which is left to a bench beside it.
     """
 
     def __init__(

@@ -44,9 +44,11 @@ class _OneSpec(KernelSpecManager):  # type: ignore[misc]  # Jupyter's bases carr
 class NotebookSession:
     """Kernel for one run of a notebook, and its client; to be used as a context.
 
-    folder: where the cells run. grants: traits of its provisioner. exchange: the folder that it may write to.
-    private: a folder that it does not see. stop: ends the cell that runs. Starting it raises
-    `HealkitError` where the machine has no boundary.
+    folder: Where the cells run.
+    grants: Traits of its provisioner.
+    exchange: The folder that it may write to.
+    private: A folder that it does not see.
+    stop: Ends the cell that runs. Starting it raises `HealkitError` where the machine has no boundary.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ _SOURCES: dict[str, tuple[Table, str]] = {
 class Consumer:
     """Consumer of one database; safe to use from several threads and processes.
 
-    changing: held from the moment at which the learners' memory is ahead of what is stored until it no longer is.
+    changing: Held from the moment at which the learners' memory is ahead of what is stored until it no longer is.
     """
 
     def __init__(

@@ -28,8 +28,8 @@ NOT_ITS_OWN = {"TOOL_KILLED", "WORKER_LOST", "HOST_DIED", "INTERNAL_ERROR"}
 class Learned:
     """Trace to learn from; `tool` is its name in the graph, `code_hash` the first digits, empty where unknown.
 
-    collected: whether a client sent it, which is kept apart where the order counts. process: the process of the host
-    that ran it, as a short text; empty where that is not known.
+    collected: Whether a client sent it, which is kept apart where the order counts.
+    process: The process of the host that ran it, as a short text; empty where that is not known.
     """
 
     trace: ExecutionTrace

@@ -65,7 +65,7 @@ class _Step(NamedTuple):
 class _Call(NamedTuple):
     """Call to learn from; `given` and `made` are the hashes of its values, `words` those of its intent.
 
-    persona: whose habit it is; empty for a call inside a tool, which is the code's.
+    persona: Whose habit it is; empty for a call inside a tool, which is the code's.
     """
 
     tool: str

@@ -51,8 +51,8 @@ _VERSION, _FILE_BYTES_MAX = 1, 1_000_000
 class Outcome(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Template, which failures it was for (an exception's name, empty for a wrong result), and what came of it.
 
-    types: those seen for each hole, empty where unknown. good, bad: patches that were kept, and that were taken back or
-    declined.
+    types: Those seen for each hole, empty where unknown.
+    good, bad: Patches that were kept, and that were taken back or declined.
     """
 
     old: Annotated[str, msgspec.Meta(max_length=2000)]
@@ -88,7 +88,7 @@ class Fix:
 class Recalled:
     """Edit that a template makes: of which node, how likely it is right, and the fix that it comes from.
 
-    guard: it adds a statement, which may only avoid a failure.
+    guard: It adds a statement, which may only avoid a failure.
     """
 
     edit: Edit
@@ -154,7 +154,8 @@ class Recollection:
     ) -> Iterator[Recalled]:
         """Yield the edits of the templates that fit, none of one with mostly bad outcomes.
 
-        failure: name of the exception, empty for a wrong result. values: of names, such as the failing arguments.
+        failure: Name of the exception, empty for a wrong result.
+        values: Of names, such as the failing arguments.
         """
         sites = Sites(source)
         for (template, kind), record in self.known.items():

@@ -139,10 +139,12 @@ class Regressions:
     ) -> RegressReport:
         """Run a tool's recorded runs again with other code, most telling first, until the budget is spent.
 
-        code: by default the active code. Calls are answered from the record, and none is made. The report says which
-        runs differ from the record, and after how many re-runs that was seen. budget_s: seconds of wall time. files:
-        granted files that other code may read, as in `heal`; a run that needs another one is undecided. executor: any
-        `concurrent.futures.Executor`, whose workers then run a tool that calls nothing and reaches no file.
+        code: By default the active code. Calls are answered from the record, and none is made. The report says which
+            runs differ from the record, and after how many re-runs that was seen.
+        budget_s: Seconds of wall time.
+        files: Granted files that other code may read, as in `heal`; a run that needs another one is undecided.
+        executor: Any `concurrent.futures.Executor`, whose workers then run a tool that calls nothing and reaches no
+            file.
 
         Raises `ConfigError` for a budget that is none, as `vault.lookup` does, and as `try_code` does for the code.
         """

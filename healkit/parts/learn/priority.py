@@ -49,8 +49,9 @@ _ROUNDS = 20
 class Surprise:
     """Execution, or a call in it (`task_id`), with what was expected of it; its fields are the table's columns.
 
-    predicted: how likely it was to end well, 0 to 1, for a call discounted by the calls after it. visits: how often its
-    state was seen before. model_version: which way of counting made the numbers.
+    predicted: How likely it was to end well, 0 to 1, for a call discounted by the calls after it.
+    visits: How often its state was seen before.
+    model_version: Which way of counting made the numbers.
     """
 
     trace_id: str
@@ -76,8 +77,8 @@ class Surprise:
 class Sampled(Surprise):
     """Execution that was drawn.
 
-    probability: the chance of one draw to give it. weight: its importance, 1/(N·P)^β over the largest of the sample, by
-    which what is learned from it is scaled.
+    probability: The chance of one draw to give it.
+    weight: Its importance, 1/(N·P)^β over the largest of the sample, by which what is learned from it is scaled.
     """
 
     probability: float
@@ -182,7 +183,7 @@ def _source(learned: Learned) -> str:
 class Sample(tuple[Sampled, ...]):
     """Executions that were drawn, with replacement, in the order of the draw.
 
-    waiting: traces that were not learned from by then.
+    waiting: Traces that were not learned from by then.
     """
 
     waiting = 0
@@ -206,8 +207,8 @@ def sample(
 ) -> Sample:
     """Draw executions, likelier the more surprising they were: P ∝ priority^alpha; a draw may repeat.
 
-    beta: how far the weights take that back, 1 for wholly. The paper raises it from 0.4 to 1 over the work.
-    seed: the same seed and log give the same sample.
+    beta: How far the weights take that back, 1 for wholly. The paper raises it from 0.4 to 1 over the work.
+    seed: The same seed and log give the same sample.
     """
     if not (isinstance(count, int) and 0 <= count <= _MOST and alpha >= 0 and 0 <= beta <= 1):
         raise UsageInvalid(

@@ -142,7 +142,8 @@ class Ranker:
     ) -> Sequence[str]:
         """Predict a call and learn from it: the weights first, then the counts.
 
-        words: of its intent, if any; returns those that were counted. habit: context of its persona's habits.
+        words: Of its intent, if any; returns those that were counted.
+        habit: Context of its persona's habits.
         """
         distinct_words = tuple(dict.fromkeys(words))[:_WORDS_MAX]
         self.learned += 1

@@ -67,8 +67,10 @@ class Rerun:
 class RegressReport:
     """Report of re-runs, in the order in which they were made.
 
-    label: the tool and revision. reruns: those that were made. not_reached: log rows that the budget had no time for.
-    left_out: how many runs the log does not hold whole.
+    label: The tool and revision.
+    reruns: Those that were made.
+    not_reached: Log rows that the budget had no time for.
+    left_out: How many runs the log does not hold whole.
     """
 
     label: str

@@ -120,8 +120,9 @@ class LearningService:
     ) -> Sample:
         """Draw executions, the likelier the more surprising they were, with replacement; P ∝ priority^alpha.
 
-        beta: how far the weights make up for that; raise it to 1 by the end of what is learned from samples.
-        seed: the same seed and the same log give the same sample. tool: only executions of that one.
+        beta: How far the weights make up for that; raise it to 1 by the end of what is learned from samples.
+        seed: The same seed and the same log give the same sample.
+        tool: Only executions of that one.
 
         Raises `UsageInvalid` for numbers that cannot be.
         """

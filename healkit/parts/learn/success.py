@@ -263,8 +263,8 @@ def warning_of(database: Database, tool: str, arguments: Mapping[str, Any], code
 def warning(runs: Sequence[Run], arguments: Mapping[str, Any], code_hash: str) -> str | None:
     """Say why a run is very likely to fail: what all the last runs with one of its features did; else None.
 
-    runs: the tool's, oldest first. Only those of the code that would run count, at least five with the feature, of
-    which 95% failed, and at least five without it, of which 80% succeeded.
+    runs: The tool's, oldest first. Only those of the code that would run count, at least five with the feature, of
+        which 95% failed, and at least five without it, of which 80% succeeded.
     """
     comparable_runs = [run for run in runs if run.code_hash in ("", code_hash) and run.arguments is not None]
     names = sorted({name for run in comparable_runs for name in run.arguments or ()} | arguments.keys())
@@ -292,7 +292,8 @@ def warning(runs: Sequence[Run], arguments: Mapping[str, Any], code_hash: str) -
 class _Model:
     """Regression of one tool, fitted to its runs up to some point.
 
-    weights: of each feature; the recent share's logit and the constant have their own. steps: the calibration's knots.
+    weights: Of each feature; the recent share's logit and the constant have their own.
+    steps: The calibration's knots.
     """
 
     def __init__(

@@ -64,8 +64,9 @@ class Suggestions(Answers[Suggestion]):
 class Suggester:
     """Suggestions from what a learner has counted, among the tools of the vault and those that were called.
 
-    soon: learns from the newest traces if that is quick, and returns how many wait. intents: persona → the intent that
-    was asked for last, and when; the next execution's trace has it (`Tracer.intents`).
+    soon: Learns from the newest traces if that is quick, and returns how many wait.
+    intents: Persona → the intent that was asked for last, and when; the next execution's trace has it
+        (`Tracer.intents`).
     """
 
     def __init__(
@@ -93,8 +94,11 @@ class Suggester:
     ) -> Suggestions:
         """Suggest up to k tools.
 
-        intent: what is wanted, in words. after: the tools that were called before, the last one last. persona: whose
-        habits count, and only the vault's tools that it can run. Raises `UsageInvalid` for a tool that is not known.
+        intent: What is wanted, in words.
+        after: The tools that were called before, the last one last.
+        persona: Whose habits count, and only the vault's tools that it can run.
+
+        Raises `UsageInvalid` for a tool that is not known.
         """
         if not 1 <= k <= _K_MAX:
             raise UsageInvalid(f"k must be from 1 to {_K_MAX}, got {k}.")

@@ -39,7 +39,7 @@ _OUT_OF_REACH = ("annotation", "returns", "decorator_list", "ctx", "type_comment
 class Template:
     """Edit with holes: Python source `old` becomes `new` in a place.
 
-    place: a field as in `If.test`, `block` for statements, empty for any expression.
+    place: A field as in `If.test`, `block` for statements, empty for any expression.
     """
 
     old: str
@@ -165,7 +165,8 @@ def _key(node: ast.AST) -> str:
 class _Holes(ast.NodeTransformer):
     """Puts holes into an edit: first its old side; then, with `known` None, its new one.
 
-    known: the parts of the other side. types: of each hole's first stand-in, in the holes' order; empty where unknown.
+    known: The parts of the other side.
+    types: Of each hole's first stand-in, in the holes' order; empty where unknown.
     """
 
     def __init__(self, known: set[str], values: dict[str, Any]) -> None:

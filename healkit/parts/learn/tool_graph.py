@@ -171,7 +171,7 @@ class Drawn(Answers[ToolEdge]):
 class ToolGraph:
     """Graph of the tools of one database, as far as traces and the vault's code tell.
 
-    soon: learns from the newest traces if that is quick, and returns how many wait; called before each answer.
+    soon: Learns from the newest traces if that is quick, and returns how many wait; called before each answer.
     """
 
     def __init__(self, database: Database, soon: Callable[[], int] = lambda: 0) -> None:
@@ -188,8 +188,9 @@ class ToolGraph:
     def neighbours(self, tool: str, kind: Kind | None = None, direction: Direction = "both") -> Drawn:
         """Return the edges of a tool, the heaviest first.
 
-        direction: `out` for those that lead away from it, `in` for those to it. Raises `UsageInvalid` for a tool, a
-        kind or a direction that is not known.
+        direction: `out` for those that lead away from it, `in` for those to it.
+
+        Raises `UsageInvalid` for a tool, a kind or a direction that is not known.
         """
         for word, choices in ((kind, get_args(Kind)), (direction, get_args(Direction))):
             if word is not None and word not in choices:

@@ -38,9 +38,12 @@ def size_of(inputs: object) -> int | None:
 def inputs_of(given: object, entry: VaultEntry, log: Log) -> Iterator[Mapping[str, Any]]:
     """Yield the arguments of each execution; what is no dict is the value of a tool's only parameter.
 
-    given: a DataFrame, whose columns are parameters; rows of the log; a path of a `.jsonl`, `.csv` or `.parquet` file;
-    executions; or an iterable. log: where executions are. Raises `UsageInvalid` for what cannot be read, and
-    `ArgumentsInvalid` where the log does not hold an execution's arguments whole.
+    given: A DataFrame, whose columns are parameters; rows of the log; a path of a `.jsonl`, `.csv` or `.parquet` file;
+        executions; or an iterable.
+    log: Where executions are.
+
+    Raises `UsageInvalid` for what cannot be read, and `ArgumentsInvalid` where the log does not hold an execution's
+    arguments whole.
     """
     items: Iterator[Any]
     if isinstance(given, str | Path):

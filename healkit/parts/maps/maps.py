@@ -98,15 +98,16 @@ class Maps:
     ) -> MapReport:
         """Run a tool once for each input, restricted and on record, and return how they ended.
 
-        inputs: dicts of arguments (a list, a generator), a DataFrame whose columns are parameters, rows of the log, or
+        inputs: Dicts of arguments (a list, a generator), a DataFrame whose columns are parameters, rows of the log, or
             the path of a `.jsonl`, `.csv` or `.parquet` file. What is no dict is the value of the only parameter.
-        executor: any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. For
+        executor: Any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. For
             tools that call nothing and reach no file.
-        parallel: how many at a time; by default as many as there are processors, or workers of the executor.
-        timeout: seconds for each input. retries: how often an input is run again whose worker could not start, or was
-            lost with a tool that cannot have changed anything.
-        progress: shows a line in the notebook or terminal; or a function that gets a `MapProgress` now and then.
-        run_id: goes on with the map of that id, which its report, or Ctrl-C, has named. It must have the same inputs.
+        parallel: How many at a time; by default as many as there are processors, or workers of the executor.
+        timeout: Seconds for each input.
+        retries: How often an input is run again whose worker could not start, or was lost with a tool that cannot have
+            changed anything.
+        progress: Shows a line in the notebook or terminal; or a function that gets a `MapProgress` now and then.
+        run_id: Goes on with the map of that id, which its report, or Ctrl-C, has named. It must have the same inputs.
 
         The report's `to_pandas()` has the inputs with status, result, error and log row. An input whose arguments do
         not fit is a failure of its own. Ctrl-C ends the map; it can go on later.
@@ -221,7 +222,7 @@ class _Map:
     ) -> MapReport:
         """Run all inputs, at most `window` at a time, and return the report; called once.
 
-        says: on stderr how a map goes on that was stopped.
+        says: On stderr how a map goes on that was stopped.
         """
         report, self._tell = self._report, tell
         try:

@@ -94,7 +94,7 @@ class Values:
     """Values of one map by the numbers of its inputs; for any thread.
 
     kept: False for a tool whose contents are kept off the record, and a database that is not trusted. They last as long
-    as this object then, as they do where no file can be written.
+        as this object then, as they do where no file can be written.
     """
 
     def __init__(self, database: Database, map_id: str, *, kept: bool) -> None:

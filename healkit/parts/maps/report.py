@@ -34,7 +34,7 @@ _NOT_HERE = "its result is not on this machine"
 class MapProgress:
     """Progress of a map: inputs that have ended, all of them where known, failures, and the time so far in seconds.
 
-    earlier: how many of those that have ended had done so before the map went on.
+    earlier: How many of those that have ended had done so before the map went on.
     """
 
     tool: str

@@ -34,9 +34,9 @@ START_TIMEOUT_S = 30.0
 class ServerSpec:
     """Settings of one server: a `command` that speaks over stdio, or the `url` of one that speaks streamable HTTP.
 
-    env: added to a small safe environment (HOME, PATH and the like); a server does not inherit the rest of yours.
-    headers: sent with each request to `url`. Neither is ever shown: that is where keys are.
-    start_timeout_s: what it may take until it has listed its tools.
+    env: Added to a small safe environment (HOME, PATH and the like); a server does not inherit the rest of yours.
+    headers: Sent with each request to `url`. Neither is ever shown: that is where keys are.
+    start_timeout_s: What it may take until it has listed its tools.
 
     Raises `ConfigError` for what could not work.
     """

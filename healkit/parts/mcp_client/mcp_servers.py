@@ -261,9 +261,9 @@ class MCPServers:
     ) -> list[ToolDefinition]:
         """Start an MCP server, or reach one, and let tools that are granted it call `mcp.<name>.<tool>(…)`.
 
-        command: of a server that speaks over stdio; it runs with your rights, outside of any worker.
-        url: of a server that speaks streamable HTTP, instead.
-        env, headers: for the one and the other; see `ServerSpec`.
+        command: Of a server that speaks over stdio; it runs with your rights, outside of any worker.
+        url: Of a server that speaks streamable HTTP, instead.
+        env, headers: For the one and the other; see `ServerSpec`.
 
         Returns its tools. The same name again replaces the server, unless nothing about it has changed. Raises
         `McpUnavailable` when it cannot be started or the extra `healkit[mcp]` is not installed, `ConfigError` for what

@@ -34,7 +34,7 @@ class Function:
 class Prompt:
     """Question to a model: the general rules, and the case.
 
-    functions: the answer should be a call of one of them; a server that knows no calls is asked for text.
+    functions: The answer should be a call of one of them; a server that knows no calls is asked for text.
     """
 
     system: str
@@ -102,8 +102,9 @@ class Reader(ABC):
 class Adapter(ABC):
     """Protocol of one provider, spoken at one address.
 
-    default_url: the provider's own endpoint, whose host its own key belongs to. key_variable: the environment variable
-    with that key. reader: makes the reader of one answer.
+    default_url: The provider's own endpoint, whose host its own key belongs to.
+    key_variable: The environment variable with that key.
+    reader: Makes the reader of one answer.
     """
 
     default_url: ClassVar[str]

@@ -39,7 +39,7 @@ SHOWN_FRAMES = 12
 def presentable(text: str, name: str = "", record: RecordCleaner | None = None) -> str:
     """Return a value as it may be shown under that name: without secrets and personal data.
 
-    record: the cleaner of what is shown beside it.
+    record: The cleaner of what is shown beside it.
     """
     cleaner = record or cleaning.sanitizer()
     if not name:

@@ -95,9 +95,10 @@ class AuditFacts(TypedDict, total=False):
 class Audit:
     """Audit of one database; `hk.audit`. Several threads and processes may append.
 
-    cleaner: hides secrets in what an entry keeps; called with the first one. anchored: reads the heads that the
-    manifests of runs name. outside: compares what entries name with the run folders and the files of views, and says
-    what is not as it was. All methods raise `DatabaseError`s.
+    cleaner: Hides secrets in what an entry keeps; called with the first one.
+    anchored: Reads the heads that the manifests of runs name.
+    outside: Compares what entries name with the run folders and the files of views, and says what is not as it was. All
+        methods raise `DatabaseError`s.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Audit:
     ) -> AuditEntry:
         """Append one entry, and return it with its number, its place in the chain and its hash.
 
-        metadata: counts, codes and durations, as `AuditMetadata` or a dict with its names on the wire (`rowCount`).
+        metadata: Counts, codes and durations, as `AuditMetadata` or a dict with its names on the wire (`rowCount`).
         facts: `tool_name`; `tool_params`, the tool's arguments, of which secrets are redacted, and what is longer than
             4 KB is cut; `description`, a sentence made by code, by default one of the other fields; `run_id` and
             `event_seq`, the event of a run folder that says the same.
@@ -140,7 +141,7 @@ class Audit:
     def extend(self, steps: Sequence[AuditStep], wait_s: float | None = None) -> list[AuditEntry]:
         """Append several entries in one transaction, all or none; raise as `append` does.
 
-        wait_s: how long to wait for another writer, by default as long as the database's other writes.
+        wait_s: How long to wait for another writer, by default as long as the database's other writes.
         """
         stored = [columns_of(step, self._cleaner) for step in steps]
         if not stored:
@@ -195,7 +196,7 @@ class Audit:
     def verify(self, head: AuditHead | None = None) -> AuditVerification:
         """Check every entry, and return the first that was changed, removed, moved or cut off, if any.
 
-        head: one that `head` returned earlier, kept elsewhere; it must be a part of the chain.
+        head: One that `head` returned earlier, kept elsewhere; it must be a part of the chain.
 
         The heads in the manifests of runs are checked too, then whether each event of a run's folder that makes an
         entry has one, and last the files that entries name: those of views, evidence and outputs. Where the manifests
@@ -509,7 +510,7 @@ def entry_hash(previous_hash: str, hashed: Iterable[Any]) -> str:
 class ChainWalk:
     """Walk along a chain from its id; `step` takes rows of `COLUMNS` in the order of their ids.
 
-    anchored: the heads that runs' manifests name.
+    anchored: The heads that runs' manifests name.
     """
 
     def __init__(self, chain: str | None, anchored: Iterable[AnchoredHead]) -> None:

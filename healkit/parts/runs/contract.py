@@ -279,11 +279,14 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Caps of a run; a run over one of them ends (`healkit.parts.runs.run_policy`).
 
-    same_state_revisits: how often the same failing state may be observed. hard_cap_steps: steps of the run.
-    retries_per_action: retries of one action. recovery_max: recoveries of the run. backoff_ms: pauses before the
-    first, second and further retries; the last one holds for all that follow. max_identical_errors and max_ping_pong
-    hold in a healing only: how often in a row different code may fail the same way, and how many observations may
-    alternate between two failing states. retry_side_effects: whether a tool with side effects may be retried too.
+    same_state_revisits: How often the same failing state may be observed.
+    hard_cap_steps: Steps of the run.
+    retries_per_action: Retries of one action.
+    recovery_max: Recoveries of the run.
+    backoff_ms: Pauses before the first, second and further retries; the last one holds for all that follow.
+        max_identical_errors and max_ping_pong hold in a healing only: how often in a row different code may fail the
+        same way, and how many observations may alternate between two failing states.
+    retry_side_effects: Whether a tool with side effects may be retried too.
     """
 
     same_state_revisits: Positive = 2
@@ -299,7 +302,8 @@ class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RedactionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Treatment of payload: `sanitised` or, by explicit opt-in, `raw`; and the size at which it is cut.
 
-    rule_set_version: a hash of the built-in rules, null where none was applied. custom_rules: ids of the user's own.
+    rule_set_version: A hash of the built-in rules, null where none was applied.
+    custom_rules: Ids of the user's own.
     """
 
     payload: Literal["sanitised", "raw"]

@@ -128,8 +128,8 @@ class RunJournal:
     Raises `RunFolderError`, `RunExists` or `RunLocked` when it cannot begin. After that it raises nothing for the disk:
     `problem` holds one sentence on what could not be written.
 
-    durable: sync evidence files to the disk whenever the trace is synced; each costs as much time again. audit: gets
-    each event that was written, in order; None for a run that is not audited.
+    durable: Sync evidence files to the disk whenever the trace is synced; each costs as much time again.
+    audit: Gets each event that was written, in order; None for a run that is not audited.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class RunJournal:
     def finish(self, result: Mapping[str, Any], after: StateSignature | None = None) -> None:
         """Write `run_finished`, sync, and let go of the folder; a second call does nothing.
 
-        after: the last state that was observed. The lock is held until the manifest has the audit's head.
+        after: The last state that was observed. The lock is held until the manifest has the audit's head.
         """
         with self._lock:
             if self.closed:

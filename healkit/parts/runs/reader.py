@@ -163,7 +163,7 @@ FILES: dict[str, type[msgspec.Struct]] = {
 def validate_run(run: Run | str | Path, views: Path | None = None) -> Run:
     """Return the run with every problem found, those of reading it first; raise `RunNotFound`.
 
-    views: the folder of the files of views; without it, those that the run names are not checked.
+    views: The folder of the files of views; without it, those that the run names are not checked.
     """
     read = run if isinstance(run, Run) else read_run(run)
     rules: tuple[Rule, ...] = RULES if views is None else (*RULES, functools.partial(_views, views))

@@ -247,7 +247,7 @@ def kept_faults(
 ) -> Iterator[AuditFault]:
     """Yield the run folders, their files and the views that are not as the audit's entries say.
 
-    view_fault: says what is wrong with the file of a view that an entry names; empty for nothing.
+    view_fault: Says what is wrong with the file of a view that an entry names; empty for nothing.
     """
     chain = audit.head().chain
     for run_id in sorted(mentioned.runs):

@@ -182,7 +182,7 @@ def run_folders(runs_dir: Path) -> list[Path]:
 def find_run(runs_dir: Path, name: str, is_own: Callable[[str], bool] | None = None) -> Path:
     """Find a run's folder by path, id, unique beginning of an id, or `last`; raise `RunNotFound`.
 
-    is_own: tells by its id if a run is the database's own, as others may have theirs beside it; for `last`.
+    is_own: Tells by its id if a run is the database's own, as others may have theirs beside it; for `last`.
     """
     if not isinstance(name, str):
         raise RunNotFound(

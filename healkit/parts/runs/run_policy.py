@@ -188,8 +188,8 @@ class RunPolicy:
     def retry(self, action: str, error_code: str, ename: str = "") -> PolicyVerdict:
         """Ask to try the same action again with nothing changed; a grant names the pause before it.
 
-        ename: the exception's type, where the error is one. Refused for an error that is not retryable, and over the
-        cap on retries of one action.
+        ename: The exception's type, where the error is one. Refused for an error that is not retryable, and over the
+            cap on retries of one action.
         """
         if self.halted is None and not is_retryable(error_code, ename):
             return PolicyVerdict(refusal=f"{error_code} would be the same again.")

@@ -200,7 +200,7 @@ class OpenRun:
     ) -> None:
         """Write the end and let go of the folder; called by the `with` block, and safe to call twice.
 
-        after: the state at the end, where it is not the last that was observed.
+        after: The state at the end, where it is not the last that was observed.
         """
         outcome = "halted" if self._halted else outcome
         result: dict[str, Any] = {"outcome": outcome, "steps": self._steps, "failures": self._failures}
@@ -250,8 +250,9 @@ class OpenRun:
 class Runs(Steps):
     """Begins the runs of one `Healkit`.
 
-    make_cleaner: called by the first run, because a sanitiser's tables take a while to read. audit: called by the first
-    run that is audited. tell_of: returns what tells the facts of a run's events, by its manifest.
+    make_cleaner: Called by the first run, because a sanitiser's tables take a while to read.
+    audit: Called by the first run that is audited.
+    tell_of: Returns what tells the facts of a run's events, by its manifest.
     """
 
     def __init__(
@@ -287,9 +288,10 @@ class Runs(Steps):
     ) -> OpenRun:
         """Begin a run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
 
-        policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does. mode:
-            `dry_run` where whatever comes of it is only shown. parameters: those of the profile, for the manifest.
-        audited: whether its events are entries of the audit; a part tells their facts (`hooks.Specs.audit_steps`).
+        policy: Caps of this run's own, or the policy itself, of a loop that asks it more than a step does.
+        mode: `dry_run` where whatever comes of it is only shown.
+        parameters: Those of the profile, for the manifest.
+        audited: Whether its events are entries of the audit; a part tells their facts (`hooks.Specs.audit_steps`).
         """
         allow = (allow,) if isinstance(allow, str) else allow
         judge = policy if isinstance(policy, RunPolicy) else RunPolicy(policy)
@@ -324,8 +326,9 @@ class Runs(Steps):
     ) -> OpenRun:
         """Begin a run: `with hk.run() as run:` writes every execution inside it to the folder `run.folder`.
 
-        profile: a word of yours for what kind of run it is. allow: which tools it may execute, as patterns. policy: its
-            caps; over one of them the run is ended, and each further execution in it raises `PolicyHalted`.
+        profile: A word of yours for what kind of run it is.
+        allow: Which tools it may execute, as patterns.
+        policy: Its caps; over one of them the run is ended, and each further execution in it raises `PolicyHalted`.
 
         Raises `RunFolderError`, or `RunExists` and `RunLocked` for a `run_id` that is taken.
         """
@@ -451,7 +454,7 @@ def _passing_fault(
 ) -> tuple[str, str] | None:
     """Return code and exception of a fault that may pass by itself; None where the call may have done something.
 
-    acts: it has side effects, or has called a tool that has. Code that is only tried out is never tried twice.
+    acts: It has side effects, or has called a tool that has. Code that is only tried out is never tried twice.
     """
     if failure is None or kind == "try":
         return None
@@ -464,7 +467,8 @@ def _passing_fault(
 class RunStep(Sink):
     """Writer of an execution into a run's folder, as a step of the run: its events make those of trace.jsonl.
 
-    earlier: the ending that a re-run is compared with, as the log has it. attempts: the rows of the tries before.
+    earlier: The ending that a re-run is compared with, as the log has it.
+    attempts: The rows of the tries before.
     """
 
     def __init__(

@@ -251,7 +251,7 @@ class Matcher:
     def text(self, text: str, hidden: Counter[str], *, cut: bool = False) -> str:
         """Return the text with everything hidden, and count each span in `hidden` by its rule.
 
-        cut: the text was clean as a whole before its end was cut off, so that only what stands there is searched.
+        cut: The text was clean as a whole before its end was cut off, so that only what stands there is searched.
 
         What is hidden may uncover the next secret, as in phone numbers without a space between them. So the
         surroundings of what was hidden are searched again, and by custom rules the whole text: their patterns may read
@@ -563,8 +563,8 @@ def _is_plain_key(key: str) -> bool:
 class Traversal:
     """Cleaning of one value, with the count of what is hidden so far.
 
-    cut: the value was clean before parts of it were cut off; of its texts, only the ends are searched again. known:
-    what was hidden earlier in the same record.
+    cut: The value was clean before parts of it were cut off; of its texts, only the ends are searched again.
+    known: What was hidden earlier in the same record.
     """
 
     def __init__(self, matcher: Matcher, *, cut: bool = False, known: KnownValues | None = None) -> None:

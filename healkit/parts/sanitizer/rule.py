@@ -50,23 +50,23 @@ _HOLE = re.compile(r"‹(\w)(\d+)›")
 class SanitizerRule:
     """Row of the tables: what is hidden, why, and the proof of it.
 
-    id: stable and kebab-case; hidden texts are counted under it.
-    what: one line for people.
-    kind: secrets are redacted, personal data is masked. Where two rules hide the same text, it gets the id of the rule
+    id: Stable and kebab-case; hidden texts are counted under it.
+    what: One line for people.
+    kind: Secrets are redacted, personal data is masked. Where two rules hide the same text, it gets the id of the rule
         whose kind comes first: `token` (a published format), `place` (a syntax that holds secrets), `personal`, `named`
         (by the name it is assigned to).
-    keywords: lower-case literals at which the rule is tried. Without any, the pattern is searched everywhere.
-    pattern: a regular expression; its group `secret`, or all of it, is hidden. Empty where `locate` does the work.
-    before: how many characters ahead of the keyword the pattern may begin.
-    locate: function that is used instead of a pattern.
-    check: refuses a match that only looks right (a checksum, a context).
-    replacement: text put in its place; by default `[REDACTED:id]`.
-    caught, survives: templates of what must be hidden, and of what must not.
-    costly: the check takes long; in one text only the first few hundred matches are checked, the others are hidden.
-    among_numbers: the pattern is tried only on stretches of digits and their separators.
-    stuck: the token is found behind a letter too (`xghp_…`), where it looks like one.
-    work: how much a try of `locate` costs that finds nothing (see `allow_work`); a pattern is always tried.
-    custom: a user's own rule; searched in the whole of any text that holds one of its keywords, and may be slow.
+    keywords: Lower-case literals at which the rule is tried. Without any, the pattern is searched everywhere.
+    pattern: A regular expression; its group `secret`, or all of it, is hidden. Empty where `locate` does the work.
+    before: How many characters ahead of the keyword the pattern may begin.
+    locate: Function that is used instead of a pattern.
+    check: Refuses a match that only looks right (a checksum, a context).
+    replacement: Text put in its place; by default `[REDACTED:id]`.
+    caught, survives: Templates of what must be hidden, and of what must not.
+    costly: The check takes long; in one text only the first few hundred matches are checked, the others are hidden.
+    among_numbers: The pattern is tried only on stretches of digits and their separators.
+    stuck: The token is found behind a letter too (`xghp_…`), where it looks like one.
+    work: How much a try of `locate` costs that finds nothing (see `allow_work`); a pattern is always tried.
+    custom: A user's own rule; searched in the whole of any text that holds one of its keywords, and may be slow.
     """
 
     id: str
@@ -106,7 +106,8 @@ def token(
 ) -> SanitizerRule:
     """Build the row of a token: its forms, each a pattern behind its example, and what follows all of them.
 
-    keywords: separated by blanks. options: other fields of the rule.
+    keywords: Separated by blanks.
+    options: Other fields of the rule.
     """
     fields = {"kind": "token", "keywords": tuple(keywords.split()), "caught": tuple(forms), **options}
     return SanitizerRule(rule_id, what, pattern=either(forms) + then, **fields)

@@ -42,8 +42,10 @@ class Sanitizer:
     """Cleaner that hides secrets and personal data; several threads may share one.
 
     phone_region: ISO 3166 code of the country whose phone numbers are meant where no country code is given.
-    limit_bytes: default limit of `clean`. rules: custom rules, tried like the built-in ones.
-    allow: regular expressions; a text that one of them matches as a whole is never hidden.
+    limit_bytes: Default limit of `clean`.
+    rules: Custom rules, tried like the built-in ones.
+    allow: Regular expressions; a text that one of them matches as a whole is never hidden.
+
     Raises `RulesInvalid` for patterns that cannot be compiled.
     """
 
@@ -88,7 +90,7 @@ class Sanitizer:
     def text(self, text: str, known: KnownValues | None = None) -> Cleaned:
         """Return a text with everything hidden and nothing cut.
 
-        known: what was hidden earlier in the same record, hidden here too; what is hidden here is added.
+        known: What was hidden earlier in the same record, hidden here too; what is hidden here is added.
         """
         hidden = Hidden(known)
         cleaned = self._matcher.text(text, hidden)

@@ -58,7 +58,7 @@ _SECRET_WORDS = word_set(
 def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = False) -> bool:
     """Return True if `value`, found behind `name` of that level, is to be hidden.
 
-    loose: bare, and between spaces or before a comma, as variables stand in code.
+    loose: Bare, and between spaces or before a comma, as variables stand in code.
     """
     value = value.strip()
     if where == STRUCTURED and value[:1] in {"'", '"'} and value[-1:] == value[:1]:
@@ -230,7 +230,7 @@ _TOKEN_LEAST = 16
 def is_line(value: str, *, alone: bool) -> bool:
     """Return True for the rest of a settings line that is a password as a whole: words without grammar.
 
-    alone: only where nothing but words of a phrase stands there, as behind a colon.
+    alone: Only where nothing but words of a phrase stands there, as behind a colon.
     """
     words = value.split()
     return is_phrase(value) or (

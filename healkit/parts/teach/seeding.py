@@ -67,8 +67,10 @@ def seed(
 ) -> SeedReport:
     """Put into the vault, and the sample data beside it, whatever of the seed is missing.
 
-    reset: take every tool back to the code as shipped (a new revision of each that differs) and make the
-    sample tables again. debug_tools_only: only `get_last_error` and its siblings, for a database in use.
+    reset: Take every tool back to the code as shipped (a new revision of each that differs) and make the sample tables
+        again.
+    debug_tools_only: Only `get_last_error` and its siblings, for a database in use.
+
     Raises what the vault and the database raise.
     """
     done: dict[str, list[str]] = {"added": [], "kept": [], "reset": []}

@@ -211,7 +211,7 @@ class Syncer:
     async def _drain(self, *, only_full: bool = False) -> bool:
         """Send batch after batch until none is due, or something is wrong; return True if nothing was.
 
-        only_full: leave what fills no batch to wait for more, or for the end of the interval.
+        only_full: Leave what fills no batch to wait for more, or for the end of the interval.
         """
         async with self._sending:
             if not only_full:

@@ -65,9 +65,9 @@ _SHUTDOWN_S = 5.0
 class OtelExporter:
     """Exporter that turns traces into spans on a background thread; several threads may use it.
 
-    root_of: the id of the root execution, given a parent's id; without it a parent is taken for the root. cleaner: for
-    raw traces. They go over HTTP to where OpenTelemetry's own environment variables say
-    (`OTEL_EXPORTER_OTLP_ENDPOINT`, default http://localhost:4318; …`_HEADERS`; …).
+    root_of: The id of the root execution, given a parent's id; without it a parent is taken for the root.
+    cleaner: For raw traces. They go over HTTP to where OpenTelemetry's own environment variables say
+        (`OTEL_EXPORTER_OTLP_ENDPOINT`, default http://localhost:4318; …`_HEADERS`; …).
 
     Raises `ConfigError` where the extra `healkit[otel]` is not installed.
     """

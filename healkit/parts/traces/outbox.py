@@ -271,7 +271,8 @@ class Capability:
 class Arrival:
     """Trace to be stored: its JSON, and the columns that it can be found by.
 
-    detail: a measure of how much it reports, to compare two reports. digest: equal for equal content.
+    detail: A measure of how much it reports, to compare two reports.
+    digest: Equal for equal content.
     """
 
     trace_id: str

@@ -69,8 +69,8 @@ class Traces:
     ) -> OutboxState:
         """Send all waiting traces now, and return the status; an unreachable collector is retried until time is up.
 
-        retry_parked: with those that the collector refused. local: with those that were recorded while nothing was
-        sent anywhere.
+        retry_parked: With those that the collector refused.
+        local: With those that were recorded while nothing was sent anywhere.
 
         Raises `ConfigError` where no collector is configured.
         """

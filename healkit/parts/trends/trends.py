@@ -42,7 +42,7 @@ class Recurrence:
 class Trends:
     """What the log says of failures over time; `hk.trends`.
 
-    complete: returns a row of the log as an execution, with its calls and code.
+    complete: Returns a row of the log as an execution, with its calls and code.
     """
 
     def __init__(self, log: Log, complete: Callable[[ExecutionLog], Execution]) -> None:

@@ -61,9 +61,10 @@ _CallKey = tuple[str, str, bytes]
 class LiveCalls:
     """Calls that one healing may make where they are not on record; each is made once, and its answer kept.
 
-    live: patterns of names, each with the number of calls that it allows: `host.price:3`, one where none is given.
-    looks: names that may be called as often as needed, because they change nothing. acts: says of a name that effects
-    are declared; no such call is ever made. tell: gets a call in words before it is made.
+    live: Patterns of names, each with the number of calls that it allows: `host.price:3`, one where none is given.
+    looks: Names that may be called as often as needed, because they change nothing.
+    acts: Says of a name that effects are declared; no such call is ever made.
+    tell: Gets a call in words before it is made.
 
     Raises `ConfigError` for a number that is none.
     """
@@ -143,9 +144,10 @@ def _call_text(name: str, arguments: bytes) -> str:
 class Replay:
     """Replay of one execution: its calls are answered from a cassette, and nothing else is called.
 
-    live: patterns of calls that may be made all the same, where they are not on record, besides those that the cassette
-    names. `made` counts those that were. calls: bounds them over several replays. only_looks: of those it makes none
-    but calls that change nothing.
+    live: Patterns of calls that may be made all the same, where they are not on record, besides those that the cassette
+        names. `made` counts those that were.
+    calls: Bounds them over several replays.
+    only_looks: Of those it makes none but calls that change nothing.
     """
 
     cassette: Cassette

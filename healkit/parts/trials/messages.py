@@ -51,9 +51,10 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """Part of a search that stays the same for all candidates; `every` goes on after the first failed check.
 
-    as_code: where a check's right answer is unknown, the code's own result there is right, a value or an exception;
-    where the code does not end, any value is. cassette: answers the candidates' calls. withheld: the files that end a
-    run which asks for one.
+    as_code: Where a check's right answer is unknown, the code's own result there is right, a value or an exception;
+        where the code does not end, any value is.
+    cassette: Answers the candidates' calls.
+    withheld: The files that end a run which asks for one.
     """
 
     entry: EntryRef
@@ -83,8 +84,9 @@ class Share(msgspec.Struct, frozen=True, omit_defaults=True):
 class TrialDone(msgspec.Struct, frozen=True, omit_defaults=True):
     """End of one trial; `claim` is the child's own message, unread.
 
-    status: the exit status, negative for a signal. ending: `timeout` where the trial server killed it; `disk_limit` and
-    `lost` are the host's, with the reason as `detail`.
+    status: The exit status, negative for a signal.
+    ending: `timeout` where the trial server killed it; `disk_limit` and `lost` are the host's, with the reason as
+        `detail`.
     """
 
     status: int = 0
@@ -98,8 +100,9 @@ class TrialDone(msgspec.Struct, frozen=True, omit_defaults=True):
 class Results(msgspec.Struct, frozen=True, tag="results", omit_defaults=True):
     """Results that come next: of trials, or candidates' letters, one for each check.
 
-    setup_s: the time that getting ready for the share has taken so far. last: the trial server ends now; what it was
-    sent besides was not run. back: how many trials at the end of the share were not begun, and can be run elsewhere.
+    setup_s: The time that getting ready for the share has taken so far.
+    last: The trial server ends now; what it was sent besides was not run.
+    back: How many trials at the end of the share were not begun, and can be run elsewhere.
     """
 
     trials: list[TrialDone] = []

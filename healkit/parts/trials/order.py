@@ -39,7 +39,8 @@ Feature = tuple[Hashable, ...]
 class Recorded:
     """Recorded run, as far as its place in the order depends on it.
 
-    arguments: as the log holds them, in JSON. outcome: the result as JSON text, or the name of the exception.
+    arguments: As the log holds them, in JSON.
+    outcome: The result as JSON text, or the name of the exception.
     """
 
     arguments: Mapping[str, Any]

@@ -67,7 +67,7 @@ class QueuedJob(TrialJob):
 class Places:
     """Trial servers of this machine, or workers of an executor, for executions; to be opened and closed.
 
-    parallel: how many at a time; by default as many as there are processors, or workers of the executor.
+    parallel: How many at a time; by default as many as there are processors, or workers of the executor.
     """
 
     def __init__(

@@ -39,12 +39,12 @@ class Replays:
     ) -> Execution:
         """Run a recorded execution again without making a call: each is answered as it was then.
 
-        what: the execution's row in the log, or a file that `export_cassette` has written. It runs with the code that
-        it had, and so ends as it did, unless chance or time decides; then it can be shown without the servers that it
-        called. A folder that it may write can only be read. A file's code is its writer's: it has no grants, whatever
-        the vault has of that name, and the vault stays as it is.
-        active: run the tool's active revision instead: whether it is fixed by now. live: calls that may be made where
-        they are not on record, as patterns (`["host.price"]`).
+        what: The execution's row in the log, or a file that `export_cassette` has written. It runs with the code that
+            it had, and so ends as it did, unless chance or time decides; then it can be shown without the servers that
+            it called. A folder that it may write can only be read. A file's code is its writer's: it has no grants,
+            whatever the vault has of that name, and the vault stays as it is.
+        active: Run the tool's active revision instead: whether it is fixed by now.
+        live: Calls that may be made where they are not on record, as patterns (`["host.price"]`).
 
         Like a trial, it counts neither as a run of the tool nor as a failure of its. A call that is not on record ends
         it with `CALL_NOT_ON_RECORD`.

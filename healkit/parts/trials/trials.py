@@ -165,7 +165,7 @@ _DEADLINE_S = 3600.0
 class Score:
     """Score of a search so far: how many candidates, how many passed every check, and each outcome's number.
 
-    lost: how many were in a share that was lost with its worker, and were tried again.
+    lost: How many were in a share that was lost with its worker, and were tried again.
     """
 
     candidates: int = 0
@@ -208,7 +208,7 @@ _observation = msgspec.json.Decoder(_Observation | None).decode
 class Fixture:
     """Surroundings of tried code: a cassette that answers its calls, and folders that it may read.
 
-    withheld: those that it may not, though its tool may.
+    withheld: Those that it may not, though its tool may.
     """
 
     cassette: Cassette = _EMPTY
@@ -273,8 +273,8 @@ class Trials:
     ) -> list[TrialResult]:
         """Run all of them; results are in the order of the trials.
 
-        off_record: their rows hold no contents, as those of a tool that is kept off the record. read: folders and files
-        of this machine that they may read; no executor has those.
+        off_record: Their rows hold no contents, as those of a tool that is kept off the record.
+        read: Folders and files of this machine that they may read; no executor has those.
         """
         chosen = list(trials)
         executor = None if read else executor
@@ -423,9 +423,9 @@ class Trials:
     ) -> Score:
         """Try candidates, splices of the code, until there are no more; `on_scores` gets outcomes as they come.
 
-        parallel: how many servers; by default as many as there are processors, or workers of the executor. executor:
-        any `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what was
-        counted until then is on record.
+        parallel: How many servers; by default as many as there are processors, or workers of the executor.
+        executor: Any `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what
+            was counted until then is on record.
         """
         batch = Batch(
             entry=held.entry,
@@ -497,7 +497,8 @@ class Trials:
 def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: float) -> Started:
     """Return the write-ahead record of a trial; it has no persona and no revision of its own.
 
-    logged: its arguments for the log. ahead_s: the longest that it may wait for other trials.
+    logged: Its arguments for the log.
+    ahead_s: The longest that it may wait for other trials.
     """
     now = utc_now()
     return Started(

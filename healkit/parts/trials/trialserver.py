@@ -242,7 +242,7 @@ class TrialServers:
     async def take(self, tier: Tier, config: Config, read: tuple[str, ...] = ()) -> TrialServer:
         """Return an idle one for these settings, else a new one; raises `WorkerStartFailed`.
 
-        read: what its trials may read besides their scratch folder.
+        read: What its trials may read besides their scratch folder.
 
         One whose caller has given up goes to the next caller, ready or not: short runs one after the other do not start
         one each.

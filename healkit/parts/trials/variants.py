@@ -53,7 +53,7 @@ class Job(Protocol[I, R]):
     async def draw(self, count: int, lanes: int, *, ahead: bool = False) -> Sequence[tuple[int, I]]:
         """Return at most so many items, a fair part for one of so many lanes; none when there are no more.
 
-        ahead: only if there are enough for all lanes.
+        ahead: Only if there are enough for all lanes.
         """
 
     def back(self, items: Sequence[tuple[int, I]]) -> None:
@@ -138,8 +138,8 @@ Scores = list[tuple[int, str]]
 class BatchJob:
     """Candidates of one batch, numbered in the order in which they are drawn.
 
-    on_lost: gets the number of candidates whose share an executor has lost. They are tried once more, and then count as
-    died.
+    on_lost: Gets the number of candidates whose share an executor has lost. They are tried once more, and then count as
+        died.
     """
 
     first, draws_ahead = 16, True

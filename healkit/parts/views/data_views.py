@@ -89,8 +89,10 @@ class DataViews:
     ) -> str:
         """Keep a frame, an array or a table, and return its SHA-256.
 
-        name: a name of the user's. use: the preview that it stands for. slowly: does what takes long, such as on a
-        thread with a low priority; the transactions stay on this one, because others wait for them.
+        name: A name of the user's.
+        use: The preview that it stands for.
+        slowly: Does what takes long, such as on a thread with a low priority; the transactions stay on this one,
+            because others wait for them.
 
         Raises `ViewError` where the name stands for other data, where the value is nothing that can be kept, or where
         there is no room for it.

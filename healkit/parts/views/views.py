@@ -296,7 +296,7 @@ class Views:
     def put(self, value: object, name: str, *, created_by: str = "user") -> DataView:
         """Keep a frame, an array or a table under a name; it is never evicted.
 
-        created_by: the tool that made it, where it was not you.
+        created_by: The tool that made it, where it was not you.
 
         The same data under the same name again is the same view. Raises `ViewError` where the name stands for other
         data, where the value cannot be kept exactly, or where there is no room.

@@ -40,9 +40,10 @@ from healkit.parts.explain.facts.tables import GONE
 class Removed(NamedTuple):
     """Interface that a library does not have any more.
 
-    name: as the library calls it, such as `DataFrame.append`. old: an earlier version that had it, such as
-    `pandas==1.5.3`. instead: the full name that its documentation named; empty for none. same: that one takes the same
-    parameters.
+    name: As the library calls it, such as `DataFrame.append`.
+    old: An earlier version that had it, such as `pandas==1.5.3`.
+    instead: The full name that its documentation named; empty for none.
+    same: That one takes the same parameters.
     """
 
     name: str

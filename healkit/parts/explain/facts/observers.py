@@ -184,10 +184,10 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
 def observe(error: BaseException, innermost: TracebackType | None, warned: Iterable[Any] = ()) -> Facts:
     """Return what the live objects show about a failure: texts by name, `about` among them; empty for nothing.
 
-    innermost: the traceback entry of the user's own frame. warned: as `Scene` has it. `about` names the sentence of the
-    failure catalogue that the other texts are for. They are short, name only what is plain text or a number, and never
-    raise. Where there is no such sentence, `kinds` says what the failure is about, for the claims of the rows that go
-    by its message.
+    innermost: The traceback entry of the user's own frame.
+    warned: As `Scene` has it. `about` names the sentence of the failure catalogue that the other texts are for. They
+        are short, name only what is plain text or a number, and never raise. Where there is no such sentence, `kinds`
+        says what the failure is about, for the claims of the rows that go by its message.
     """
     if innermost is None:
         return {}
@@ -254,8 +254,8 @@ def suggestions(
 ) -> tuple[list[str], list[str]]:
     """Return names like the missing one, best first, and the first names that exist.
 
-    innermost: the traceback entry of the user's own frame. Both lists are short, and empty where the failure is not
-    about a name; never raises.
+    innermost: The traceback entry of the user's own frame. Both lists are short, and empty where the failure is not
+        about a name; never raises.
     """
     try:
         if isinstance(error, NameError):

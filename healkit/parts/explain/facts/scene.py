@@ -42,8 +42,8 @@ UNREAD: object = object()
 class Scene:
     """Exception, innermost frame of the user's own code, and what that called.
 
-    told: the traceback entry of that frame; what follows it are frames of libraries. warned: keys of
-    `__warningregistry__`, as the cells above left them.
+    told: The traceback entry of that frame; what follows it are frames of libraries.
+    warned: Keys of `__warningregistry__`, as the cells above left them.
     """
 
     def __init__(self, error: BaseException, told: TracebackType, warned: Iterable[Any] = ()) -> None:

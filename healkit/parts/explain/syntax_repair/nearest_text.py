@@ -202,7 +202,11 @@ def repairs(code: str, limit: int = 10, known: Container[str] = ()) -> list[tupl
             source = Source(item.text, tree)
             imports = source.add_import(source.newline.join(lines))
             ranked_texts.append(
-                (apply_edits(item.text, imports), f"{sentence[:-1]}, and the names that it uses are imported.", rank)
+                (
+                    apply_edits(item.text, imports),
+                    f"{sentence[:-1]}, and the names that it uses are imported.",
+                    rank,
+                )
             )
         ranked_texts.append((item.text, sentence, rank - 0.01 * bool(lines)))
     return ranked_texts

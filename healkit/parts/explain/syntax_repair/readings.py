@@ -156,8 +156,8 @@ def _dedented(text: str) -> str | None:
 class Rewrite:
     """A habit of writing: a pattern over the text (strings and comments blanked out), and its replacement.
 
-    cost: how weak the evidence is if only the pattern matches. before, after: an example that does not compile, and the
-    text that it becomes.
+    cost: How weak the evidence is if only the pattern matches.
+    before, after: An example that does not compile, and the text that it becomes.
     """
 
     name: str

@@ -67,10 +67,10 @@ _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 class ModelAdvisor:
     """Advisor that asks the configured model for patches; without one it yields and sends nothing.
 
-    locals_of: returns the failed run's frames with their locals, for types and shapes; by default those of its retained
+    locals_of: Returns the failed run's frames with their locals, for types and shapes; by default those of its retained
         worker. Where it raises `PostMortemError` or returns nothing, a failing check is observed, which gives types.
-    on_progress: called in the thread that draws, while the model answers.
-    environ: the variables to search for keys, by default the process's environment.
+    on_progress: Called in the thread that draws, while the model answers.
+    environ: The variables to search for keys, by default the process's environment.
 
     `hidden` counts, by the sanitiser's rule, the texts withheld from the model.
     """
@@ -394,7 +394,7 @@ class Briefing:
     def prompt(self, told: Sequence[str]) -> Prompt:
         """Write the next question; raise `ModelInputTooLarge` where the code does not fit.
 
-        told: the earlier tries, as `attempt`, `refused` and `unusable` write them, oldest first.
+        told: The earlier tries, as `attempt`, `refused` and `unusable` write them, oldest first.
         """
         must = [self._task, self._code, self._failure]
         room = self._max_bytes - _size([self._system, *must])

@@ -126,10 +126,12 @@ _NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError)
 class Baseline:
     """Code and its behaviour before any patch.
 
-    failing, passing: its checks, in the order in which candidates are run on them, the failing ones first. before:
-    their outcomes by letter (`Workbench.score`). wrong_results: checks whose result was wrong, each expecting
-    that wrong result, so that a change of it is seen. ran:
-    lines that it executed. hints: facts that edits are made of. probe_s: time limit of a patch on other inputs.
+    failing, passing: Its checks, in the order in which candidates are run on them, the failing ones first.
+    before: Their outcomes by letter (`Workbench.score`).
+    wrong_results: Checks whose result was wrong, each expecting that wrong result, so that a change of it is seen.
+    ran: Lines that it executed.
+    hints: Facts that edits are made of.
+    probe_s: Time limit of a patch on other inputs.
     """
 
     code: str
@@ -176,8 +178,8 @@ class Baseline:
     def space_of(self, bench: Workbench, code: str, seen: set[int], *, watched: bool) -> EditSpace | None:
         """Return the single edits of a variant.
 
-        watched: localize its fault anew, which takes time: a variant that fails elsewhere or later may have its mistake
-        there.
+        watched: Localize its fault anew, which takes time: a variant that fails elsewhere or later may have its mistake
+            there.
         """
         if not watched:
             return _space(code, self.hints, self.suspicion, seen)
@@ -400,7 +402,8 @@ class BaseVariant:
 def gain(before: str, after: str, failing: int) -> float:
     """Return the progress from one set of outcomes to another: 0 if a check broke or nothing changed.
 
-    before, after: outcomes by letter (`Workbench.score`), the failing checks first; failing: their number.
+    before, after: Outcomes by letter (`Workbench.score`), the failing checks first.
+    failing: Their number.
     """
     if any(letter != "." for letter in after[failing:]):
         return 0.0

@@ -42,10 +42,12 @@ _DIRECTIONS: dict[type[ast.cmpop], int] = {ast.Lt: -1, ast.LtE: -1, ast.Gt: 1, a
 class PatchFeatures:
     """Effects of a change on the text: tokens removed, added and moved, and oddities.
 
-    unread: names that are bound and no longer read, and functions that no longer call themselves. foreign: weight of
-    literals that are new and unusual. idle: expressions that are constant or return their operand, and loops that
-    change what they iterate over; fixed: how many of these are gone. silent: functions that return a value and may now
-    end without one. uneven: places that were the same except for their names, of which one is now different.
+    unread: Names that are bound and no longer read, and functions that no longer call themselves.
+    foreign: Weight of literals that are new and unusual.
+    idle: Expressions that are constant or return their operand, and loops that change what they iterate over.
+    fixed: How many of these are gone.
+    silent: Functions that return a value and may now end without one.
+    uneven: Places that were the same except for their names, of which one is now different.
     """
 
     removed: int = 0

@@ -65,10 +65,12 @@ class PlausiblePatch:
 class Comparison:
     """Behaviour of a code's variants on inputs near those of its checks, as letters of `Workbench.score`.
 
-    before: results of the code itself; empty if all variants do the same on the counted inputs. same: for each variant,
-    `.` where it does what the code did, or merely returns where the code failed. agreed: `.` where it does what the
-    likeliest variant does. constant: whether it returns one value everywhere. counted: inputs whose results should stay
-    the same: where the code returned and, unless it fails loudly, that are not near a failing check.
+    before: Results of the code itself; empty if all variants do the same on the counted inputs.
+    same: For each variant, `.` where it does what the code did, or merely returns where the code failed.
+    agreed: `.` where it does what the likeliest variant does.
+    constant: Whether it returns one value everywhere.
+    counted: Inputs whose results should stay the same: where the code returned and, unless it fails loudly, that are
+        not near a failing check.
     """
 
     before: list[CheckResult]
@@ -102,10 +104,11 @@ class Comparison:
 class RankedPatch:
     """Plausible patch with its rank.
 
-    kept: the share of counted inputs on which it does what the code did. share: the part (0 to 1) of the evidence for
-    any patch that supports patches with the same behaviour as this one. behaviours: the number of distinct behaviours
-    of all patches. unused: the number of statements that the code ran and it never runs. does: its behaviour on the
-    inputs, for comparison; empty if it was not tried.
+    kept: The share of counted inputs on which it does what the code did.
+    share: The part (0 to 1) of the evidence for any patch that supports patches with the same behaviour as this one.
+    behaviours: The number of distinct behaviours of all patches.
+    unused: The number of statements that the code ran and it never runs.
+    does: Its behaviour on the inputs, for comparison; empty if it was not tried.
     """
 
     patch: PlausiblePatch
@@ -248,7 +251,7 @@ def _compare_letters(
 ) -> list[str]:
     """Return for each of the others, by letter, whether it does what a code does, or returns where that fails.
 
-    own: the code's letters. It is not run again on inputs where it fails, which may take long.
+    own: The code's letters. It is not run again on inputs where it fails, which may take long.
     """
     edits = [[difference(code, variant)] if variant != code else [] for variant in others]
     rows = [["-"] * len(probes) for _ in others]
@@ -355,8 +358,10 @@ def reason_for_doubt(
 ) -> str:
     """Return why the search doubts a patch of `code`, in a sentence; empty if it does not.
 
-    edits: the number of edits in it. fixed: how many failing checks it makes pass (`Baseline.evidence`). loudly: every
-    failure is an exception. alone: nothing passed before.
+    edits: The number of edits in it.
+    fixed: How many failing checks it makes pass (`Baseline.evidence`).
+    loudly: Every failure is an exception.
+    alone: Nothing passed before.
     """
     candidate = one.patch.candidate
     if fixed < _CHECKS_AN_EDIT * edits and edits > 1:

@@ -38,8 +38,9 @@ _OUT_OF_REACH = {"annotation", "returns", "decorator_list", "type_params", "type
 class Change:
     """Edits of a program that make one variant.
 
-    weight: its share of the operator's prior, up to the operator's `most`. guard: it avoids a failure without knowing
-    the right result. line: the line whose suspicion counts, if that is not the node's own line.
+    weight: Its share of the operator's prior, up to the operator's `most`.
+    guard: It avoids a failure without knowing the right result.
+    line: The line whose suspicion counts, if that is not the node's own line.
     """
 
     edits: tuple[Edit, ...]
@@ -52,8 +53,9 @@ class Change:
 class Hints:
     """Facts from outside the code: constants of expected values, types seen at run time, peers' code.
 
-    errors: exceptions that are right. raised: exceptions that were seen and are wrong. columns: names of the columns of
-    frames in the checks.
+    errors: Exceptions that are right.
+    raised: Exceptions that were seen and are wrong.
+    columns: Names of the columns of frames in the checks.
     """
 
     constants: tuple[str, ...] = ()
@@ -386,7 +388,7 @@ _MOST_ANSWERS = 20
 def constants(checks: list[Check], answers: Sequence[Any] = ()) -> tuple[str, ...]:
     """Return Python literals of the expected values (scalars and keys), then of given records' keys and short texts.
 
-    answers: what calls gave; its records and short texts are given ones too.
+    answers: What calls gave; its records and short texts are given ones too.
     """
     literals: dict[str, None] = {}
     for check in checks:

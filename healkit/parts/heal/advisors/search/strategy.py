@@ -116,7 +116,7 @@ def start_search(
 ) -> Search | None:
     """Observe the code as it is and return its search; None if there is nothing to search.
 
-    advisor, author: of its patches.
+    advisor, author: Of its patches.
 
     If a draft does not parse, the search starts from another advisor's patch that does.
     """
@@ -144,7 +144,8 @@ def doubt_by_rivals(case: Case, patch: Patch, bench: Workbench) -> str:
 class Search:
     """State of a search: the baseline, and the patches found so far.
 
-    made_by: names of advisors that changed the code before. advisor, author: of its patches.
+    made_by: Names of advisors that changed the code before.
+    advisor, author: Of its patches.
     """
 
     def __init__(
@@ -492,9 +493,10 @@ class _Success:
 class StopCriterion:
     """Decision when a stage of the search ends; its time starts when it is created.
 
-    part: the part of the budget that the stage may take. least: the number of candidates to try even if they are slow,
-    in up to four times that part. after_success: whether a success may end the stage. clock: returns the time in
-    seconds.
+    part: The part of the budget that the stage may take.
+    least: The number of candidates to try even if they are slow, in up to four times that part.
+    after_success: Whether a success may end the stage.
+    clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -577,8 +579,9 @@ class Evaluated:
 class CandidateEvaluator:
     """Runner of candidates for a code; `found` has those that passed all checks and were not proposed yet.
 
-    before: the outcomes of the code as it is, by letter (`Workbench.score`). Checks on which it does not end are run
-    last: most variants do not end there either, which costs the whole time limit, and many of them fail a quick check.
+    before: The outcomes of the code as it is, by letter (`Workbench.score`). Checks on which it does not end are run
+        last: most variants do not end there either, which costs the whole time limit, and many of them fail a quick
+        check.
     """
 
     def __init__(
@@ -607,9 +610,9 @@ class CandidateEvaluator:
     ) -> None:
         """Try candidates until the source ends or the stop criterion is reached.
 
-        part, least: as in `StopCriterion`. enough: whether a success may end it; if not, all of the source is to be
-        compared. slow, limit_s: as in
-        `Workbench.score`; with them, wait for every candidate, because they are few.
+        part, least: As in `StopCriterion`.
+        enough: Whether a success may end it; if not, all of the source is to be compared.
+        slow, limit_s: As in `Workbench.score`; with them, wait for every candidate, because they are few.
         """
         offset = len(tried.candidates)
         criterion = StopCriterion(self._budget_s, part, least, after_success=enough)

@@ -30,8 +30,8 @@ Changes = Iterator[Change]
 class Operator:
     """Kind of edit: its nodes, its prior, and its name in a patch's reason.
 
-    most: the highest weight of its changes. The search calls `make` only when no waiting candidate can have a higher
-    score than that weight would give.
+    most: The highest weight of its changes. The search calls `make` only when no waiting candidate can have a higher
+        score than that weight would give.
     """
 
     name: str
