@@ -64,8 +64,8 @@ class Archive(Retention):
                 return self._move(older_than, keep, folder, suffix)
         except OSError as error:
             raise LogFileError(
-                f"The archive {str(folder)!r} cannot be written: {error.strerror or error}.",
-                hint="Nothing that is not in a whole archive file was deleted.",
+                f"Cannot write the archive {str(folder)!r}: {error.strerror or error}.",
+                hint="Only executions that are in a complete archive file were deleted.",
             ) from None
 
     def _move(self, older_than: timedelta | None, keep: int | None, folder: Path, suffix: str) -> PruneReport:
@@ -75,8 +75,8 @@ class Archive(Retention):
         for verified in sorted(folder.glob(f"executions-{name}-*.verified")):
             if verified.is_symlink():
                 raise LogFileError(
-                    f"{str(verified)!r} is a link, and links are not followed.",
-                    hint="Nothing was deleted. Remove it, or put the archive's file in its place.",
+                    f"{str(verified)!r} is a link, and healkit does not follow links.",
+                    hint="Nothing was deleted. Remove the link, or replace it by the archive's file.",
                 )
             resumed += self._delete_archived(verified, archives)
         for partial in folder.glob(f"executions-{name}-*.partial"):
@@ -89,7 +89,7 @@ class Archive(Retention):
             return self._ended(resumed, archives, resumed)
         if digest_of(partial, suffix) != (count, digest):
             raise LogFileError(
-                f"The archive {str(partial)!r} does not read back as it was written.",
+                f"The archive {str(partial)!r} could not be read back correctly.",
                 hint="Nothing was deleted. Check the disk.",
             )
         verified = partial.with_suffix(".verified")

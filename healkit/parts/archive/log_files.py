@@ -91,8 +91,8 @@ def check_suffix(path: Path) -> None:
     """Raise `LogFileError` unless the name ends in that of a format, whose package is installed."""
     if path.suffix not in _SUFFIXES:
         raise LogFileError(
-            f"{str(path)!r} does not say which format is meant.",
-            hint="Let its name end in .jsonl or .parquet.",
+            f"{str(path)!r} has no known file format.",
+            hint="Use a file name that ends in .jsonl or .parquet.",
         )
 
 
@@ -100,7 +100,7 @@ def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False
     """Write records to a file of that name, whole or not at all; return how many. Raises `LogFileError`."""
     check_suffix(path)
     if path.exists() and not overwrite:
-        raise LogFileError(f"{str(path)!r} is there already.", hint="Name another file, or remove it first.")
+        raise LogFileError(f"{str(path)!r} already exists.", hint="Choose another file, or remove this one first.")
     partial = path.with_name(f"{path.name}.partial")
     try:
         count, _ = write_unfinished(partial, path.suffix, records)
@@ -184,17 +184,17 @@ def _read_jsonl(file: IO[bytes], path: Path) -> Numbered:
         try:
             record = json.loads(line)
         except RecursionError:
-            raise LogFileError(f"{where} is nested too deep.", hint=_MEND) from None
+            raise LogFileError(f"{where} is nested too deeply.", hint=_MEND) from None
         except ValueError as error:
-            what = "is cut off" if not line.endswith(b"\n") else f"is no JSON ({error})"
+            what = "is cut off" if not line.endswith(b"\n") else f"is not JSON ({error})"
             raise LogFileError(f"{where} {what}.", hint=_MEND) from None
         if not isinstance(record, dict):
-            raise LogFileError(f"{where} is no object.", hint=_MEND)
+            raise LogFileError(f"{where} is not an object.", hint=_MEND)
         yield where, record
 
 
 _MEND = (
-    "All before it was imported. Correct or remove it and import the file again; nothing is imported twice."
+    "Everything before it was imported. Correct or remove it and import the file again; nothing is imported twice."
 )
 
 
@@ -324,7 +324,7 @@ def checked(dialect_name: str, where: str, record: Record) -> RecordRows:
     """Check a record and return its rows; raise `LogFileError` that says `where` the record was read."""
     row = _inward(where, record, COLUMNS)
     if row["status"] not in {"SUCCESS", "FAILURE"}:
-        raise LogFileError(f"{where}: {row['status']!r} is no way for an execution to end.", hint=_HINT)
+        raise LogFileError(f"{where}: {row['status']!r} is not a valid status of an execution.", hint=_HINT)
     parts = {
         name: [_inward(where, part, _own_columns(table)) for part in _list_of(where, record, name)]
         for name, (table, _) in PARTS.items()
@@ -382,13 +382,13 @@ def _outward(value: object) -> Any:
 def _list_of(where: str, record: Record, name: str) -> list[Any]:
     value = record.get(name) or []
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise LogFileError(f"{where}: {name!r} is no list of objects.", hint=_HINT)
+        raise LogFileError(f"{where}: {name!r} is not a list of objects.", hint=_HINT)
     return [{**item, "trace_id": record["trace_id"]} for item in value]
 
 
 #: The next step for a record that cannot be read.
 _HINT = (
-    "All before it was imported. Correct or remove it and import the file again; nothing is imported twice."
+    "Everything before it was imported. Correct or remove it and import the file again; nothing is imported twice."
 )
 
 
@@ -397,13 +397,13 @@ def _inward(where: str, record: Record, columns: Sequence[Column[Any]]) -> dict[
     names = {column.name for column in columns}
     if unknown := [name for name in record if name not in names and name not in PARTS]:
         raise LogFileError(
-            f"{where}: the column {unknown[0]!r} is unknown here.",
+            f"{where}: this healkit does not know the column {unknown[0]!r}.",
             hint="A newer healkit wrote this file: upgrade healkit (pip install -U healkit), then import it again.",
         )
     if columns is COLUMNS and (
         missing := [name for name in _REQUIRED if not isinstance(record.get(name), str)]
     ):
-        raise LogFileError(f"{where} is no execution: it has no {missing[0]!r}.", hint=_HINT)
+        raise LogFileError(f"{where} is not an execution: it has no {missing[0]!r}.", hint=_HINT)
     return {column.name: _value(where, column, record.get(column.name)) for column in columns}
 
 
@@ -416,7 +416,7 @@ def _value(where: str, column: Column[Any], value: Any) -> Any:
         return None if column.nullable else 0 if isinstance(kind, Integer) else ""
     if isinstance(kind, JSON):
         if _is_too_deep(value):
-            raise LogFileError(f"{where}: {column.name!r} is nested too deep.", hint=_HINT)
+            raise LogFileError(f"{where}: {column.name!r} is nested too deeply.", hint=_HINT)
         return value
     if isinstance(kind, UtcDateTime):
         try:
@@ -425,7 +425,7 @@ def _value(where: str, column: Column[Any], value: Any) -> Any:
         except (TypeError, ValueError, OverflowError):
             has_offset = False
         if not has_offset:
-            raise LogFileError(f"{where}: {column.name!r} is no time with an offset: {value!r}.", hint=_HINT)
+            raise LogFileError(f"{where}: {column.name!r} is not a time with an offset: {value!r}.", hint=_HINT)
         return moment
     wanted = next((types for base, types in _NUMBERS.items() if isinstance(kind, base)), (str,))
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted != (bool,)):

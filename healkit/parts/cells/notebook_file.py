@@ -196,7 +196,7 @@ class NotebookText:
             hint = "`jupyter nbconvert --to notebook --inplace` converts it."
             raise _refused(path, f"is in format {about['nbformat']!r} of notebooks, not 4", hint)
         if language != "python":
-            raise _refused(path, f"is a notebook of {language!r}, and only Python is run")
+            raise _refused(path, f"is a notebook of {language!r}, but healkit only runs Python")
 
     def _read_cells(self) -> None:
         begin = _place_in(self.text, _after_space(self.text, 0), "cells")

@@ -184,7 +184,7 @@ class CollectorHandler(RequestHandler):
         limiter, peer = self.collector.limiter, self.request.remote_ip
         who = self.identify() if self.guarded else None
         if (wait_s := limiter.take((who, peer))) > 0:
-            raise RequestRefused("RATE_LIMITED", "These are too many requests.", retry_after_s=wait_s)
+            raise RequestRefused("RATE_LIMITED", "There were too many requests.", retry_after_s=wait_s)
         if self.guarded and who is None:
             raise self._nobody()
         if self._declared_bytes() > self.collector.config.collect_max_bytes:
@@ -195,8 +195,8 @@ class CollectorHandler(RequestHandler):
     def _nobody(self) -> RequestRefused:
         hint = "Send the header Authorization: Bearer <token>."
         if self.claims_identity():
-            return RequestRefused("TOKEN_WRONG", "This token is not the server's.", hint=hint)
-        return RequestRefused("TOKEN_MISSING", "This request has no token.", hint=hint)
+            return RequestRefused("TOKEN_WRONG", "The token is wrong.", hint=hint)
+        return RequestRefused("TOKEN_MISSING", "The request has no token.", hint=hint)
 
     def _declared_bytes(self) -> int:
         declared = self.request.headers.get("Content-Length", "0")

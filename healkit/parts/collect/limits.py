@@ -139,7 +139,7 @@ def check_content_type(value: str) -> None:
     if kind and kind != "application/json":
         raise RequestRefused(
             "CONTENT_TYPE",
-            f"A body of type {kind[:100]!r} is not read.",
+            f"The server does not read a body of type {kind[:100]!r}.",
             hint="Send JSON, with Content-Type: application/json.",
         )
     for parameter in parameters:
@@ -147,8 +147,8 @@ def check_content_type(value: str) -> None:
         if name.strip() == "charset" and charset.strip(" \"'") not in {"utf-8", "utf8"}:
             raise RequestRefused(
                 "CONTENT_TYPE",
-                f"A body in {charset.strip()[:100]!r} is not read.",
-                hint="JSON is sent in UTF-8 (RFC 8259, section 8.1).",
+                f"The server does not read a body in {charset.strip()[:100]!r}.",
+                hint="Send JSON in UTF-8 (RFC 8259, section 8.1).",
             )
 
 
@@ -169,8 +169,8 @@ def unpacked(data: bytes, encoding: str, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip"}:
         raise RequestRefused(
             "CONTENT_ENCODING",
-            f"A body in Content-Encoding {encoding[:100]!r} is not read.",
-            hint="Send it as it is, or in gzip.",
+            f"The server does not read a body with Content-Encoding {encoding[:100]!r}.",
+            hint="Send it uncompressed or with gzip.",
         )
     unzip = zlib.decompressobj(_GZIP)
     try:
@@ -180,5 +180,5 @@ def unpacked(data: bytes, encoding: str, limit: int) -> bytes:
     if len(body) > limit:
         raise too_large(limit)
     if not unzip.eof:
-        raise RequestRefused("BODY_INVALID", "The body's gzip ends before its end.")
+        raise RequestRefused("BODY_INVALID", "The gzip data of the body is cut off.")
     return body

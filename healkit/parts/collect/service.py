@@ -253,7 +253,7 @@ MAX_TRACES = 100
 _FAULTS: dict[Stored, tuple[str, str]] = {
     "conflict": (
         "TRACE_CONFLICT",
-        "A trace of this id, with as many calls and decisions but other content, is stored already; it was kept.",
+        "A trace with this id is already stored, with the same number of calls and decisions but other content. It was kept.",
     ),
     "refused": ("TRACE_REFUSED", "The database can never store this trace: a value in it is out of range."),
 }
@@ -412,9 +412,9 @@ def _rewritten(body: bytes) -> bytes:
     except json.JSONDecodeError as error:
         message = f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno} (byte {error.pos})."
     except RecursionError:
-        message = "The body is nested too deep."
+        message = "The body is nested too deeply."
     except ValueError as error:  # an integer of more digits than Python reads (CVE-2020-10735)
-        message = f"The body is not read: {error}."
+        message = f"The body cannot be read: {error}."
     else:
         return json.dumps(to_jsonable(value)[0], allow_nan=False).encode()
     raise RequestRefused("BODY_INVALID", message)
@@ -497,9 +497,9 @@ def _position(cursor: str) -> tuple[datetime, int]:
         moment, _, row_id = text.partition("~")
         position = (datetime.fromisoformat(moment).astimezone(UTC), int(row_id))
     except (ValueError, OverflowError, binascii.Error):
-        raise _wrong("This cursor is none of ours.", "Take `next` of the page before, as it is.") from None
+        raise _wrong("This cursor was not made by this collector.", "Use `next` of the previous page, unchanged.") from None
     if not 0 <= position[1] <= _MAX_ID:
-        raise _wrong("This cursor is none of ours.", "Take `next` of the page before, as it is.")
+        raise _wrong("This cursor was not made by this collector.", "Use `next` of the previous page, unchanged.")
     return position
 
 
@@ -521,7 +521,7 @@ def _since(text: str) -> datetime:
 def _limit(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
         raise _wrong(
-            f"limit={text[:100]!r} is no number of traces.", f"Write a number from 1 to {MAX_LIMIT}."
+            f"limit={text[:100]!r} is not a number of traces.", f"Write a number from 1 to {MAX_LIMIT}."
         )
     return min(int(text), MAX_LIMIT)
 
@@ -552,7 +552,7 @@ class Metrics:
         )
         self._traces = Counter(
             "healkit_collect_traces",
-            "Traces received, by what became of them.",
+            "Traces received, by result.",
             ["outcome"],
             registry=self._registry,
         )
@@ -561,15 +561,15 @@ class Metrics:
         )
         self._hidden = Counter(
             "healkit_collect_hidden",
-            "What arrived unclean and was hidden.",
+            "Secrets and personal data that arrived and were hidden.",
             ["rule"],
             registry=self._registry,
         )
         self._bytes = Counter(
-            "healkit_collect_body_bytes", "Bytes of bodies, unpacked.", registry=self._registry
+            "healkit_collect_body_bytes", "Bytes of bodies, uncompressed.", registry=self._registry
         )
         self._in_flight = Gauge(
-            "healkit_collect_requests_in_flight", "Requests being answered.", registry=self._registry
+            "healkit_collect_requests_in_flight", "Requests in progress.", registry=self._registry
         )
         self._seconds = Histogram(
             "healkit_collect_request_seconds",

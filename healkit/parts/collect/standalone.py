@@ -196,7 +196,7 @@ def bind(address: Address) -> list[socket.socket]:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(
             f"Cannot listen on {address.host!r}, port {address.port}: {reason}.",
-            hint="Choose another --port (0 takes any that is free) or --host.",
+            hint="Choose another --port (0 takes any free port) or --host.",
         ) from None
 
 
@@ -255,7 +255,7 @@ def given_token(file: Path | None, environ: Mapping[str, str], variable: str = V
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigError(
             f"The token cannot be read from {str(file)!r}: {reason}.",
-            hint="Write the token alone into that file.",
+            hint="The file must contain only the token.",
         ) from None
 
 
@@ -279,11 +279,11 @@ def check_public(host: str, token: Token | None) -> None:
         return
     if token is None:
         raise ConfigError(
-            f"{host!r} can be reached from other machines, and no token is given.",
-            hint="Give one with --token-file, or bind to 127.0.0.1.",
+            f"{host!r} can be reached from other machines, but there is no token.",
+            hint="Give a token with --token-file, or listen on 127.0.0.1.",
         )
     if token.length < PUBLIC_MIN_CHARS:
         raise ConfigError(
-            f"{host!r} can be reached from other machines, and the token has only {token.length} characters.",
-            hint=f"Take one of at least {PUBLIC_MIN_CHARS}, such as: openssl rand -hex 32",
+            f"{host!r} can be reached from other machines, but the token has only {token.length} characters.",
+            hint=f"Use a token of at least {PUBLIC_MIN_CHARS}, such as: openssl rand -hex 32",
         )

@@ -26,10 +26,10 @@ _NAMES_MAX = 12
 
 
 _TIERS = {
-    "namespaces": "namespaces, Landlock, seccomp and limits, the strongest there is",
+    "namespaces": "namespaces, Landlock, seccomp and limits, the strongest tier",
     "landlock": "Landlock, seccomp and limits, without namespaces",
     "process": "a plain process with limits; this is NOT a boundary",
-    "": "nothing can be enforced here, so tools are not run",
+    "": "nothing can be enforced here, so tools do not run",
 }
 
 

@@ -30,7 +30,7 @@ from healkit.parts.doctor.records import DoctorCheck, DoctorReport, Status, Trus
 from healkit.services import Services
 
 _BWRAP = "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
-_NO_NAMESPACES = "allow user namespaces in the container's profile; the tier landlock does without them"
+_NO_NAMESPACES = "allow user namespaces in the container's profile; the tier landlock does not need them"
 _LANDLOCK = "a Linux kernel of 5.13 or later with Landlock enabled (boot option lsm=landlock,…)"
 _CALLS = "allow the system calls that are marked above"
 _LIMITS = "raise the limits of open files and of a file's size (ulimit -n, -f)"

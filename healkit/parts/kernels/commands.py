@@ -21,7 +21,7 @@ _FROM_SYS_PREFIX = Option("sys_prefix", "from healkit's own environment")
 _DISPLAYED = Option("display_name", "its name in a launcher", default=_DISPLAY_NAME)
 _READ = Option(
     "read",
-    "what notebooks may read; may be repeated. Relative: beside the notebook, so . is its folder",
+    "what notebooks may read; may be repeated. Relative paths start at the notebook's folder",
     metavar="PATH",
 )
 _WRITE = Option("write", "what they may read and write; the same", metavar="PATH")
@@ -69,7 +69,7 @@ def install(
         for key, value in grants.items()
     ]
     unseen = (
-        f"Jupyter does not take it from {target.parent} yet: put {target.parent.parent} into JUPYTER_PATH."
+        f"Jupyter does not look in {target.parent} yet: add {target.parent.parent} to JUPYTER_PATH."
     )
     return Answer(
         said="\n".join([f"{display_name} installed as {target.name}", *lines]),
@@ -96,7 +96,7 @@ def _folder(user: bool, sys_prefix: bool, prefix: str | None) -> Path | None:
     from healkit.parts.kernels import kernelspec
 
     if user + sys_prefix + (prefix is not None) > 1:
-        wrong("--user, --sys-prefix and --prefix exclude each other.", "Name one of them.")
+        wrong("--user, --sys-prefix and --prefix cannot be combined.", "Give one of them.")
     return (
         kernelspec.kernels_folder(user=user, prefix=prefix)
         if user or sys_prefix or prefix is not None

@@ -61,7 +61,7 @@ def install_kernel(spec: Mapping[str, Any], name: str, folder: Path) -> Path:
     target = _target(name, folder)
     if target.exists() and not _is_ours(target):
         raise UsageInvalid(
-            f"There is a kernel {name!r} at {str(target)!r}, and it is not healkit's.",
+            f"The kernel {name!r} at {str(target)!r} exists, but it is not healkit's.",
             hint="Choose another --name.",
         )
     try:
@@ -92,7 +92,7 @@ def remove_kernel(name: str, folder: Path | None) -> Path:
     if not target.exists():
         raise UsageInvalid(
             f"No kernel {name!r} at {str(target)!r}.",
-            hint="`healkit kernelspec` lists those that are installed.",
+            hint="`healkit kernelspec` lists the installed kernels.",
         )
     if not _is_ours(target):
         raise UsageInvalid(f"The kernel {name!r} at {str(target)!r} is not healkit's, so it is left alone.")
@@ -121,7 +121,7 @@ def _found() -> dict[str, str]:
 def _target(name: str, folder: Path) -> Path:
     if not _NAME.fullmatch(name) or not name.strip("."):
         raise UsageInvalid(
-            f"--name {name!r} is not a name for a kernel.", hint="Take ASCII letters, digits and - . _ only."
+            f"--name {name!r} is not a name for a kernel.", hint="Use only ASCII letters, digits and - . _"
         )
     return folder / name.lower()
 

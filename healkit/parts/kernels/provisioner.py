@@ -51,7 +51,7 @@ class RestrictedProvisioner(LocalProvisioner):
 
     read = List(Unicode(), help="Paths the notebook may read; relative ones start at its folder.")
     write = List(Unicode(), help="Paths it may read and write; relative ones start at its folder.")
-    memory_mb = Integer(None, allow_none=True, min=1, help="What it may add to the bare kernel, in MiB.")
+    memory_mb = Integer(None, allow_none=True, min=1, help="Memory that it may use beyond the bare kernel, in MiB.")
     cpu_s = Integer(None, allow_none=True, min=1, help="Processor time of the whole notebook, in seconds.")
     scratch_mb = Integer(None, allow_none=True, min=1, help="The size of its scratch folder, in MiB.")
 
@@ -171,7 +171,7 @@ class NotebookKernel:
         tier = achieved_tier(config)
         if tier == "process":
             raise IsolationUnavailable(
-                "HEALKIT_ISOLATION='process' is not a boundary, and a restricted notebook needs one.",
+                "HEALKIT_ISOLATION='process' is not a boundary, but a restricted notebook needs one.",
                 hint="Unset it, or choose the ordinary Python kernel.",
             )
         self._folders = RunFolders()
@@ -232,7 +232,7 @@ class NotebookKernel:
             began = time.perf_counter()
             if is_over(self.sandbox, popen.pid):
                 _log.warning(
-                    "A restricted notebook's kernel was ended: its scratch folder held more than %d MiB.",
+                    "The kernel of a restricted notebook was stopped: its scratch folder held more than %d MiB.",
                     self.sandbox.scratch_mb,
                 )
                 popen.kill()
@@ -298,7 +298,7 @@ class NotebookKernel:
 
     def _failed(self, reason: str) -> WorkerStartFailed:
         words = self.last_words()
-        detail = f"\nIts last words:\n{words}" if words else ""
+        detail = f"\nIts last output:\n{words}" if words else ""
         return WorkerStartFailed(
             f"The restricted kernel could not be started: {reason}.{detail}", hint="Run `healkit doctor`."
         )

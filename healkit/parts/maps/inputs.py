@@ -68,7 +68,7 @@ def inputs_of(given: object, entry: VaultEntry, log: Log) -> Iterator[Mapping[st
         else:
             names = ", ".join(parameters) or "no parameters"
             raise UsageInvalid(
-                f"Input {number} is a {type(item).__name__}, and {entry.label} takes {names}.",
+                f"Input {number} is a {type(item).__name__}, but {entry.label} takes {names}.",
                 hint="Give each input as a dict of names and values.",
             )
 
@@ -85,7 +85,7 @@ def _file_rows(path: Path) -> Iterator[Any]:
     if path.suffix not in _SUFFIXES:
         raise UsageInvalid(
             f"Inputs cannot be read from {str(path)!r}.",
-            hint=f"A file of inputs ends with {', '.join(_SUFFIXES)}.",
+            hint=f"The name of a file of inputs ends with {', '.join(_SUFFIXES)}.",
         )
     try:
         yield from _lines(path) if path.suffix == ".jsonl" else _batches(path)

@@ -59,7 +59,7 @@ _UNKNOWN_ENDS = {"WORKER_LOST", "HOST_DIED", "TOOL_KILLED", "WORKER_ERROR"}
 _NOT_RUN = {"WORKER_START_FAILED", "WORKER_NOT_RESTRICTED", "WORKER_UNUSABLE", "ISOLATION_UNAVAILABLE"}
 
 
-_SAME_INPUTS = "A map goes on with the same inputs in the same order. Leave out run_id= to begin another one."
+_SAME_INPUTS = "A map continues with the same inputs in the same order. Leave out run_id= to start another one."
 
 
 class _Stopped(Exception):
@@ -122,7 +122,7 @@ class Maps:
         entry = self._services.vault.active(tool_name, persona)
         if executor is not None and not fits_place(entry):
             raise ConfigError(
-                f"{entry.label} calls other tools, reaches files, or has side effects: it runs on this machine only.",
+                f"{entry.label} calls other tools, reaches files, or has side effects: it runs only on this machine.",
                 hint="Leave out executor=.",
             )
         work = _Map(self._services, entry, inputs, persona, retries, run_id)
@@ -191,7 +191,7 @@ class _Map:
         self._next_row = next(self._earlier, None)
         if run_id is not None and self._next_row is None:
             raise UsageInvalid(
-                f"There is no map {run_id!r} in this database.", hint="Leave out run_id= to begin one."
+                f"There is no map {run_id!r} in this database.", hint="Leave out run_id= to start one."
             )
         if self._next_row is not None:
             of_tool = self._next_row[1]["tool_name"], self._next_row[1]["persona"]
@@ -334,7 +334,7 @@ class _Map:
         number = -1
         for number, arguments in enumerate(inputs_of(self._inputs, self._entry, self._services.log)):
             if number == INPUTS_MAX:
-                raise UsageInvalid(f"A map has {INPUTS_MAX:,} inputs at most.")
+                raise UsageInvalid(f"A map has at most {INPUTS_MAX:,} inputs.")
             row = self._row_of(number)
             if row is None or self._is_again(number, row, arguments):
                 yield number, arguments
@@ -343,7 +343,7 @@ class _Map:
                 self._count(_End(row["id"], row["error_code"], row["ename"] or "", row["fingerprint"] or ""))
         if self._next_row is not None:
             raise UsageInvalid(
-                f"There are {count(number + 1, 'input')}, and {self._id} had more.", hint=_SAME_INPUTS
+                f"There are {count(number + 1, 'input')}, but {self._id} had more.", hint=_SAME_INPUTS
             )
 
     def _row_of(self, number: int) -> dict[str, Any] | None:
@@ -364,12 +364,12 @@ class _Map:
         refused_early = stored == {} and row["status"] == "FAILURE"
         if whole and stored != given and not refused_early:
             raise UsageInvalid(
-                f"Input {number} is another than {self._id} had there (log row {row['id']}).",
+                f"Input {number} is not the one that {self._id} had there (log row {row['id']}).",
                 hint=_SAME_INPUTS,
             )
         if row["status"] == "RUNNING":
             raise UsageInvalid(
-                f"{self._id} still runs (log row {row['id']}).", hint="Wait for its end, or stop it."
+                f"{self._id} is still running (log row {row['id']}).", hint="Wait until it ends, or stop it."
             )
         if row["status"] == "SUCCESS":
             return False

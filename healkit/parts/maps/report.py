@@ -126,7 +126,7 @@ class MapReport:
         """Say how a map that was stopped goes on."""
         of_all = "" if self.total is None else f" of {self.total:,}"
         call = f"hk.map({self._entry.tool_name!r}, inputs{self._for_persona}, run_id={self.run_id!r})"
-        return f"Stopped after {self.done:,}{of_all}. To go on with the same inputs: `{call}`"
+        return f"Stopped after {self.done:,}{of_all}. To continue with the same inputs: `{call}`"
 
     @property
     def _for_persona(self) -> str:
@@ -232,7 +232,7 @@ class MapReport:
             if (more := len(self.groups) - _GROUPS_SHOWN) > 0:
                 parts.append(Line(Span(f"… and {count(more, 'other error')}", "quiet")))
             call = f"hk.heal({self._entry.tool_name!r}{self._for_persona}, log_id={self.groups[0].log_id})"
-            heal = f"`{call}` looks for a fix of the first."
+            heal = f"`{call}` looks for a fix of the first failure."
             parts.append(Only("html", Line(Span(heal, "ticked"))))
         if self.stopped:
             parts.append(Line(Span(self.resume_sentence, "ticked")))

@@ -55,10 +55,10 @@ class ServerSpec:
             why = "healkit's own" if self.name in RESERVED else "no identifier"
             raise ConfigError(
                 f"{self.name!r} cannot be an MCP server's name: it is {why}.",
-                hint="It is written as mcp.<name>.<tool>(…).",
+                hint="Tools write it as mcp.<name>.<tool>(…).",
             )
         if (self.command is None) == (self.url is None):
-            raise self._wrong("needs a command=[…] or a url=…, one of the two")
+            raise self._wrong("needs either a command=[…] or a url=…")
         if self.command is not None:
             self._check_command(self.command)
         elif not str(self.url).startswith(("http://", "https://")):
@@ -79,13 +79,13 @@ class ServerSpec:
 
     def _check_command(self, command: str | Sequence[str | os.PathLike[str]]) -> None:
         if isinstance(command, str):
-            raise self._wrong(f"has a command that is one text: use command={shlex.split(command)!r}")
+            raise self._wrong(f"has a command that is one string: use command={shlex.split(command)!r}")
         try:
             words = tuple(os.fspath(word) for word in command)
         except TypeError:
             words = ()
         if not words or not words[0] or not all(isinstance(word, str) for word in words):
-            raise self._wrong(f"has command={command!r}, which is not a list of texts")
+            raise self._wrong(f"has command={command!r}, which is not a list of strings")
         object.__setattr__(self, "command", words)  # so that a list and a tuple are the same command
 
     def _wrong(self, what: str) -> ConfigError:
@@ -114,7 +114,7 @@ def read_specs(path: str | Path) -> list[ServerSpec]:
         if not entry.get("disabled"):
             spec = _spec_of(identifier(raw_name), entry)
             if spec.name in specs:
-                raise ConfigError(f"{str(path)!r} has two MCP servers that would both be mcp.{spec.name}.")
+                raise ConfigError(f"{str(path)!r} has two MCP servers that would both be called mcp.{spec.name}.")
             specs[spec.name] = spec
     return list(specs.values())
 
@@ -123,15 +123,15 @@ def _spec_of(name: str, entry: dict[str, Any]) -> ServerSpec:
     kind = entry.get("type", entry.get("transport"))
     if kind not in {None, "stdio", "http", "streamable-http", "streamable_http", "streamableHttp"}:
         raise ConfigError(
-            f"The MCP server {name!r} speaks {kind!r}.", hint="healkit speaks stdio and streamable HTTP."
+            f"The MCP server {name!r} uses the transport {kind!r}.", hint="healkit supports stdio and streamable HTTP."
         )
     command, args = entry.get("command"), entry.get("args") or []
     if command is not None and (not isinstance(command, str) or not isinstance(args, list)):
-        raise ConfigError(f"The MCP server {name!r} needs a command (a text) and args (a list of texts).")
+        raise ConfigError(f"The MCP server {name!r} needs a command (a string) and args (a list of strings).")
     for field in ("env", "headers"):
         values = entry.get(field) or {}
         if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-            raise ConfigError(f"{field} of the MCP server {name!r} is not an object of texts.")
+            raise ConfigError(f"{field} of the MCP server {name!r} is not an object of strings.")
     return ServerSpec(
         name,
         command=None if command is None else [command, *args],
@@ -160,9 +160,9 @@ def by_identifier(server: str, tools: Iterable[Tool]) -> dict[str, Tool]:
         name = identifier(tool.name)
         if name in tools_by_name:
             raise McpError(
-                f"The MCP server {server!r} has two tools that would both be mcp.{server}.{name}: "
+                f"The MCP server {server!r} has two tools that would both be called mcp.{server}.{name}: "
                 f"{tools_by_name[name].name!r} and {tool.name!r}.",
-                hint="Only one of them can be; rename one on the server.",
+                hint="Rename one of them on the server.",
             )
         tools_by_name[name] = tool
     return tools_by_name

@@ -124,8 +124,8 @@ class MCPServer:
         """
         if not values.is_plain(arguments):
             raise CallRefused(
-                f"The arguments of mcp.{self.server}.{tool} hold what is not JSON, which an MCP server takes.",
-                hint="Give text, finite numbers, True, False, None, lists, and dicts with text for keys.",
+                f"The arguments of mcp.{self.server}.{tool} contain a value that is not JSON, but an MCP server needs JSON.",
+                hint="Pass strings, finite numbers, True, False, None, lists, and dicts with strings as keys.",
             )
         try:
             return self._wait(lambda session: session.call(tool, arguments), context.timeout_s)
@@ -136,7 +136,7 @@ class MCPServer:
         except _CannotStart as error:
             raise error.told(
                 f"The MCP server {self.server!r} is not available.",
-                hint="The log's record of this call says why.",
+                hint="The record of this call in the log says why.",
             ) from error
 
     def status(self) -> ServerStatus:
@@ -195,7 +195,7 @@ class MCPServer:
                 return await work(session)
             except CallNotMade:
                 await session.close()
-        raise _CannotStart(f"The MCP server {self.server!r} went away twice before it could be asked.")
+        raise _CannotStart(f"The MCP server {self.server!r} ended twice before it could be called.")
 
     async def _ready(self) -> Session:
         """Return a session that is ready: the one there is, or a new one in the place of one that has ended."""

@@ -224,7 +224,7 @@ class Session:
                 if cursor is None:
                     break
             else:
-                raise McpError(f"The MCP server {self.spec.name!r} lists its tools without an end.")
+                raise McpError(f"The MCP server {self.spec.name!r} lists its tools endlessly.")
             self._tools = by_identifier(self.spec.name, tools)
         except BaseException:
             self._stale = True
@@ -235,7 +235,7 @@ class Session:
         if isinstance(message, ToolListChangedNotification):
             self._stale = True
         elif isinstance(message, ValidationError) and not self.ready and not self._strange:
-            self._strange = f"; it prints what is no message: {message.errors()[0].get('input')!r:.80}"
+            self._strange = f"; it prints text that is not a message: {message.errors()[0].get('input')!r:.80}"
 
     async def _on_response(self, response: httpx2.Response) -> None:
         """Notice that an HTTP server was restarted: it does not know the session, so it has run nothing."""
@@ -282,8 +282,8 @@ class Session:
             return CallNotMade()
         why = f" ({self.problem or error.message})" if self.spec.url else ""
         return McpUnavailable(
-            f"The MCP server {name!r} went away before it had answered {tool!r}{why}.",
-            hint="The call may have been carried out, so it was not repeated; the next one starts the server again.",
+            f"The MCP server {name!r} ended before it had answered {tool!r}{why}.",
+            hint="The call may have been carried out, so it was not repeated. The next call starts the server again.",
         )
 
 

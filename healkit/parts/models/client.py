@@ -98,7 +98,7 @@ class ModelClient:
     def _send(self, body: dict[str, Any], attempt: int) -> Reply:
         """Run one request; raise `TransientError` where the same request may succeed later."""
         if (left_s := self._left_s()) <= 0:
-            raise BudgetSpent("It was stopped, or its time was up, before the model was asked.")
+            raise BudgetSpent("Stopped, or out of time, before the model was called.")
         config = self._config
         request = ModelRequest(
             self._endpoint,
@@ -113,7 +113,7 @@ class ModelClient:
         try:
             while not running.done.done():
                 if self._left_s() <= 0:
-                    raise BudgetSpent("It was stopped, or its time was up, while the model was answering.")
+                    raise BudgetSpent("Stopped, or out of time, while the model was answering.")
                 with suppress(TimeoutError):
                     running.done.exception(timeout=_POLL_S)
                 if (received := len(reader.reply.text)) != reported_chars:
@@ -129,7 +129,7 @@ class ModelClient:
         left_s = self._left_s()
         if 0 < left_s <= wait_s:
             raise ModelUnavailable(
-                f"{passing.error.message} Asking again makes sense in {wait_s:.3g} s, and {left_s:.3g} s of the budget "
+                f"{passing.error.message} You can ask again in {wait_s:.3g} s, but only {left_s:.3g} s of the budget "
                 "are left.",
                 hint="Give it more time, or try again later.",
             )
@@ -137,7 +137,7 @@ class ModelClient:
         until = time.monotonic() + wait_s
         while (rest := until - time.monotonic()) > 0:
             if self._left_s() <= 0:
-                raise BudgetSpent("It was stopped, or its time was up, while the model was busy.")
+                raise BudgetSpent("Stopped, or out of time, while the model was busy.")
             time.sleep(min(_POLL_S, rest))
 
 
@@ -202,13 +202,13 @@ async def send(request: ModelRequest, reader: Reader) -> Reply:
     except TimeoutError:
         raise ModelUnavailable(
             f"The model at {host} did not answer within {request.timeout_s:.3g} s.",
-            hint="Raise heal_model_timeout_s or the budget, or take a faster model.",
+            hint="Raise heal_model_timeout_s or the budget, or use a faster model.",
         ) from None
     except httpx.ConnectError as error:
         if "ssl" in str(error).lower() or "certificate" in str(error).lower():
             raise ModelError(
                 f"There is no safe connection to {host}: {error}.",
-                hint="Check heal_model_url (http or https?); SSL_CERT_FILE names a certificate authority of your own.",
+                hint="Check heal_model_url (http or https?); SSL_CERT_FILE can name your own certificate authority.",
             ) from None
         raise TransientError(_unreachable(host, error)) from None
     except httpx.TransportError as error:
@@ -273,7 +273,7 @@ class _BoundedStream(httpx.AsyncByteStream):
             if received > self._max_bytes:
                 raise ModelError(
                     f"The model at {self._host} sent more than {self._max_bytes:,} bytes.",
-                    hint="heal_model_max_tokens says how long an answer may be; does the server heed it?",
+                    hint="heal_model_max_tokens limits the length of an answer. Does the server respect it?",
                 )
             yield chunk
 
@@ -286,7 +286,7 @@ def _read(data: str, reader: Reader, endpoint: ModelEndpoint) -> None:
     try:
         reader.read(data)
     except StreamError as broken:
-        message = f"The model at {endpoint.host} broke its answer off: {presentable(str(broken), endpoint)}."
+        message = f"The model at {endpoint.host} stopped in the middle of its answer: {presentable(str(broken), endpoint)}."
         if broken.passing:
             raise TransientError(ModelUnavailable(message, hint="Try again later.")) from None
         raise ModelError(message) from None
@@ -307,14 +307,14 @@ def _unreachable(host: str, error: BaseException) -> ModelUnavailable:
     reason = str(error) or "the connection was lost"
     return ModelUnavailable(
         f"The model at {host} cannot be reached: {type(error).__name__}: {reason}.",
-        hint="Is the server running, and heal_model_url its address?",
+        hint="Is the server running, and is heal_model_url its address?",
     )
 
 
 def _broken_off(host: str, text: str) -> ModelUnavailable:
     return ModelUnavailable(
-        f"The answer of the model at {host} broke off after {len(text):,} characters.",
-        hint="Was the server ended, or a proxy between you and it too impatient?",
+        f"The answer of the model at {host} ended too early, after {len(text):,} characters.",
+        hint="Did the server stop, or did a proxy time out?",
     )
 
 
@@ -360,7 +360,7 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, endpoint: M
         case 401 | 403:
             return ModelKeyRefused(f"{answered}.", hint=_key_hint(endpoint))
         case 404:
-            hint = f"Has it a model {endpoint.model!r}, and is {endpoint.adapter.endpoint} its address?"
+            hint = f"Does it have a model {endpoint.model!r}, and is {endpoint.adapter.endpoint} its address?"
             return ModelError(f"{answered}.", hint=hint)
         case 413:
             return ModelInputTooLarge(f"{answered}.", hint="Lower heal_model_input_max_bytes.")
@@ -382,7 +382,7 @@ def _no_stream(answered: str, headers: Mapping[str, str]) -> ModelError:
     form = f"{kind} packed as {packed}" if packed != "identity" else kind
     return ModelError(
         f"{answered}, as {shown_reason(form)!r} instead of a stream of events.",
-        hint="Is heal_model_url the address of such an API, and heal_model_provider its protocol?",
+        hint="Is heal_model_url the address of such an API, and is heal_model_provider its protocol?",
     )
 
 
@@ -393,15 +393,15 @@ def _redirect(answered: str, headers: Mapping[str, str]) -> ModelError:
     except ValueError:
         target = "elsewhere"
     return ModelError(
-        f"{answered}: it points {shown_reason(target)}, and a redirect is not followed, for the key would go there.",
-        hint="If that is right, set heal_model_url to it.",
+        f"{answered}: it points {shown_reason(target)}. healkit does not follow redirects, because the key would be sent there.",
+        hint="If that address is right, set heal_model_url to it.",
     )
 
 
 def _key_hint(endpoint: ModelEndpoint) -> str:
     if not endpoint.key:
-        return f"It wants a key: set {KEY_VARIABLE}."
-    return f"The key is from {endpoint.key.source}: is it right, and may it use {endpoint.model!r}?"
+        return f"It needs a key: set {KEY_VARIABLE}."
+    return f"The key is from {endpoint.key.source}: is the key right, and may it use {endpoint.model!r}?"
 
 
 def _said(body: bytes, endpoint: ModelEndpoint) -> tuple[str, str]:

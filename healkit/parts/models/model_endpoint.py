@@ -117,7 +117,7 @@ def find_endpoint(config: Config, environ: Mapping[str, str]) -> tuple[ModelEndp
     host, is_default_host = here.hostname or "", here.hostname == home.hostname
     if is_default_host and here.scheme != home.scheme:
         return None, Availability(
-            False, f"A key for {host} would go there in the clear: write {home.scheme}."
+            False, f"A key for {host} would be sent without encryption: write {home.scheme}."
         )
     key = _find_key(adapter, host, is_default_host, environ)
     if not key and is_default_host:
@@ -129,7 +129,7 @@ def find_endpoint(config: Config, environ: Mapping[str, str]) -> tuple[ModelEndp
     if not key.sendable:
         return None, Availability(
             False,
-            f"The key from {key.source} holds characters that no HTTP header can: was a line end copied?",
+            f"The key from {key.source} contains characters that an HTTP header cannot contain. Was a line end copied?",
         )
     return ModelEndpoint(config.heal_model, adapter, key), Availability(True)
 

@@ -149,8 +149,8 @@ def decoded(data: str) -> Mapping[str, Any]:
         event = None
     if not isinstance(event, dict):
         raise ModelError(
-            f"The model's server sent something in its stream that is no JSON object: {data[:80]!r}.",
-            hint="Is heal_model_url the address of such an API, and heal_model_provider its protocol?",
+            f"The model's server sent something in its stream that is not a JSON object: {data[:80]!r}.",
+            hint="Is heal_model_url the address of such an API, and is heal_model_provider its protocol?",
         )
     return event
 

@@ -179,13 +179,13 @@ class PostMortem:
         if frame is not None:
             return frame
         if not self._frames:
-            raise PostMortemError(f"{self.label} failed outside of any frame of its own.")
+            raise PostMortemError(f"{self.label} failed outside any of its own frames.")
         return (self.frames() or self._frames)[-1].number
 
     def _ask(self, question: pm.Question, kind: type[A], timeout_s: float = _ANSWER_S) -> A:
         answer = self._run(self._answer(question, timeout_s))
         if not isinstance(answer, kind):
-            raise PostMortemError("The failed run's worker answered something else than it was asked.")
+            raise PostMortemError("The worker of the failed execution answered a different question.")
         return answer
 
     async def _answer(self, question: pm.Question, timeout_s: float) -> pm.Answer:

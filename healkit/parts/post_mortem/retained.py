@@ -65,7 +65,7 @@ class RetainedWorker:
         """
         async with self._lock:
             if not self.worker.alive:
-                raise PostMortemGone("The worker of the failed run has ended.")
+                raise PostMortemGone("The worker of the failed execution has ended.")
             self.worker.resume()
             try:
                 answer = await self._exchange(question, timeout_s + _GRACE_S)
@@ -73,7 +73,7 @@ class RetainedWorker:
                 if not self.attached:
                     self.worker.pause()
         if isinstance(answer, pm.Refused):
-            raise PostMortemError(f"The failed run's worker cannot say: {answer.reason}.")
+            raise PostMortemError(f"The worker of the failed execution cannot answer: {answer.reason}.")
         return answer
 
     async def attach(self, frame: int | None) -> Path:
@@ -111,14 +111,14 @@ class RetainedWorker:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
         if exited.done() or self._socket is None:
-            raise PostMortemGone("The worker of the failed run ended over the question.")
+            raise PostMortemGone("The worker of the failed execution ended while it was answering.")
         if self.attached:
             raise PostMortemError(
-                "The failed run's worker is busy with its console.", hint="Ask again later."
+                "The worker of the failed execution is busy with its console.", hint="Ask again later."
             )
-        reason = f"it gave no answer within {timeout_s:g} s (a hang in C code, most likely) and was ended"
+        reason = f"it did not answer within {timeout_s:g} s (most likely it hangs in C code) and was stopped"
         self._let_go(reason)
-        raise PostMortemGone(f"The worker of the failed run is gone: {reason}.")
+        raise PostMortemGone(f"The worker of the failed execution no longer exists: {reason}.")
 
     def _connected(self) -> tuple[Session, zmq.asyncio.Socket]:
         """Return the session, with the shell channel open; it takes no message larger than an answer may be."""
@@ -143,7 +143,7 @@ async def _read_answer(session: Session, socket: zmq.asyncio.Socket, message_id:
             if message["parent_header"].get("msg_id") == message_id:
                 return pm.decode_answer(message["content"]["answer"].encode())
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            problem = f"The failed run's worker sent what is no answer: {type(error).__name__}."
+            problem = f"The worker of the failed execution sent an invalid answer: {type(error).__name__}."
             raise PostMortemError(problem) from error
 
 
@@ -168,7 +168,7 @@ class RetainedWorkers(Retainer):
         assert worker.process is not None
         while len(self._retained) >= config.post_mortem_kept:
             oldest = next(iter(self._retained))
-            self.let_go(oldest, f"newer failures took its place ({config.post_mortem_kept} are kept)")
+            self.let_go(oldest, f"newer failures replaced it ({config.post_mortem_kept} are kept)")
         self._retained[trace_id] = RetainedWorker(worker, lambda reason: self.let_go(trace_id, reason))
         self._set_timer(trace_id, KEPT_S)
         self._watches[trace_id] = asyncio.create_task(self._limit_disk(trace_id))
@@ -256,15 +256,15 @@ def _why_not(worker: Worker, outcome: Outcome, config: Config) -> str:
     if outcome.complete is None or outcome.complete.failure is None:
         return _KILLED.get(outcome.ending, "it was killed")
     if outcome.complete.failure.code in _WITHOUT_STACK:
-        return "the tool had returned, and its frames were gone"
+        return "the tool had already returned, so its frames no longer existed"
     if not isinstance(worker, KernelWorker):
-        return "it ran in a plain subprocess, which cannot be asked"
+        return "it ran in a plain subprocess, which cannot be inspected"
     if config.post_mortem_kept == 0:
-        return "none are kept (HEALKIT_POST_MORTEM_KEPT=0)"
+        return "failed workers are not kept (HEALKIT_POST_MORTEM_KEPT=0)"
     return "" if worker.alive else "its process has ended"
 
 
-_NOT_KNOWN = "the run was another process's, or healkit has been shut down since"
+_NOT_KNOWN = "another process ran it, or healkit has been shut down since"
 
 
 async def retained_worker(trace_id: str, *, hold: bool = False) -> RetainedWorker:
@@ -277,7 +277,7 @@ async def retained_worker(trace_id: str, *, hold: bool = False) -> RetainedWorke
             return worker
         reason = reason or retained.reason(trace_id)
     raise PostMortemGone(
-        f"The worker of that run is not there to be asked: {reason or _NOT_KNOWN}.",
+        f"The worker of that execution cannot be inspected: {reason or _NOT_KNOWN}.",
         hint="Run the tool again; HEALKIT_POST_MORTEM_KEPT says how many are kept.",
     )
 
@@ -285,7 +285,7 @@ async def retained_worker(trace_id: str, *, hold: bool = False) -> RetainedWorke
 async def let_go(trace_id: str) -> None:
     """End the worker of a failed run before its time; no error when there is none."""
     for retained in _all():
-        retained.let_go(trace_id, "it was let go")
+        retained.let_go(trace_id, "it was released")
 
 
 def _all() -> list[RetainedWorkers]:

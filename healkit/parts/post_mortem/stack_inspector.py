@@ -168,7 +168,7 @@ def _locals(frame: FrameType) -> Iterator[Local]:
         if left_s > 0:
             shape, text = _described(value, _LOCAL_MAX_CHARS, min(_VALUE_S, left_s))
         else:
-            shape, text = None, "<not read: the ones before it took too long>"
+            shape, text = None, "<not read: the values before it took too long>"
         yield Local(capture.safe(name, 200), _type_of(value), text, shape)
     if len(names) > LOCALS_MAX:
         yield Local("…", "", f"{len(names) - LOCALS_MAX:,} more are not shown")
@@ -225,7 +225,7 @@ class _Captured(io.TextIOBase):
         room = _OUTPUT_MAX_CHARS - len(self.text)
         self.text += capture.safe(text[:room], room)
         if len(text) > room:
-            raise capture.OutputLimit("the expression printed more than it may")
+            raise capture.OutputLimit("the expression printed more than is allowed")
         return len(text)
 
 

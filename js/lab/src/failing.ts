@@ -98,7 +98,7 @@ export class FailingCells {
     const all = () => {
       for (const cell of notebook.widgets) if (cell.model.type === "code") this.watchCell(panel, cell as CodeCell);
     };
-    // The notebook's own listener, which makes the cells, is there already.
+    // The notebook's own listener, which makes the cells, already exists.
     notebook.model?.cells.changed.connect(all);
     all();
   }

@@ -378,7 +378,7 @@ NO_NOTEBOOKS = {
     '{"nbformat": 4, "cells": [{"cell_type": "code"}]}': "is not a notebook.",
     '{"nbformat": 3, "worksheets": []}': "is in format 3 of notebooks, not 4.",
     '{"nbformat": 4, "cells": [], "metadata": {"language_info": {"name": "R"}}}': (
-        "is a notebook of 'r', and only Python is run."
+        "is a notebook of 'r', but healkit only runs Python."
     ),
     "\udcff": "is not a notebook.",
 }

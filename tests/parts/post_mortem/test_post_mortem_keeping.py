@@ -72,7 +72,7 @@ def test_each_is_kept_for_a_bounded_time_that_a_question_renews(
             "did not react to its timeout and was killed",
             marks=pytest.mark.slow,
         ),
-        ("def tool():\n    return 'x' * 11 * 2**20\n", "the tool had returned, and its frames were gone"),
+        ("def tool():\n    return 'x' * 11 * 2**20\n", "the tool had already returned, so its frames no longer existed"),
     ],
 )
 def test_a_run_that_was_killed_or_had_returned_says_why_it_cannot_be_asked(
@@ -107,7 +107,7 @@ def test_it_can_be_let_go_before_its_time(failed: Callable[..., Execution]) -> N
     asked = failed("def tool():\n    return 1 / 0\n").post_mortem()
     asked.close()
     asked.close()
-    with pytest.raises(PostMortemGone, match="it was let go"):
+    with pytest.raises(PostMortemGone, match="it was released"):
         asked.locals()
 
 
