@@ -115,7 +115,7 @@ def fill(text: str, views: Mapping[str, HeldView], names: KnownNames, cleaner: C
     pieces = re.split(f"({_SENTENCE.pattern})", marked)
     result = "".join(shown(piece) if piece.strip() else piece for piece in pieces)
     if struck:
-        result += f"\n\nStruck out, since code has not verified it: {count(len(struck), 'sentence')}."
+        result += f"\n\nStruck out, because code could not verify it: {count(len(struck), 'sentence')}."
     return Analysis(result, tuple(struck), sum(reference.holds for reference in filled))
 
 

@@ -71,7 +71,7 @@ def ask_person(
     for number, candidate in enumerate(question.candidates, 1):
         show(f"  {number}  {candidate}")
     try:
-        answer = read("Which is meant (empty: none)? ").strip()
+        answer = read("Which one do you mean (empty: none)? ").strip()
     except EOFError:
         return None
     numbered = {str(number): candidate for number, candidate in enumerate(question.candidates, 1)}
@@ -194,8 +194,8 @@ class ModelQuestions:
         size, limit = len(user.encode()), self._config.heal_model_input_max_bytes
         if size > limit:
             raise ModelInputTooLarge(
-                f"The turn has {size:,} bytes, and the model may be sent {limit:,}.",
-                hint="Give fewer tools or narrower data, or raise heal_model_input_max_bytes.",
+                f"The turn has {size:,} bytes, but at most {limit:,} may be sent to the model.",
+                hint="Use fewer tools or narrower data, or raise heal_model_input_max_bytes.",
             )
         client = self._opened()
         self._until = time.monotonic() + 2 * self._config.heal_model_timeout_s

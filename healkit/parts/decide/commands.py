@@ -101,7 +101,7 @@ def _source(text: str) -> tuple[str, Any]:
     kind = KINDS.get(ending)
     if kind is None:
         return name, source
-    table = read_source(source, kind, "Is it a table of that kind?")
+    table = read_source(source, kind, "Is it a table in that format?")
     # Most tools on tables take frames of pandas.
     return name, table.to_pandas() if kind == "parquet" else table
 
@@ -110,7 +110,7 @@ def summarize(
     file: Annotated[str, word("text, CSV, TSV or Parquet; - for stdin")],
     kind: Annotated[
         Kind | None,
-        Option("kind", "what the file is", flag="--as", default_help="by its ending, else text"),
+        Option("kind", "what the file is", flag="--as", default_help="by its extension, else text"),
     ] = None,
     top: Annotated[int, options.TOP] = options.TOP.default,
 ) -> Answer:
@@ -129,7 +129,7 @@ def summarize(
     )
 
 
-def read_source(file: str, kind: Kind, hint: str = "--as says what it is.") -> Any:
+def read_source(file: str, kind: Kind, hint: str = "Use --as to say what it is.") -> Any:
     """Return the text, or the table as a frame or an Arrow table; raise `UsageInvalid` where it cannot be read."""
     try:
         if kind == "text":

@@ -158,14 +158,14 @@ class Corrector:
                 question = EntityQuestion(entity, column, candidates)
                 answer = None if self._ask is None else self._ask(question)
                 if answer not in candidates:
-                    self._note(choice, "Several values may be meant; a person has to say which.")
+                    self._note(choice, "Several values may be meant; a person has to choose one.")
                     return Corrected(False, question=question)
                 candidates = [answer]
             if candidates:
                 replacements[entity] = candidates[0]
         params = replaced_in(choice.params, replacements)
         if not replacements or params == choice.params:
-            return self._note(choice, "Nothing in the data is like what is missing.")
+            return self._note(choice, "No value in the data is similar to a missing one.")
         try:
             attempt = self._shop.perform(choice.tool, params)
         except ChoiceRefused:  # a value that has the name of a view
@@ -216,7 +216,7 @@ class Corrector:
             result = StepResult(
                 tool="resolve_entity",
                 params={"entity": entity, "column": column, "try": number, "by": how},
-                sentence=f"Try {number} for a missing entity, by {how}: {len(candidates)} of {len(pool):,} values.",
+                sentence=f"Attempt {number} for a missing entity, by {how}: {len(candidates)} of {len(pool):,} values.",
                 rows=len(candidates),
                 known={"tool": choice.tool, "candidates": candidates},
             )

@@ -196,7 +196,7 @@ def ending_of(last: AuditEntry) -> tuple[str, str]:
     """Return outcome and reason by the last entry of a decision; the outcome is empty where it has no end yet."""
     if last.choice_type == "run_finished":
         return last.description.removeprefix("The decision ended: ").rstrip("."), last.description
-    return "", "No end is on the audit: the decision goes on, or its process was killed."
+    return "", "The audit has no end of it: the decision is still running, or its process was killed."
 
 
 def _analysis(healkit: Services, entries: Sequence[AuditEntry]) -> str | None:
@@ -236,7 +236,7 @@ def _shown(healkit: Services, name: str, max_bytes: int | None) -> dict[str, Any
     if max_bytes is not None and view.size_bytes > max_bytes:
         return {
             "view": view,
-            "notes": [f"Rows are not shown here: the view's file has {view.size_bytes:,} bytes."],
+            "notes": [f"Rows are not shown, because the view's file has {view.size_bytes:,} bytes."],
         }
     try:
         return {"view": view, "first": healkit.views.first_rows(healkit.views.to_pandas(name))}

@@ -110,7 +110,7 @@ class DecideLoop:
             self._problem = str(refused)
             self._refuse(self._problem)
             again = turn.problem is not None
-            return Ended("halted", f"Two choices in a row cannot be taken: {refused}") if again else None
+            return Ended("halted", f"Two choices in a row were invalid: {refused}") if again else None
         self._problem = None
         return self._take(choice)
 
@@ -122,7 +122,7 @@ class DecideLoop:
         cap = (self._asked.options.policy or PolicyDefaults()).hard_cap_steps
         if len(self.sent) < cap:
             return None
-        reason = f"The decision has taken {cap} turns, which is all it may take."
+        reason = f"The decision has taken {cap} turns, which is the limit."
         return self._halt("hard_cap_steps", reason, len(self.sent), cap)
 
     def _why_stopped(self, problem: str | None) -> str:
@@ -177,18 +177,18 @@ class DecideLoop:
         views, tools = self._shop.views, self._shop.tools
         if isinstance(choice, Finalize):
             if (name := choice.final_view_name) not in views:
-                raise ChoiceRefused(f"There is no view {name!r}. There is: {', '.join(views)}.")
+                raise ChoiceRefused(f"There is no view {name!r}. The views are: {', '.join(views)}.")
             return
         if choice.tool not in tools:
             raise ChoiceRefused(f"The tool {choice.tool!r} is not among the tools: {', '.join(tools)}.")
         self._shop.bound(choice.tool, choice.params)
         if isinstance(choice, GatherInfo) and (why := self._shop.effects_of(choice.tool)):
-            raise ChoiceRefused(f"gather_info only looks, and {choice.tool} {why}.")
+            raise ChoiceRefused(f"gather_info only reads, but {choice.tool} {why}.")
         if isinstance(choice, ExecuteDataOp) and choice.view_name in views:
-            raise ChoiceRefused(f"The view {choice.view_name!r} exists already; views are written once.")
+            raise ChoiceRefused(f"The view {choice.view_name!r} already exists, and a view is written only once.")
 
     def _refuse(self, reason: str) -> None:
-        sentence = f"The choice cannot be taken. {reason}"
+        sentence = f"The choice is invalid. {reason}"
         refused = StepResult(sentence=sentence, success=False, code="CHOICE_INVALID", known={"why": reason})
         self._record.step("choice_refused", refused, in_run=False)
 

@@ -152,7 +152,7 @@ class InstallReport:
         """Return one line for a terminal: `21 added, 0 updated, 0 kept`, and which tools of yours were left alone."""
         line = f"{len(self.added)} added, {len(self.updated)} updated, {len(self.kept)} kept"
         if self.yours:
-            line += f"; left alone, since you have a tool of that name: {', '.join(self.yours)}"
+            line += f"; not changed, because you have a tool of that name: {', '.join(self.yours)}"
         return line
 
 
@@ -278,7 +278,7 @@ def write_output(value: str | bytes, folder: str | Path, name: str) -> Path:
         data = bytes(value)
     else:
         raise UsageInvalid(
-            f"A file is written from text or bytes, not from a value of type {type(value).__name__}."
+            f"A file needs text or bytes, not a value of type {type(value).__name__}."
         )
     _check_name(name)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -313,8 +313,8 @@ def _write(folder: int, name: str, data: bytes) -> None:
             os.link(partial, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
             raise UsageInvalid(
-                f"The folder has a file {name!r} already.",
-                hint="Choose another name; nothing is overwritten.",
+                f"The folder already has a file {name!r}.",
+                hint="Choose another name; files are never overwritten.",
             ) from None
         finally:
             os.unlink(partial, dir_fd=folder)

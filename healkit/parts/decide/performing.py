@@ -185,7 +185,7 @@ class Workshop:
         for value in set(columns) & self.views.keys():
             if len([view for view in used if view is self.views[value]]) > 1 and columns.count(value) > 1:
                 raise ChoiceRefused(
-                    f"{value!r} is a view and a column, and {tool} does not say which of them each parameter takes. "
+                    f"{value!r} is a view and a column, but {tool} does not say which of the two each parameter takes. "
                     "Its parameters need types, such as column: str."
                 )
         return Bound(arguments, used)
@@ -224,7 +224,7 @@ class Workshop:
                 return list(view.texts)
             if "text" not in accepted:
                 raise ChoiceRefused(
-                    f"{value!r} is a view, and the parameter {name!r} of {tool} takes neither a view nor a text."
+                    f"{value!r} is a view, but the parameter {name!r} of {tool} takes neither a view nor text."
                 )
         return self.names.restored(value)
 

@@ -233,12 +233,12 @@ def read_back(runs_dir: Path, execution_id: str) -> Resumed:
     """
     folder = find_run(runs_dir, execution_id)
     if is_being_written(folder):
-        raise RunLocked(f"Decision {folder.name!r} is going on, in another process or here.")
+        raise RunLocked(f"Decision {folder.name!r} is still running, in this process or another one.")
     run = read_run(folder)
     begun = next((event for event in run.events if event.metadata.get("kind") == "decision"), None)
     if begun is None or run.manifest is None:
         raise UsageInvalid(
-            f"Run {folder.name!r} is not a decision that has begun.", hint="healkit trace list"
+            f"Run {folder.name!r} is not a decision that has started.", hint="healkit trace list"
         )
     _check_end(run)
     turns, done, problem = _progress(run)
@@ -263,7 +263,7 @@ def _check_end(run: Run) -> None:
     for event in run.events:
         if event.event_type in {"trace.finalize", "policy_halt", "run_finished"}:
             result = event.result or {}
-            reason = str(result.get("sentence") or result.get("reason") or "Its policy has ended it.")
+            reason = str(result.get("sentence") or result.get("reason") or "Its policy ended it.")
             raise UsageInvalid(
                 f"Decision {run.run_id!r} has ended, so it cannot be resumed: {reason}",
                 hint=f"healkit audit show {run.run_id}",
@@ -280,7 +280,7 @@ def _check_end(run: Run) -> None:
         raise UsageInvalid(
             f"Decision {run.run_id!r} was killed while {critical.action_spec.tool_name!r} ran, which has side effects: "
             "whether they happened is not known.",
-            hint="Check that, and begin a new decision.",
+            hint="Check that, and start a new decision.",
         )
 
 
@@ -322,8 +322,8 @@ def _read(run: Run, ref: EvidenceRef, kind: Any) -> Any:
 
 def _cut(run: Run) -> UsageInvalid:
     return UsageInvalid(
-        f"Decision {run.run_id!r} cannot be resumed: its record was cut, or is of an older healkit.",
-        hint="Begin a new decision; its views are in hk.views.list().",
+        f"Decision {run.run_id!r} cannot be resumed: its record was cut, or an older healkit wrote it.",
+        hint="Start a new decision; its views are in hk.views.list().",
     )
 
 

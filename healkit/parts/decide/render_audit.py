@@ -48,7 +48,7 @@ _HEADS: dict[str, tuple[str, str, Tone]] = {
     "halted": ("✗", "Decision: halted", "bad"),
     "stopped": ("■", "Decision: stopped", "warn"),
 }
-_OTHERS = {"decide": "Decision without an end on the audit", "heal": "Healing", "notebook": "Notebook"}
+_OTHERS = {"decide": "Decision without an end in the audit", "heal": "Healing", "notebook": "Notebook"}
 #: Sentence of an analysis that is struck out.
 STRUCK = re.compile(r"~~(.+?)~~")
 
@@ -86,8 +86,8 @@ def notes_of(panes: AuditPanes) -> list[str]:
     notes = list(panes.notes)
     if (question := panes.asked) is not None:
         among = ", ".join(map(repr, question.candidates[:_NAMES_MAX]))
-        sentence = f"Which is meant by {question.entity!r}? Candidates: {among}."
-        notes.append(f"{sentence} Write one in the choice, or give a function as ask=.")
+        sentence = f"What does {question.entity!r} mean? Candidates: {among}."
+        notes.append(f"{sentence} Write one of them in the choice, or pass a function as ask=.")
     return notes
 
 
@@ -103,7 +103,7 @@ def state_of(entry: AuditEntry) -> State:
     if not metadata.success:
         return State("✗", "failed", "bad")
     if entry.choice_type == "execute_data_op" and not _is_as_intended(metadata.actual_state or {}):
-        return State("≠", "done, not as intended", "warn")
+        return State("≠", "done, but not as intended", "warn")
     return State("✓", "done", "good")
 
 
@@ -165,9 +165,9 @@ def first_label(view: DataView, first: FirstRows) -> str:
 def no_analysis(panes: AuditPanes) -> str:
     """Say why there is no analysis."""
     return (
-        "Empty: no model wrote one."
+        "Empty, because no model wrote one."
         if panes.analysis == ""
-        else "Its text was in the run folder, which is gone."
+        else "Its text was in the run folder, which no longer exists."
     )
 
 
@@ -211,7 +211,7 @@ def _data(panes: AuditPanes) -> Card:
         table = Table(headers_of(panes.first), cells, indent=2)
         parts.append(Section((Line(Span(first_label(view, panes.first), "quiet")), table), is_last=True))
     elif view.file is None:
-        parts.append("The data was evicted; the run can make it again.")
+        parts.append("The data was evicted; the run can create it again.")
     return Card("Data", "🗄", "info", parts=(*parts, *_more(panes)))
 
 

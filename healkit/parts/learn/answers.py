@@ -23,4 +23,4 @@ def sentence_of(waiting: int) -> str:
     if not waiting:
         return ""
     many = count(waiting, "trace")
-    return f"Not learned from yet: {many}. To wait for that: hk.learning.catch_up(), or `healkit learn catch-up`."
+    return f"Not learned yet: {many}. To wait for them: hk.learning.catch_up(), or `healkit learn catch-up`."

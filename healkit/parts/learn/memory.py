@@ -275,10 +275,10 @@ class FixMemory:
             for outcome in read.fixes:
                 check_template(Template(outcome.old, outcome.new, outcome.place))
                 if not _is_public(outcome):
-                    raise ValueError(f"{outcome.old!r} has names or values that no export holds")
+                    raise ValueError(f"{outcome.old!r} has names or values that an export cannot contain")
         except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             raise UsageInvalid(
-                f"{str(path)!r} cannot be imported: {error}", hint="Import a file of `healkit learn export`."
+                f"{str(path)!r} cannot be imported: {error}", hint="Import a file that `healkit learn export` wrote."
             ) from None
         with self._database.write() as session:
             for outcome in read.fixes:

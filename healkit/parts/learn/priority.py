@@ -212,7 +212,7 @@ def sample(
     """
     if not (isinstance(count, int) and 0 <= count <= _MOST and alpha >= 0 and 0 <= beta <= 1):
         raise UsageInvalid(
-            f"A sample has 0 to {_MOST:,} executions, an alpha from 0 and a beta from 0 to 1.",
+            f"A sample has 0 to {_MOST:,} executions, alpha is at least 0, and beta is from 0 to 1.",
             hint="For example: hk.learning.sample(100, alpha=0.6, beta=0.4)",
         )
     dice = random.Random(seed)  # noqa: S311 - a sample, and no secret

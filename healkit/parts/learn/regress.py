@@ -110,19 +110,19 @@ class RegressReport:
         title = f"{self.label}: {ended if faults else 'no recorded run differs'}"
         words = {
             "same": "as recorded",
-            "fixed": "failed then, now not",
-            "as_active": "differ with the active code too",
+            "fixed": "failed then, not now",
+            "as_active": "also differ with the active code",
         }
         phrases = [f"{counts[outcome]:,} {text}" for outcome, text in words.items() if counts[outcome]]  # type: ignore[index]  # outcomes
         phrases += (
-            [f"{counts['undecided']:,} undecided: a call or a file is not there"]
+            [f"{counts['undecided']:,} undecided: a call or a file is missing"]
             if counts["undecided"]
             else []
         )
         phrases += [f"first difference after {self.first_fault_after}"] if faults else []
         phrases += [f"{len(self.not_reached):,} not reached"] if self.not_reached else []
-        phrases += [f"{self.left_out:,} not recorded whole"] if self.left_out else []
-        lines = [Line(Span(", ".join(phrases) or "nothing on record to run again", "quiet"))]
+        phrases += [f"{self.left_out:,} not completely recorded"] if self.left_out else []
+        lines = [Line(Span(", ".join(phrases) or "no recorded executions to run again", "quiet"))]
         rows = [(f"#{rerun.log_id}", rerun.recorded, rerun.now) for rerun in (*faults, *self._of("fixed"))]
         table = Table(("row", "recorded", "now"), rows[:_SHOWN_MAX])
         more = (

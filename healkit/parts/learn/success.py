@@ -111,7 +111,7 @@ class SuccessReport(tuple[SuccessRow, ...]):
         if not self:
             return Card(
                 "No tool has enough runs yet",
-                below=[Line(Span(f"It takes {_ON_FROM} of one tool.", "quiet"))],
+                below=[Line(Span(f"A tool needs {_ON_FROM} runs.", "quiet"))],
             )
         rows = [
             (row.tool, f"{row.runs:,}", f"{row.successes:.0%}", f"{row.brier_model:.3f}", f"{row.brier_base:.3f}",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from healkit.core.store.database import Database
     from healkit.core.store.vault import Vault
 
-NOTHING = "There is nothing to suggest: no tool is in the vault, and none was called."
+NOTHING = "There is nothing to suggest: the vault has no tools, and no tool was called."
 _K_MAX = 100
 #: Longest intent that is read.
 _INTENT_MAX_CHARS = 2_000
@@ -196,13 +196,13 @@ def _why(
     elif wilson_least(count - successes, count) > _MOSTLY:
         ended = f"; but {count - successes:,} of its {count:,} calls failed"
     else:
-        ended = f"; {successes:,} of its {count:,} calls ended well"
+        ended = f"; {successes:,} of its {count:,} calls succeeded"
     for signal in sorted(over, key=lambda name: -over[name]):
         reason = _told(ranker, tool, signal, context, words, habit) if over[signal] > 0 else ""
         if reason:
             return f"{reason}{ended}."
     if not count:
-        return "It is in the vault, and was not called yet."
+        return "It is in the vault, but was not called yet."
     return f"It was called {_times(count)}{'' if successes else ', and always failed'}."
 
 

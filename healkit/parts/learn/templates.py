@@ -203,7 +203,7 @@ def check_template(template: Template) -> None:
     try:
         sides = [_parsed(text, template.place) for text in (template.old, template.new)]
     except _UNREADABLE as error:
-        raise ValueError(f"it is no code: {error}") from None
+        raise ValueError(f"it is not code: {error}") from None
     nodes = [node for side in sides for part in side for node in ast.walk(part)]
     if len(nodes) > _NODES_MAX + 2 * _STATEMENTS_MAX or max(map(len, sides)) > _STATEMENTS_MAX + 1:
         raise ValueError("it is too large")

@@ -81,7 +81,7 @@ class ConsumerThread:
                 message = (
                     error.message if isinstance(error, HealkitError) else f"{type(error).__name__}: {error}"
                 )
-                self.problem = f"Nothing is learned from new traces: {message}"
+                self.problem = f"Learning from new traces failed: {message}"
             with self._worked:
                 self._turns += 1
                 self._worked.notify_all()

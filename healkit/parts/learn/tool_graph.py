@@ -194,7 +194,7 @@ class ToolGraph:
         """
         for word, choices in ((kind, get_args(Kind)), (direction, get_args(Direction))):
             if word is not None and word not in choices:
-                raise UsageInvalid(f"{word!r} is none of {', '.join(choices)}.{did_you_mean(word, choices)}")
+                raise UsageInvalid(f"{word!r} is not one of {', '.join(choices)}.{did_you_mean(word, choices)}")
         ends = {"out": ("source",), "in": ("target",), "both": ("source", "target")}[direction]
         known = self._edges_of(tool)
         edges = [
@@ -202,7 +202,7 @@ class ToolGraph:
             for edge in known
             if kind in (None, edge.kind) and tool in [getattr(edge, end) for end in ends]
         ]
-        return Drawn(edges, f"No trace has shown {tool} with another tool.", known.waiting)
+        return Drawn(edges, f"No trace contains {tool} and another tool.", known.waiting)
 
     def path(self, start: str, end: str) -> Drawn:
         """Return the cheapest way from one tool to another, in its order; empty where there is none.
@@ -218,7 +218,7 @@ class ToolGraph:
         try:
             names = networkx.shortest_path(graph, start, end, weight="weight")
         except networkx.NetworkXNoPath:
-            return Drawn([], f"No way leads from {start} to {end}.", edges.waiting)
+            return Drawn([], f"There is no path from {start} to {end}.", edges.waiting)
         steps = [best[pair] for pair in itertools.pairwise(names)]
         return Drawn(steps, "It is the same tool.", edges.waiting)
 
@@ -244,7 +244,7 @@ class ToolGraph:
         if tool is not None:
             return self.neighbours(tool)
         edges = self.edges()
-        return Drawn(edges, "No trace has shown two tools together yet.", edges.waiting)
+        return Drawn(edges, "No trace contains two tools yet.", edges.waiting)
 
     def __repr__(self) -> str:
         return repr(self.drawn())
