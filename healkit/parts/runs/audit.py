@@ -467,7 +467,7 @@ def _time_of(row: tuple[Any, ...]) -> datetime:
 def _invalid(said: str) -> AuditEntryInvalid:
     kinds = ", ".join(get_args(ExecutionType))
     return AuditEntryInvalid(
-        f"This is no audit entry: {said}.", hint=f"Nothing was appended. An execution is one of {kinds}."
+        f"This is not an audit entry: {said}.", hint=f"Nothing was appended. An execution is one of {kinds}."
     )
 
 
@@ -555,14 +555,14 @@ class ChainWalk:
             return AuditFault("rewritten", 1, "The id of the chain is missing, or there is more than one.")
         if self._is_other:
             return AuditFault(
-                "rewritten", 1, "The chain has another id than the head that was kept elsewhere."
+                "rewritten", 1, "The chain does not have the id of the head that was kept elsewhere."
             )
         beyond = [(entries, anchors) for entries, anchors in self._anchors.items() if entries > self.position]
         if not beyond:
             return None
         entries, anchors = max(beyond, key=lambda found: found[0])
         message = f"{_named_head(anchors[0])} says {entries:,}"
-        message = f"The audit has {self.position:,} entries, and {message}: the last ones were removed."
+        message = f"The audit has {self.position:,} entries, but {message}: the last ones were removed."
         return AuditFault("cut_off", self.position + 1, message)
 
     def result(self, fault: AuditFault | None) -> AuditVerification:
@@ -575,7 +575,7 @@ class ChainWalk:
         """Say what is wrong with a row, the cause before what follows from it; None for nothing."""
         kind: FaultKind
         if row[0] < position:
-            kind, problem = "reordered", "the chain begins with entry 1"
+            kind, problem = "reordered", "the chain must begin with entry 1"
         elif row[0] > position:
             many = (
                 f"entry {position:,} is"
@@ -584,14 +584,14 @@ class ChainWalk:
             )
             kind, problem = "missing", f"{many} missing before it"
         elif not _fits(row):
-            kind, problem = "changed", "it does not fit its hash: it was changed"
+            kind, problem = "changed", "it does not match its hash, so it was changed"
         elif row[12] != previous:
             kind, problem = (
                 "reordered",
-                "it does not follow the entry before it: that one was changed, removed or moved",
+                "it does not follow the entry before it, which was changed, removed or moved",
             )
         elif row[3] != seq:
-            kind, problem = "missing", f"it has number {row[3]!r} of its execution, and {seq} is next"
+            kind, problem = "missing", f"it has number {row[3]!r} of its execution, but {seq} is next"
         elif (
             wrong := next((a for a in self._anchors.get(position, ()) if a.head.hash != row[13]), None)
         ) is not None:

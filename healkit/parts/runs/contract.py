@@ -434,12 +434,12 @@ class Run:
             raise self._changed(name, error.strerror or str(error)) from None
         actual_hash = hashlib.sha256(content).hexdigest()
         if actual_hash != sha256:
-            raise self._changed(name, f"its SHA-256 is {actual_hash[:12]}…, and the run says {sha256[:12]}…")
+            raise self._changed(name, f"its SHA-256 is {actual_hash[:12]}…, but the run says {sha256[:12]}…")
         return content
 
     def _changed(self, name: str, why: str) -> EvidenceChanged:
         return EvidenceChanged(
-            f"The file {name!r} of run {self.run_id!r} is not as the run recorded it: {why}.",
+            f"The file {name!r} of run {self.run_id!r} has changed since the run recorded it: {why}.",
             hint="`healkit trace validate` checks the whole folder.",
         )
 

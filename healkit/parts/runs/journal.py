@@ -188,10 +188,10 @@ class RunJournal:
             kinds = ", ".join(self._evidence.lost)
             parts.append(f"evidence could not be kept ({kinds}: {self._evidence.problem})")
         if self._not_synced:
-            parts.append(f"it could not be brought to the disk ({self._not_synced})")
+            parts.append(f"it could not be written to the disk ({self._not_synced})")
         if parts:
             return (
-                f"The record of run {self.run_id!r} in {str(self.folder)!r} is not whole: {'; '.join(parts)}."
+                f"The record of run {self.run_id!r} in {str(self.folder)!r} is not complete: {'; '.join(parts)}."
             )
         return "" if self._audit is None else self._audit.problem
 
@@ -291,7 +291,7 @@ class RunJournal:
 
     def _flush(self) -> None:
         if os.fstat(self._descriptor).st_nlink == 0:
-            raise OSError(errno.ENOENT, "its folder was removed while the run went on")
+            raise OSError(errno.ENOENT, "its folder was removed during the run")
         while self._waiting:
             line = self._waiting[0]
             try:

@@ -57,7 +57,7 @@ def read_run(path: str | Path) -> Run:
     `validate_run` checks whether the parts fit together.
     """
     if not isinstance(path, str | Path):
-        raise RunNotFound(f"{named(path)} is no run folder.", hint="Give its path.")
+        raise RunNotFound(f"{named(path)} is not a run folder.", hint="Give its path.")
     folder = Path(path)
     if not folder.is_dir():
         raise RunNotFound(
@@ -114,7 +114,7 @@ def _event(line: bytes | None) -> TraceEvent | str:
     try:
         return _decode_event(line)
     except msgspec.ValidationError as error:
-        return f"is no event: {error}."
+        return f"is not an event: {error}."
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return f"is not JSON: {_POSITION.sub(lambda m: f' at column {int(m[1]) + 1}', str(error))}."
     except RecursionError:
@@ -138,7 +138,7 @@ def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list
         return None
     if manifest.schema_version != SCHEMA_VERSION:
         message = (
-            f"it has schema version {manifest.schema_version!r}, and this healkit reads {SCHEMA_VERSION}."
+            f"it has schema version {manifest.schema_version!r}, but this healkit reads {SCHEMA_VERSION}."
         )
         problems.append(Problem("unknown_version", name, None, message))
     return manifest
@@ -182,7 +182,7 @@ def _spared(rule: Rule, run: Run) -> Iterator[Problem]:
         yield from rule(run)
     except Exception as error:  # noqa: BLE001 - a folder may hold anything
         name = getattr(rule, "__name__", "views").strip("_")
-        message = f"{name} could not be checked to the end: {error or type(error).__name__}."
+        message = f"{name} could not be checked completely: {error or type(error).__name__}."
         yield Problem("unchecked", TRACE, None, message)
 
 
@@ -194,8 +194,8 @@ def _numbers(run: Run) -> Iterator[Problem]:
             yield Problem("seq_repeated", TRACE, line, f"repeats seq {event.seq}.")
         elif event.seq > expected:
             missing = f"{expected}" if event.seq == expected + 1 else f"{expected} to {event.seq - 1}"
-            because = " (a damaged line stands before it)" if line - 1 in damaged else ""
-            yield Problem("seq_gap", TRACE, line, f"has seq {event.seq}, and {missing} is missing{because}.")
+            because = " (the line before it is damaged)" if line - 1 in damaged else ""
+            yield Problem("seq_gap", TRACE, line, f"has seq {event.seq}, but {missing} is missing{because}.")
         elif event.seq < expected:
             yield Problem("seq_gap", TRACE, line, f"has seq {event.seq} after {expected - 1}.")
         sequence_numbers.add(event.seq)
@@ -204,27 +204,27 @@ def _numbers(run: Run) -> Iterator[Problem]:
 
 def _identity(run: Run) -> Iterator[Problem]:
     if run.manifest is not None and run.manifest.run_id != run.path.resolve().name:
-        message = f"it is of run {run.manifest.run_id!r}, and the folder is {run.path.resolve().name!r}."
+        message = f"it belongs to run {run.manifest.run_id!r}, but the folder is {run.path.resolve().name!r}."
         yield Problem(
             "wrong_run_id", RUN_MANIFEST, None, message, fault=False
         )  # a copy may have another name
     for line, event in _numbered(run):
         if event.run_id != run.run_id:
-            yield Problem("wrong_run_id", TRACE, line, f"is of run {event.run_id!r}, not of {run.run_id!r}.")
+            yield Problem("wrong_run_id", TRACE, line, f"belongs to run {event.run_id!r}, not to {run.run_id!r}.")
 
 
 def _order(run: Run) -> Iterator[Problem]:
     ended = False
     for position, (line, event) in enumerate(_numbered(run)):
         if (event.event_type == "run_started") != (position == 0):
-            message = "is no run_started, and it is first." if position == 0 else "is a second run_started."
+            message = "is the first event, but is not run_started." if position == 0 else "is a second run_started."
             yield Problem("wrong_order", TRACE, line, message)
         if ended:
             yield Problem("wrong_order", TRACE, line, f"is {event.event_type}, after run_finished.")
         ended = ended or event.event_type == "run_finished"
     if not ended:
         if is_being_written(run.path):
-            yield Problem("in_progress", TRACE, None, "the run is still going on.", fault=False)
+            yield Problem("in_progress", TRACE, None, "the run has not ended yet.", fault=False)
         else:
             last = f" Its last event is {run.events[-1].event_type}." if run.events else ""
             message = f"the run has no run_finished: its process died before it ended.{last}"
@@ -257,7 +257,7 @@ def _signature_fault(signature: StateSignature) -> str:
     if signature.algorithm != ALGORITHM:
         return f"of algorithm {signature.algorithm!r}, which this healkit does not know"
     if signature.state_key != state_key(signature.tool, signature.failure, signature.arguments):
-        return "whose state_key does not fit its parts"
+        return "whose state_key does not match its parts"
     return ""
 
 
@@ -282,13 +282,13 @@ def _evidence_fault(run: Run, item: EvidenceItem) -> tuple[bool, str] | None:
     try:
         digest, size_bytes = _hash_of(run.path, item.path)
     except FileNotFoundError:
-        return True, f"it is listed in {EVIDENCE_MANIFEST}, and there is no such file."
+        return True, f"it is listed in {EVIDENCE_MANIFEST}, but the file does not exist."
     except OSError as error:
         return True, f"it cannot be read: {error.strerror or error}."
     if digest != item.sha256:
-        return False, f"its SHA-256 is {digest[:12]}…, and the manifest says {item.sha256[:12]}…."
+        return False, f"its SHA-256 is {digest[:12]}…, but the manifest says {item.sha256[:12]}…."
     if size_bytes != item.size_bytes:
-        return False, f"it has {size_bytes:,} bytes, and the manifest says {item.size_bytes:,}."
+        return False, f"it has {size_bytes:,} bytes, but the manifest says {item.size_bytes:,}."
     if Path(item.path).stem != item.sha256:
         return False, "its name is not its hash."
     return None
@@ -304,7 +304,7 @@ def _run_files(run: Run) -> Iterator[Problem]:
                 yield Problem("evidence_changed", name, None, error.message)
             except OSError as error:
                 message = (
-                    f"line {line} of {TRACE} names it, and it cannot be read: {error.strerror or error}."
+                    f"line {line} of {TRACE} names it, but it cannot be read: {error.strerror or error}."
                 )
                 yield Problem("evidence_missing", name, None, message)
 
@@ -321,7 +321,7 @@ def _views(folder: Path, run: Run) -> Iterator[Problem]:
         except (OSError, BadValue) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
             yield Problem(
-                "evidence_changed", file, None, f"the file of view {name!r} is not what was kept: {why}."
+                "evidence_changed", file, None, f"the file of view {name!r} has changed since it was kept: {why}."
             )
 
 
@@ -338,11 +338,11 @@ def _extra(run: Run) -> Iterator[Problem]:
     live = is_being_written(run.path)
     if not live:
         for file in sorted(run.path.glob("*.new")):
-            yield Problem("leftover", file.name, None, "its writer died while it wrote it.", fault=False)
+            yield Problem("leftover", file.name, None, "its writer died during the write.", fault=False)
     for name in names:
         path = f"{EVIDENCE}/{name}"
         if name.endswith(".new") and not live:
-            yield Problem("leftover", path, None, "its writer died while it wrote it.", fault=False)
+            yield Problem("leftover", path, None, "its writer died during the write.", fault=False)
         elif path not in listed and not live:
             # A file named by its hash is from a writer that died before it could list it.
             has_hash_name = _is_own_content(run.path, path)

@@ -56,7 +56,7 @@ def problem_list(run: Run) -> Card:
     faults = [problem for problem in run.problems if problem.fault]
     notes = [problem for problem in run.problems if not problem.fault]
     counted = plain.count(len(run.events), "event") + ", " + plain.count(len(run.evidence), "piece")
-    title = f"run {run.run_id} is in order: {counted} of evidence"
+    title = f"run {run.run_id} is valid: {counted} of evidence"
     if faults:
         title = f"run {run.run_id} is damaged: {plain.count(len(faults), 'problem')}"
     lines = [Line(f"{'✗' if problem.fault else '–'} {problem}") for problem in [*faults, *notes]]
@@ -84,7 +84,7 @@ def outcome(run: Run) -> str:
         return f"{_value(result.get('outcome', '–'))}, {steps}, {_value(result.get('failures', 0))} failed"
     if any(problem.kind == "in_progress" for problem in run.problems):
         return "going on"
-    return "never ended: its process died, or still writes it"
+    return "not ended: its process died, or is still writing it"
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:

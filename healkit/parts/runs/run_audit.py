@@ -283,7 +283,7 @@ def _run_faults(
             )
             yield AuditFault("file", position, message, run_id)
         elif seq in times and times[seq] != time:
-            message = f"Event {seq} of run {run_id!r} is not the one that entry {position} was made of."
+            message = f"Event {seq} of run {run_id!r} is not the event from which entry {position} was made."
             yield AuditFault("file", position, message, run_id)
     for name, (sha256, position) in sorted(mentioned.files.get(run_id, {}).items()):
         try:

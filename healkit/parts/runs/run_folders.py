@@ -77,7 +77,7 @@ def check_run_id(run_id: str) -> str:
     if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id) or run_id == LAST:
         raise RunFolderError(
             f"{run_id!r} cannot be a run's id.",
-            hint="Use up to 128 letters, digits, dots, hyphens and underscores, a letter or digit first.",
+            hint="Use up to 128 letters, digits, dots, hyphens and underscores; begin with a letter or digit.",
         )
     return run_id
 
@@ -127,12 +127,12 @@ def publish(folder: Path, runs_dir: Path, run_id: str) -> Path:
             raise _unwritable(runs_dir, error) from error
         if is_being_written(target):
             raise RunLocked(
-                f"Run {run_id!r} is being written by another writer, in {str(target)!r}.",
-                hint="Give this run another id, or none; the two would overwrite each other's numbers.",
+                f"Another process is writing run {run_id!r}, in {str(target)!r}.",
+                hint="Give this run another id, or none; otherwise the two would overwrite each other.",
             ) from None
         raise RunExists(
-            f"Run {run_id!r} is there already, in {str(target)!r}.",
-            hint="Give this run another id, or none. A run that was cut off is not continued: it is evidence.",
+            f"Run {run_id!r} already exists, in {str(target)!r}.",
+            hint="Give this run another id, or none. A run that was cut off cannot be continued, because it is evidence.",
         ) from None
     return target
 
@@ -205,7 +205,7 @@ def find_run(runs_dir: Path, name: str, is_own: Callable[[str], bool] | None = N
         return matching[0]
     raise RunNotFound(
         f"{_miss(name, matching)} in {str(runs_dir)!r}.{_near(name, folders, matching)}",
-        hint="`healkit trace list` shows those that there are." if folders else _RECORDS,
+        hint="`healkit trace list` shows all runs." if folders else _RECORDS,
     )
 
 
@@ -215,7 +215,7 @@ _RECORDS = "Record one with hk.run(), hk.execute(…, record=True) or `healkit r
 def _miss(name: str, matching: list[Path]) -> str:
     if matching:
         return f"{len(matching)} runs begin with {name!r}"
-    return "There is no run yet" if name == LAST else f"There is no run {name!r}"
+    return "There are no runs yet" if name == LAST else f"There is no run {name!r}"
 
 
 def _near(name: str, folders: Iterable[Path], matching: list[Path]) -> str:
@@ -239,7 +239,7 @@ def _sweep(unborn: Path) -> None:
 def _unwritable(runs_dir: Path, error: OSError) -> RunFolderError:
     return RunFolderError(
         f"No run can be recorded in {str(runs_dir)!r}: {error.strerror or error}.",
-        hint="Free some space, or name another folder with HEALKIT_RUNS_DIR.",
+        hint="Free some space, or choose another folder with HEALKIT_RUNS_DIR.",
     )
 
 

@@ -79,7 +79,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
         _if_granted(lambda history, _: history.steps),
         lambda defaults: defaults.hard_cap_steps,
         halts=True,
-        reason="The run has made {cap_steps}, which is all it may make.",
+        reason="The run has made {cap_steps}, which is the limit.",
     ),
     RunCap(
         "same_state_revisit",
@@ -87,7 +87,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
         lambda history, state: history.states[state],
         lambda defaults: defaults.same_state_revisits,
         halts=True,
-        reason="The same failing state was observed {count_times}; {allowed}. Nothing changes it.",
+        reason="The same failing state was observed {count_times}; {allowed}. No attempt changes it.",
     ),
     RunCap(
         "retries_per_action",
@@ -95,7 +95,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
         _if_granted(lambda history, action: history.retries[action]),
         lambda defaults: defaults.retries_per_action,
         halts=False,
-        reason="This action was retried {cap_times} already.",
+        reason="This action was already retried {cap_times}.",
     ),
     RunCap(
         "recovery_max",
@@ -103,7 +103,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
         _if_granted(lambda history, _: history.recoveries),
         lambda defaults: defaults.recovery_max,
         halts=True,
-        reason="The run has recovered {cap_times}, which is all it may.",
+        reason="The run has recovered {cap_times}, which is the limit.",
     ),
 )
 
@@ -140,7 +140,7 @@ HEAL_CAPS: tuple[RunCap, ...] = (
         _identical_errors,
         lambda defaults: defaults.max_identical_errors,
         halts=True,
-        reason="{count_attempts} in a row ended in the same error; {allowed}. Nothing reaches it.",
+        reason="{count_attempts} in a row ended in the same error; {allowed}. No attempt changes it.",
     ),
     RunCap(
         "ping_pong",
@@ -148,7 +148,7 @@ HEAL_CAPS: tuple[RunCap, ...] = (
         _ping_pong,
         lambda defaults: defaults.max_ping_pong,
         halts=True,
-        reason="The last {count} attempts went to and fro between the same two failures; {allowed}.",
+        reason="The last {count} attempts alternated between the same two failures; {allowed}.",
     ),
 )
 
@@ -192,7 +192,7 @@ class RunPolicy:
             cap on retries of one action.
         """
         if self.halted is None and not is_retryable(error_code, ename):
-            return PolicyVerdict(refusal=f"{error_code} would be the same again.")
+            return PolicyVerdict(refusal=f"A retry after {error_code} would fail again.")
         verdict = self._ask("retry", action)
         if not verdict.granted:
             return verdict

@@ -101,7 +101,7 @@ class OpenRun:
     @property
     def problem(self) -> str:
         """Sentence on what is missing in the record; empty when nothing is."""
-        fault = f"The record of run {self.run_id!r} is not whole: {self._fault}." if self._fault else ""
+        fault = f"The record of run {self.run_id!r} is not complete: {self._fault}." if self._fault else ""
         return self._journal.problem or fault
 
     @property
@@ -126,12 +126,12 @@ class OpenRun:
     def admit(self, tool_name: str) -> str:
         """Return the next step's id; raises `RunNotAllowed`, or `PolicyHalted` once the policy has ended the run."""
         if self._journal.closed:
-            raise RunFolderError(f"Run {self.run_id!r} has ended.", hint="Begin another: with hk.run(): …")
+            raise RunFolderError(f"Run {self.run_id!r} has ended.", hint="Start another one: with hk.run(): …")
         if not any(fnmatch.fnmatchcase(tool_name, pattern) for pattern in self._allow):
             allowed = ", ".join(map(repr, self._allow)) or "none"
             refused = RunNotAllowed(
                 f"{tool_name!r} is not on the list of run {self.run_id!r}, which is {allowed}.",
-                hint="Run it outside of this run, or begin one with allow=(…).",
+                hint="Execute it outside this run, or start a run with allow=(…).",
             )
             details = {**details_of(refused), "tool_name": tool_name, "allowed": list(self._allow)}
             fault = error_object(refused.code, "preconditions", refused.message, utc_now(), details=details)
@@ -145,7 +145,7 @@ class OpenRun:
         self.halt(verdict.halt, None, None, None)
         raise PolicyHalted(
             f"Run {self.run_id!r} was ended by its policy ({verdict.halt.rule}): {verdict.halt.reason}",
-            hint="Change something (the code, the arguments), then begin another run.",
+            hint="Change something (the code, the arguments), then start another run.",
         )
 
     def proposal(self, source: str) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class OpenRun:
         """
         with self._lock:
             if self._steps >= self._policy.defaults.hard_cap_steps:
-                return PolicyVerdict(refusal="No step is left for another try.")
+                return PolicyVerdict(refusal="No step is left for another attempt.")
             return self._policy.retry(action, error_code, ename)
 
     def observe(
@@ -368,7 +368,7 @@ class Runs(Steps):
     def close(self) -> None:
         """End the runs that are still open; called when the Healkit is closed."""
         for run in list(self._open):
-            run.finish("abandoned", "the Healkit was closed before the run had ended")
+            run.finish("abandoned", "healkit was closed before the run had ended")
 
     def _alone(
         self, kind: StepKind, earlier: Finished | None, policy: PolicyDefaults | None, *, demanded: bool

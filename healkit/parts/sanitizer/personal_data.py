@@ -156,7 +156,7 @@ class PhoneRules:
         """Return the rules for this region."""
         return (
             SanitizerRule(
-                "phone", "a phone number with its country code, or punctuated as one", "personal",
+                "phone", "a phone number with its country code, or written like one", "personal",
                 pattern=r"(?P<secret>(?:(?<![\w.+/-])\+|(?<![\w.+:/=-])00)[1-9]\d{0,2}"
                 r"(?:[ .\-/]{0,2}\(?0?\)?[ .\-/]{0,2}\d{1,5}){1,7})(?![\w]|[.:,/-]\d|%)",
                 check=self.international, costly=True, among_numbers=True, replacement="[PHONE]",
@@ -166,7 +166,7 @@ class PhoneRules:
                           "+0530", "00:00:00.000"),
             ),
             SanitizerRule(
-                "phone-national", "a phone number as North America punctuates it", "personal",
+                "phone-national", "a phone number in North American form", "personal",
                 pattern=r"(?<![\w.:/=+-])(?P<secret>(?:(?:\+?1|001)[ .-])?"
                 r"(?:\(\d{3}\)[ -]?\d{3}[-. ]\d{4}|\d{3}(?P<s>[-. ])\d{3}(?P=s)\d{4}))(?![\w]|[-.:/]\d)",
                 check=self.punctuated, costly=True, among_numbers=True, replacement="[PHONE]",
@@ -175,13 +175,13 @@ class PhoneRules:
                           "192.168.100.1000"),
             ),
             SanitizerRule(
-                "phone-region", "a phone number as the configured region writes it", "personal",
+                "phone-region", "a phone number in the form of the configured region", "personal",
                 pattern=r"(?<![\w.:/=+-])(?P<secret>\(?0\d{1,5}\)?(?:[ /-]{1,2}\d{2,8}){1,5})(?![\w]|[-.:/]\d)",
                 check=self.national, costly=True, among_numbers=True, replacement="[PHONE]",
                 survives=("2024 01 31", "0123 4567 89ab"),
             ),
             SanitizerRule(
-                "phone-named", "a number behind a word for phone numbers", "personal",
+                "phone-named", "a number after a word for phone numbers", "personal",
                 ("phone", "mobile", "tel", "cell", "fax", "whatsapp", "call", "sms", "msisdn", "handy", "contact"),
                 r"(?i)(?P<word>(?:tele)?phones?|mobile|tel|cell|cellphone|fax|whatsapp|call|sms|msisdn|handy|contact)"
                 r"(?:[ _-]?(?:phone|number|no|nr|num|me|us|him|her|at|to|on|is)){0,4}"
@@ -443,7 +443,7 @@ PERSONAL_DATA: tuple[SanitizerRule, ...] = (
         survives=("000-12-3456", "666-12-3456", "912-34-5678", "123-00-4567", "2024-01-3100", "1-219-09-9999"),
     ),
     SanitizerRule(
-        "ssn-named", "a social security number behind its name", "personal",
+        "ssn-named", "a social security number after its name", "personal",
         ("ssn", "social security", "social_security", "socialsecurity"),
         r"(?i)(?:ssn|social[ _]?security)(?:[ _-]?(?:number|num|no|nr|is)){0,4}[\"']?[.:)=#]{0,2}\s{0,3}"
         r"(?:is )?\\?[\"'(]?(?P<secret>\d{3}[ -]?\d\d[ -]?\d{4})(?![\w]|[-.]\d)",

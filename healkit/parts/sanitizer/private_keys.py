@@ -219,13 +219,13 @@ KEY_SYNTAXES: tuple[SanitizerRule, ...] = (
                  "a file that starts with -----BEGIN RSA PRIVATE KEY----- is a key"),
     ),
     SanitizerRule(
-        "private-key-end", "the last lines of a private key block whose beginning is missing", "place",
+        "private-key-end", "the last lines of a private key block without its beginning", "place",
         ("-----end",), locate=block_end,
         caught=("…\n‹b64›\n‹b64›\n‹b22›==\n-----END RSA PRIVATE KEY-----",),
         survives=("‹b64›\n‹b64›\n-----END CERTIFICATE-----", "up to the line -----END PRIVATE KEY-----"),
     ),
     SanitizerRule(
-        "private-key-base64", "a private key block in base64, as Kubernetes keeps it", "place",
+        "private-key-base64", "a private key block in base64, as Kubernetes stores it", "place",
         ("ls0tls1crudjt",), locate=base64_block,
         caught=("tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQp‹b80›",
                "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk‹b80›="),

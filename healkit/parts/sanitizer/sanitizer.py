@@ -303,13 +303,13 @@ def load_rules(path: str | Path) -> tuple[SanitizerRule, ...]:
         ) from error
     rows = data.get("rule", []) if isinstance(data, dict) else data
     if not isinstance(rows, list) or not rows:
-        raise RulesInvalid(f"The sanitiser's rules {str(path)!r} hold no rule.", hint=_FORM)
+        raise RulesInvalid(f"The sanitiser's rules {str(path)!r} contain no rule.", hint=_FORM)
     rules = tuple(_rule(row, f"rule {number} of {str(path)!r}") for number, row in enumerate(rows, 1))
     rule_ids: set[str] = set()
     for rule in rules:
         if rule.id in rule_ids:
             raise RulesInvalid(
-                f"Two rules of {str(path)!r} are called {rule.id!r}.", hint="Give each an id of its own."
+                f"Two rules of {str(path)!r} are called {rule.id!r}.", hint="Give each rule its own id."
             )
         rule_ids.add(rule.id)
     return rules
@@ -332,15 +332,15 @@ def _rule(row: object, place: str) -> SanitizerRule:
         if not isinstance(value, wanted) or (
             wanted is list and not all(isinstance(item, str) and item for item in value)
         ):
-            kind = "a list of texts" if wanted is list else "a text"
+            kind = "a list of strings" if wanted is list else "a text"
             raise RulesInvalid(f"{where}: {name}={value!r} is not {kind}.", hint=_FORM)
     for name in ("id", "pattern"):
         if not row.get(name):
             raise RulesInvalid(f"{where} has no {name}.", hint=_FORM)
     if not _ID.match(row["id"]):
         raise RulesInvalid(
-            f"{where}: id={row['id']!r} is not lower-case words joined by dashes.",
-            hint="For example acme-token.",
+            f"{where}: id={row['id']!r} must be lower-case words joined by dashes.",
+            hint="For example: acme-token.",
         )
     compiled_pattern(row["pattern"], where)
     rule = SanitizerRule(
@@ -364,12 +364,12 @@ def _prove(rule: SanitizerRule, where: str) -> None:
         if not matcher.find(text):
             raise RulesInvalid(
                 f"{where} does not catch its own example {text!r}.",
-                hint="Mind that one of its keywords, if it has any, must stand in the text.",
+                hint="If the rule has keywords, the text must contain one of them.",
             )
     for text in (*rule.survives, ""):
         if matcher.find(text) or (not text and re.match(rule.pattern, "")):
             raise RulesInvalid(
-                f"{where} takes {text!r}, which must survive.", hint="Make its pattern narrower."
+                f"{where} hides {text!r}, which must stay.", hint="Make its pattern narrower."
             )
 
 
@@ -380,7 +380,7 @@ def compiled_pattern(pattern: str, where: str) -> re.Pattern[str]:
     except re.error as error:
         position = f" at position {error.pos}" if error.pos is not None else ""
         raise RulesInvalid(
-            f"{where}: pattern {pattern!r} is no regular expression: {error.msg}{position}.",
+            f"{where}: pattern {pattern!r} is not a regular expression: {error.msg}{position}.",
             hint="Patterns are Python's; in TOML, write them in single quotes.",
         ) from error
 

@@ -208,7 +208,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbXX0=", "eyJ.x"),
     ),
     SanitizerRule(
-        "url-password", "a password or token in a URL, of any scheme", "place",
+        "url-password", "a password or token in a URL of any scheme", "place",
         ("://", ":\\/\\/"), locate=url_password,
         caught=("postgresql://app:‹w12›@db.internal:5432/prod", "redis://:‹w16›@cache:6379/0",
                "amqp://svc:p/‹w8›?x@mq:5672/", "https://‹h32›@errors.example.com/42",
@@ -219,7 +219,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
                  "https://user@example.com/"),
     ),
     SanitizerRule(
-        "dsn-password", "the password of `user:password@tcp(host)`, as Go's drivers take it", "place",
+        "dsn-password", "the password of `user:password@tcp(host)`, as in Go drivers", "place",
         ("@tcp(", "@unix(", "@tcp6("), locate=dsn_password,
         caught=("shop:‹w12›@tcp(10.0.0.5:3306)/shop", "sql.Open(\"mysql\", \"app:‹w9›@unix(/tmp/mysql.sock)/x\")"),
         survives=("app@tcp(db:3306)/x", "${U}:${P}@tcp(db:3306)/x"),
@@ -231,7 +231,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("db:5432:shop", "see a:*:b for more", "localhost:5432:shop:app:$PW"),
     ),
     SanitizerRule(
-        "url-key", "a key or a code among a URL's parameters", "place",
+        "url-key", "a key or a code in the parameters of a URL", "place",
         ("?key=", "&key=", "&amp;key=", "?code=", "&code="),
         r"(?:[?&]|&amp;)(?:key|code)=(?P<secret>[\w%+/=~.-]{20,512})",
         check=lambda match: looks_like_token(match["secret"]),
@@ -240,14 +240,14 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("/list?key=user:profile:settings:name", "?code=404", "/x?key=short12"),
     ),
     SanitizerRule(
-        "auth-scheme", "credentials behind Bearer or Basic", "place",
+        "auth-scheme", "credentials after Bearer or Basic", "place",
         ("bearer", "basic"), locate=auth_scheme,
         caught=("Bearer ‹w32›", "sent Basic ‹b24›== to the proxy", "'Bearer', '‹w40›'"),
         survives=("Bearer authentication is required", "Basic usage: see below", "bearer tokens expire",
                  "Basic 12345678"),
     ),
     SanitizerRule(
-        "secret-name", "the value behind a secret's name, in any syntax", "named",
+        "secret-name", "the value after the name of a secret, in any syntax", "named",
         NAME_KEYWORDS, locate=assignments.locate, work=1,
         caught=("password=‹w10›", "\"api_key\": \"‹w24›\"", "--token ‹w20›", "export AWS_SECRET_ACCESS_KEY=‹b40›",
                "X-Api-Key: ‹w32›", "db_password: ‹a8›", "PASSWORD = '‹w9›'", "?access_token=‹w30›&page=2",
@@ -305,7 +305,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("machine learning on login and password",),
     ),
     SanitizerRule(
-        "crypt-hash", "a password hash in the form of crypt(3) or a similar one", "token",
+        "crypt-hash", "a password hash in the form of crypt(3) or similar", "token",
         ("$1$", "$2", "$5$", "$6$", "$y$", "$apr1$", "$argon2", "$pbkdf2", "$scrypt", "$7$"),
         rf"\${either(_CRYPT_FORMS)}",
         caught=("root:$6$‹w16›$‹w86›:19000:0:99999", "$2b$12$‹w53›", "$argon2id$v=19$m=65536,t=3,p=4$‹b22›$‹b43›"),
@@ -482,7 +482,7 @@ COMMAND_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("echo $PW | docker login --password-stdin", "sudo -S ls", "cat token | gh auth login --with-token"),
     ),
     SanitizerRule(
-        "config-directive", "a password behind a directive of a settings file", "place",
+        "config-directive", "a password after a directive of a settings file", "place",
         ("requirepass", "masterauth", "bindpw", "rootpw", "storepass", "keypass", "key-string",
          "snmp-server community", " password 0 ", " password 7 ", "rocommunity", "rwcommunity", "trapcommunity"),
         r"(?i)\s?(?:requirepass|masterauth|bindpw|rootpw|storepass|keypass|key-string|r[ow]community6?"
@@ -669,7 +669,7 @@ CODE_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("<input type=\"text\" name=\"city\" value=\"‹w12›\">", "<input type=\"password\" name=\"p\">"),
     ),
     SanitizerRule(
-        "secure-string", "a text that a script turns into a secure string", "place",
+        "secure-string", "a text that a script converts to a secure string", "place",
         ("securestring",),
         r"(?i)SecureString\s{1,3}(?:-String\s{1,3})?\\?[\"'](?P<secret>[^\"'\\\n$]{4,256})\\?[\"']",
         check=unlike_reference,

@@ -227,7 +227,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     }, check=_digit, survives=("ico-small", "pnu_x")),
     token("anthropic-key", "Anthropic API key", "sk-ant-", {"sk-ant-api03-‹s93›AA": r"sk-ant-[A-Za-z0-9_-]{20,256}"},
           survives=("sk-ant-...", "sk-ant-hill")),
-    token("openai-key", "OpenAI key, and others of that form (OpenRouter, DeepSeek, Moonshot)", "sk- sess-", {
+    token("openai-key", "OpenAI key, and keys of the same form (OpenRouter, DeepSeek, Moonshot)", "sk- sess-", {
         "sk-‹w20›T3BlbkFJ‹w20›": r"sk-(?!ant-)(?:(?:proj|svcacct|admin|None|service|or-v1|lf|live|test)-)?",
         "sess-‹s22›": r"sess-",
     }, then=r"(?P<body>[A-Za-z0-9_-]{18,256})", check=_behind_prefix,
@@ -483,7 +483,7 @@ OTHER_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "likely-token",
-        "a random text behind the prefix of a smaller service (Brave, Canva, Deno, Elastic, Polar …)",
+        "a random text after the prefix of a smaller service (Brave, Canva, Deno, Elastic, Polar …)",
         "token", tuple(prefix.lower() for prefix in _MAYBE), _pattern(_MAYBE), check=_random,
         caught=("BSA‹w27›", "csa_‹h30›‹w6›", "ddp_‹w36›", "lip_‹w24›", "napi_‹w64›", "unkey_‹w24›", "waka_‹l36›",
                 "polar_oat_‹w40›", "odt_‹w32›", "key_‹h64›", "phr_‹w44›"),

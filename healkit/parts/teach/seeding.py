@@ -96,10 +96,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--db", metavar="URL_OR_PATH", help="the database (default: HEALKIT_DB, or the nearest healkit.db)"
     )
     parser.add_argument(
-        "--reset", action="store_true", help="take samples and gallery back to the code as shipped"
+        "--reset", action="store_true", help="restore the shipped code of samples and gallery"
     )
     parser.add_argument(
-        "--debug-tools-only", action="store_true", help="only get_last_error and its siblings"
+        "--debug-tools-only", action="store_true", help="only get_last_error and the other debug tools"
     )
     options = parser.parse_args(argv)
     try:

@@ -114,9 +114,9 @@ def read_trace(data: bytes | str) -> ExecutionTrace:
     try:
         return _trace.decode(data)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise TraceInvalid(f"This is no trace: {error}.", hint=_HINT) from None
+        raise TraceInvalid(f"This is not a trace: {error}.", hint=_HINT) from None
     except RecursionError:
-        raise TraceInvalid("This is no trace: it is nested too deep.", hint=_HINT) from None
+        raise TraceInvalid("This is not a trace: it is nested too deeply.", hint=_HINT) from None
 
 
 def read_batch(body: bytes, limit: int) -> list[ExecutionTrace | TraceFault]:
@@ -128,19 +128,19 @@ def read_batch(body: bytes, limit: int) -> list[ExecutionTrace | TraceFault]:
     try:
         batch = _batch.decode(body)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise TraceInvalid(f"This is no list of traces: {error}.", hint=_HINT) from None
+        raise TraceInvalid(f"This is not a list of traces: {error}.", hint=_HINT) from None
     except RecursionError:
-        raise TraceInvalid("This is no list of traces: it is nested too deep.", hint=_HINT) from None
+        raise TraceInvalid("This is not a list of traces: it is nested too deeply.", hint=_HINT) from None
     items = batch.traces if isinstance(batch, _Batch) else batch
     if len(items) > limit:
         raise BatchTooLarge(
-            f"There are {len(items):,} traces in this request, and {limit:,} are taken at once.",
+            f"There are {len(items):,} traces in this request, but at most {limit:,} are accepted at once.",
             hint="Send them in several requests.",
         )
     return [_read_item(index, bytes(item)) for index, item in enumerate(items)]
 
 
-_HINT = "The form is on the page docs/traces.md."
+_HINT = "The format is described in docs/traces.md."
 
 
 def _read_item(index: int, item: bytes) -> ExecutionTrace | TraceFault:
@@ -154,9 +154,9 @@ def _read_item(index: int, item: bytes) -> ExecutionTrace | TraceFault:
         trace = msgspec.convert(_completed(plain), ExecutionTrace)
         return trace if "id" in plain else msgspec.structs.replace(trace, id=NO_ID)
     except (msgspec.MsgspecError, UnicodeError, TraceInvalid) as error:
-        message = error.message if isinstance(error, TraceInvalid) else f"This is no trace: {error}."
+        message = error.message if isinstance(error, TraceInvalid) else f"This is not a trace: {error}."
     except RecursionError:
-        message = "This is no trace: it is nested too deep."
+        message = "This is not a trace: it is nested too deeply."
     claimed = plain.get("id")
     trace_id = claimed if isinstance(claimed, str) and re.fullmatch(_UUID, claimed) else None
     return TraceFault(index, trace_id, TraceInvalid.code, message)
@@ -220,12 +220,12 @@ def _moment(value: object, place: str) -> Any:
         return value
     if not _FIRST_MS <= value <= _LAST_MS:
         seconds = (
-            " It would be one in seconds: multiply it by 1000."
+            " It is probably in seconds: multiply it by 1000."
             if _FIRST_MS <= value * 1000 <= _LAST_MS
             else ""
         )
         raise TraceInvalid(
-            f"This is no trace: {value!r} is no time in milliseconds since 1970, as of Date.now(), between the years "
+            f"This is not a trace: {value!r} is not a time in milliseconds since 1970, as of Date.now(), between the years "
             f"2000 and 2100 - at `{place}`.{seconds}"
         )
     return datetime.fromtimestamp(value / 1000, UTC)

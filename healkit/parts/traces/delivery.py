@@ -365,11 +365,11 @@ def judge(
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             answer = None
         if answer is None or answer.received != len(batch) or not 0 <= answer.stored <= len(batch):
-            return _trouble(batch, f"{_said(response)} without an answer that can be understood")
+            return _trouble(batch, f"{_said(response)} with an answer that cannot be understood")
         return _judge_items(batch, answer, policy)
     match response.status:
         case 401 | 403:
-            reason = f"{_said(response)}: set sync_token (HEALKIT_SYNC_TOKEN) to a token that it accepts"
+            reason = f"{_said(response)}: set sync_token (HEALKIT_SYNC_TOKEN) to a token that the collector accepts"
             return msgspec.structs.replace(_trouble(batch, reason), stop=True)
         case 413 if len(batch) == 1:
             reason = f"{_said(response)} to this trace alone, which has {len(batch[0].wire):,} characters"
@@ -379,7 +379,7 @@ def judge(
         case 400 | 413 | 422:
             return Judgement([DeliveryVerdict(trace.trace_id, "pending") for trace in batch], smaller=True)
         case 500 if len(batch) == 1 and _worked_since(batch[0], last_success):
-            return Judgement([policy.refused(batch[0], f"{_said(response)} to this trace, and took others")])
+            return Judgement([policy.refused(batch[0], f"{_said(response)} to this trace, but accepted others")])
     judged = _trouble(batch, response.problem or _said(response))
     wait_s = retry_after_s(response.retry_after)
     return msgspec.structs.replace(judged, wait_s=wait_s, smaller=response.status in _PERHAPS_TOO_MUCH)
@@ -415,7 +415,7 @@ def _judge_items(batch: Sequence[Waiting], answer: CollectorAnswer, policy: Retr
     if answer.stored >= len(remaining):
         return Judgement([*verdicts, *(DeliveryVerdict(trace.trace_id, "sent") for trace in remaining)])
     if len(batch) == 1:
-        reason = "the collector received it, did not store it, and did not say why"
+        reason = "the collector received it but did not store it, without a reason"
         return Judgement([policy.refused(batch[0], reason)])
     # Some are stored, but which is unknown: each is sent again alone, and none is stored twice.
     return Judgement(

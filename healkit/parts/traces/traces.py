@@ -78,7 +78,7 @@ class Traces:
             self._database.require_trust("Its traces cannot be sent")
         if self._syncer is None:
             raise ConfigError(
-                "There is no collector to send traces to.",
+                "No collector is configured.",
                 hint="Set sync_url (HEALKIT_SYNC_URL) to its URL; `healkit collect` starts one.",
             )
         self._outbox.requeue(parked=retry_parked, local=local)

@@ -91,7 +91,7 @@ def _axes() -> tuple[Figure, Any, Any]:
     except ImportError:
         raise PlotUnavailable(
             "Plots need matplotlib, which is not installed.",
-            hint="Run pip install 'healkit[plot]'; hk.log.metrics() gives the numbers without it.",
+            hint="Run pip install 'healkit[plot]'; hk.log.metrics() gives the numbers without plots.",
         ) from None
     figure = Figure(figsize=(8.5, 4.8), layout="constrained", facecolor="white")
     rates, times = figure.subplots(2, 1, sharex=True)

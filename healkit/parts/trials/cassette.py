@@ -80,7 +80,7 @@ class LiveCalls:
         for pattern in live:
             name, _, most = pattern.partition(":")
             if most and not (most.isdecimal() and int(most)):
-                raise ConfigError(f"live={pattern!r}: {most!r} is no number of calls.")
+                raise ConfigError(f"live={pattern!r}: {most!r} is not a number of calls.")
             self.left[name.strip()] = int(most or 1)
         self._looks, self._acts, self._tell = looks, acts, tell
         self._most = dict(self.left)
@@ -204,7 +204,7 @@ class Replay:
             return ""
         return (
             f"{count(self.playback.displaced, 'call')} with arguments that are not on record got the answer of the "
-            "recorded call at the same place."
+            "recorded call in the same position."
         )
 
     @property
@@ -269,15 +269,15 @@ def recorded_call(call: CallRecord) -> RecordedCall:
     arguments = call.arguments.encode()
     whole, lost = _NULL, ""
     if call.success is None:
-        lost = "it had no answer by then"
+        lost = "it had no answer yet"
     elif _CUT in call.arguments[-100:]:
         arguments, lost = b"null", "its arguments were cut"
     elif REDACTED in call.arguments or REDACTED in call.result_summary:
-        lost = "it had secrets in it, which the log does not keep"
+        lost = "it contained secrets, which the log does not keep"
     elif call.success:
         whole, lost = _answer(call)
     elif call.error_code == "CALL_UNANSWERED":
-        lost = "its tool ended before it had an answer"
+        lost = "its tool ended before the call was answered"
     ename, message = ("", "") if call.success else _told(call)
     return RecordedCall(
         call.server, call.tool, msgspec.Raw(arguments), bool(call.success), whole,
@@ -303,7 +303,7 @@ def _answer(call: CallRecord) -> tuple[msgspec.Raw, str]:
     try:
         return msgspec.Raw(values.encode(values.restored_value(stored, whole=whole))[0]), ""
     except (ViewError, values.BadValue, values.CannotCross) as error:
-        return _NULL, f"its answer is not all there: {error}"
+        return _NULL, f"its answer is not complete: {error}"
 
 
 def _told(call: CallRecord) -> tuple[str, str]:
@@ -415,7 +415,7 @@ def write_reproduction(
             opened.write(msgspec.json.format(whole, indent=1) + b"\n")
     except FileExistsError:
         raise LogFileError(
-            f"{str(file)!r} is there already.", hint="Choose another name, or overwrite it: --force."
+            f"{str(file)!r} already exists.", hint="Choose another name, or overwrite it with --force."
         ) from None
     except OSError as error:
         raise LogFileError(f"Cannot write {str(file)!r}: {error.strerror or error}.") from None
@@ -428,13 +428,13 @@ def read_reproduction(path: str | Path) -> Reproduction:
         reproduction = msgspec.json.decode(Path(path).read_bytes(), type=Reproduction)
         places = range(len(reproduction.cassette.calls))
         if any(place not in places for run in reproduction.cassette.runs.values() for place in run):
-            raise msgspec.ValidationError("a run names a call that is not there")
+            raise msgspec.ValidationError("a run names a call that does not exist")
         values.remade(reproduction.arguments)
         return reproduction
     except OSError as error:
         raise LogFileError(f"Cannot read {str(path)!r}: {error.strerror or error}.") from None
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, values.BadValue) as error:
         raise LogFileError(
-            f"{str(path)!r} is no cassette of healkit's: {error}.",
+            f"{str(path)!r} is not a healkit cassette: {error}.",
             hint="`healkit log export --cassette` writes one.",
         ) from None

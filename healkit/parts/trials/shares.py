@@ -178,7 +178,7 @@ class ExecutorLane(Lane[I, R]):
                 async with self.turn:
                     future = await asyncio.to_thread(self.away.executor.submit, run_share, payload)
             except Exception as error:  # noqa: BLE001 - each kind of executor has errors of its own
-                why = f"the executor takes no more work: {_said(error)}"
+                why = f"the executor accepts no more work: {_said(error)}"
                 self.results.put_nowait(job.lost_share(items, why, sent=False))
                 continue
             began = time.perf_counter()
@@ -187,7 +187,7 @@ class ExecutorLane(Lane[I, R]):
                 took_s = time.perf_counter() - began
                 outcomes = [within(outcome, took_s) for outcome in job.read(reply.results)]
                 if len(outcomes) > len(items):
-                    raise claims.BadClaim("it is about items that were not sent")
+                    raise claims.BadClaim("it contains items that were not sent")
                 if not outcomes and reply.refusal is None:
                     raise claims.BadClaim("it is empty")
             except claims.BadClaim as error:
@@ -272,7 +272,7 @@ async def slots_of(executor: Executor, parallel: int | None = None) -> int:
         ) from error
     if getattr(executor, "_kwargs", {}).get("retries"):
         raise ConfigError(
-            "An executor with retries= runs trials again without a record.", hint="Leave it out."
+            "An executor with retries= repeats trials without a record.", hint="Leave out retries=."
         )
     if allowed_failures:
         raise ConfigError(

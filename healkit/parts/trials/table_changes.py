@@ -76,7 +76,7 @@ class Seen:
         if length and not rows:
             self._lost["No row is left."] = ("empty", "", "")
         elif is_alike and rows not in (length, sums):
-            message = f"The result has {count(rows, 'row')}, and the table {length:,}."
+            message = f"The result has {count(rows, 'row')}, but the table has {length:,}."
             self._lost[message] = ("fewer" if rows < length else "more", "", "")
         if not is_alike and "" in after and getattr(result, "name", None) is not None:
             after = {str(result.name): after[""]}
@@ -128,7 +128,7 @@ class Seen:
             self._lost[message] = ("filled", where, "")
         present = other.dropna()
         if total > 1 and not len(present) and missing < total:
-            self._lost[f"All {total:,} values{where} are missing then."] = ("missing", where, "")
+            self._lost[f"All {total:,} values{where} become missing."] = ("missing", where, "")
         if len(present) > 1 and _distinct(one) > 1 and _distinct(present) == 1:
             one_value = _shown(present.iloc[0])
             self._lost[f"All {total:,} values{where} become {one_value}."] = ("constant", where, one_value)
@@ -144,7 +144,7 @@ class Seen:
             parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
             either = [m for m in parts if int(m[1]) <= 12 and int(m[2]) <= 12]
             if len(either) == len(texts) and any(m[1] != m[2] for m in either):
-                message = f"{_shown(texts[0])} may be a day of either month: no date says which comes first."
+                message = f"{_shown(texts[0])} may be a day in two different months: no date in the data shows whether day or month comes first."
                 self._unsure[message] = None
 
 

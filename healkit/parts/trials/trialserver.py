@@ -113,7 +113,7 @@ class TrialServer:
     async def _until_ready(self) -> None:
         message = await self._receive()
         if not isinstance(message, rpc.Ready):
-            raise WorkerError("the trial server began with something else")
+            raise WorkerError("the trial server started with an unexpected message")
         await off_loop(require_restricted, self.sandbox, message.layers, self.process.pid)
         self._watch = asyncio.create_task(self._limit_disk(message.layers))
 
@@ -142,14 +142,14 @@ class TrialServer:
                 await self._send()
                 results = await self._receive()
             if not isinstance(results, Results) or not self._took(results):
-                raise WorkerError("the server answered something else")
+                raise WorkerError("the server sent an unexpected answer")
         except (TimeoutError, OSError, framing.FrameTooLarge, WorkerError) as error:
             self._silent = True
             self.process.kill()
             if isinstance(error, WorkerNotRestricted):
                 raise
             self.scratch_is_full = self._over is work
-            why = f"it said nothing for {patience_s:g} s" if isinstance(error, TimeoutError) else error
+            why = f"it sent nothing for {patience_s:g} s" if isinstance(error, TimeoutError) else error
             raise WorkerError(f"its server did not answer: {why}") from error
         finally:
             self._work = None
@@ -216,13 +216,13 @@ class TrialServer:
             message: _FromTrialServer = await read_claim(len(frame), claims.decode, frame, _decode)
             if isinstance(message, Unsealed):
                 raise WorkerNotRestricted(
-                    f"A trial was ended before it ran any code: its filter is not in force ({message.reason}).",
-                    hint="`healkit doctor` tries each layer. A memory shortage can be the cause: try again.",
+                    f"A trial was stopped before it ran any code: its filter is not active ({message.reason}).",
+                    hint="`healkit doctor` tests each layer. A lack of memory can be the cause: try again.",
                 )
         except framing.FrameTooLarge as error:
-            raise WorkerError(f"the trial server sent more than a frame may hold: {error}") from None
+            raise WorkerError(f"the trial server sent more than a frame can hold: {error}") from None
         except claims.BadClaim as error:
-            raise WorkerError(f"the trial server sent what is no message: {error}") from None
+            raise WorkerError(f"the trial server sent an invalid message: {error}") from None
         except OSError as error:
             raise WorkerError(f"the trial server has ended: {error}") from error
         return message

@@ -110,7 +110,7 @@ class TrialJob:
     def read(self, results: Results) -> Sequence[TrialDone]:
         """Return their ends."""
         if results.letters:
-            raise BadClaim("it is about candidates that were not sent")
+            raise BadClaim("it contains candidates that were not sent")
         return results.trials
 
     def lost(self, why: str, *, full: bool = False) -> TrialDone:
@@ -194,7 +194,7 @@ class BatchJob:
     ) -> list[tuple[int, str]]:
         """Take back what was lost for the first time."""
         if not sent:
-            raise WorkerError(f"The search ends: {why}")
+            raise WorkerError(f"The search was stopped: {why}")
         self._on_lost(len(items))
         before = set(self._tried_again)
         self._again.extend(item for item in items if item[0] not in before)

@@ -51,7 +51,7 @@ def _json(view: DataView) -> Json:
 
 
 GROUP = Group(
-    "Frames and arrays that tools were given or returned; without a command, the list.",
+    "Frames and arrays that tools took or returned; without a command, the list.",
     {
         "list": Command(list_views),
         "show": Command(show_view),

@@ -191,7 +191,7 @@ class DataViews:
         """
         if view.file is None:
             raise ViewGone(
-                f"The data of view {view.name!r} was evicted: all views together were over the budget.",
+                f"The data of view {view.name!r} was evicted: all views together exceeded the budget.",
                 hint="Give it a name to keep it (hk.views.put), or raise HEALKIT_VIEWS_MB.",
             )
         try:
@@ -201,20 +201,20 @@ class DataViews:
         except OSError as error:
             raise ViewGone(
                 f"The data of view {view.name!r} cannot be fetched from the shared place: {error}.",
-                hint="Try again when it can be reached; HEALKIT_VIEWS_URL names it.",
+                hint="Try again when the place in HEALKIT_VIEWS_URL can be reached.",
             ) from None
         try:
             return view_files.read_view(folder, view.file.name)
         except FileNotFoundError:
             raise ViewGone(
                 f"The data of view {view.name!r} is not on this machine: there is no file {str(view.file)!r}.",
-                hint="It was removed, or kept by another machine that uses this database.",
+                hint="It was removed, or another machine that uses this database has it.",
             ) from None
         except (BadValue, OSError) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
             raise ViewChanged(
-                f"The file of view {view.name!r} is not what was kept: {why}. It is {str(view.file)!r}.",
-                hint=f"Nothing was done with it. Give the same data again, or hk.views.remove({view.name!r}).",
+                f"The file of view {view.name!r} has changed since it was kept: {why}. It is {str(view.file)!r}.",
+                hint=f"The file was not used. Pass the same data again, or hk.views.remove({view.name!r}).",
             ) from None
 
     def fault(self, mentioned: MentionedView) -> str:
@@ -232,7 +232,7 @@ class DataViews:
             named.created_at <= mentioned.timestamp or name.startswith(f"{mentioned.execution_id}/")
         )
         if named is not None and written_once and named.sha256 != digest:
-            return f"{subject} with SHA-256 {str(digest)[:12]}…, and its row says {named.sha256[:12]}…."
+            return f"{subject} with SHA-256 {str(digest)[:12]}…, but its row says {named.sha256[:12]}…."
         if row is None:
             return ""
         try:
@@ -244,12 +244,12 @@ class DataViews:
                 )
                 != digest
             ):
-                return f"{subject}; its file {_file_name(row)!r} holds other data than was kept."
+                return f"{subject}; its file {_file_name(row)!r} does not hold the data that was kept."
         except FileNotFoundError:
-            return f"{subject}; its file is not there." if self._database.path is not None else ""
+            return f"{subject}; its file does not exist." if self._database.path is not None else ""
         except (BadValue, OSError) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
-            return f"{subject}; its file {_file_name(row)!r} is not what was kept: {why}."
+            return f"{subject}; its file {_file_name(row)!r} has changed since it was kept: {why}."
         return ""
 
     def remove(self, name: str) -> None:
@@ -285,8 +285,8 @@ class DataViews:
             stored_digest = session.scalar(select(VIEWS.c.sha256).where(VIEWS.c.view_name == name))
             if stored_digest not in {None, digest}:
                 raise ViewError(
-                    f"The data view {name!r} holds other data, and is written once.",
-                    hint=f"Take another name, or hk.views.remove({name!r}) first.",
+                    f"The data view {name!r} holds other data, and a view is written only once.",
+                    hint=f"Use another name, or hk.views.remove({name!r}) first.",
                 )
         here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
         row = session.execute(select(VIEWS).where(*here).limit(1)).first()
@@ -317,8 +317,8 @@ class DataViews:
             return [self._view(row) for row in session.execute(newest.limit(limit))]
         except (TypeError, ValueError, AttributeError) as error:  # from the columns' types, too
             raise ViewError(
-                f"{self._damaged(session)} in {self._database.where} is not as healkit writes it: {error}.",
-                hint="`healkit views remove NAME` removes it; restore the database from a copy if there is more.",
+                f"{self._damaged(session)} in {self._database.where} is damaged: {error}.",
+                hint="`healkit views remove NAME` removes it. If more rows are damaged, restore the database from a copy.",
             ) from None
 
     def _damaged(self, session: Session) -> str:
@@ -402,9 +402,9 @@ class DataViews:
         rows = session.execute(files).all()
         if sum(row.size for row in rows if row.names) > self._budget_bytes:
             raise ViewError(
-                "There is no room for it: the views with names would take more than "
+                "There is not enough room: the named views would take more than "
                 f"{self._budget_bytes // 2**20:,} MB.",
-                hint="Remove some (hk.views.remove), or raise HEALKIT_VIEWS_MB.",
+                hint="Remove some views (hk.views.remove), or raise HEALKIT_VIEWS_MB.",
             )
         over = sum(row.size for row in rows) - self._budget_bytes
         used = set(session.scalars(select(USES.c.sha256).distinct())) if over > 0 else set()

@@ -23,7 +23,7 @@ def views(views: Sequence[DataView]) -> Card:
     """Build the list of views, newest first as given."""
     if not views:
         return Card(
-            parts=("No data views. Frames and arrays that tools are given or return are kept as views.",)
+            parts=("No data views. Frames and arrays that tools take or return are kept as views.",)
         )
     rows = [
         (

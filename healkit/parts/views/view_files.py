@@ -124,7 +124,7 @@ def check_view(folder: Path, name: str) -> None:
         _check_bytes(_bytes_of(folder, name), name)
 
 
-_OTHER = "it holds other data than was kept"
+_OTHER = "it does not hold the data that was kept"
 
 
 def _has_hash(name: str) -> bool:
@@ -321,7 +321,7 @@ def _checked_contents(raw: memoryview, digest: str) -> Encoded:
         data, places = json.loads(bytes(raw[_HEAD_BYTES : _HEAD_BYTES + size]))
         begin = _contents_begin(size)
         if begin + regions.size_of(places) != len(raw):
-            raise BadValue("a file of another length than it says")
+            raise BadValue("a file whose length does not match its header")
         contents = [raw[begin + place : begin + place + length] for place, length in places]
         whole = Encoded(data.encode(), contents)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

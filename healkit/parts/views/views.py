@@ -137,7 +137,7 @@ class ViewKeeper(Contents):
             self._changed.wait_for(lambda: self._has_room(job) or self._locked)
             if not self._has_room(job):
                 self.problem = (
-                    "Some data of executions was not kept: the database is locked, and too much waits."
+                    "Some data of executions was not kept: the database is locked, and too much data is waiting."
                 )
                 return
             self._jobs.append(job)
@@ -303,8 +303,8 @@ class Views:
         """
         if not values.is_tabular(value):
             raise ViewError(
-                f"A {type(value).__name__} is no frame, array or table.",
-                hint="Give a DataFrame, for example.",
+                f"A {type(value).__name__} is not a frame, array or table.",
+                hint="Pass a DataFrame, for example.",
             )
         self._kept.keep(value, name=name, created_by=created_by)
         return self._kept.get(name)
@@ -344,7 +344,7 @@ class Views:
             return pd.DataFrame(value)
         except ValueError as error:
             raise ViewError(
-                f"View {name!r} is no table: {error}.", hint="hk.views.load returns it as it is."
+                f"View {name!r} is not a table: {error}.", hint="hk.views.load returns it as it is."
             ) from None
 
     def export(self, name: str, path: str | Path) -> Path:

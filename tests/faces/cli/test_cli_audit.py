@@ -55,7 +55,7 @@ def test_a_changed_entry_is_named_and_the_exit_code_is_1(audited, environment: d
     done = audited("audit", "verify")
     assert done.returncode == 1
     assert done.stdout == (
-        "✗ Entry 2 (number 2 of 'q-1', 'execute_data_op'): it does not fit its hash: it was changed. (changed)\n"
+        "✗ Entry 2 (number 2 of 'q-1', 'execute_data_op'): it does not match its hash, so it was changed. (changed)\n"
     )
     said = json.loads(audited("audit", "verify", "--json").stdout)
     assert (said["ok"], said["fault"]["kind"], said["fault"]["position"]) == (False, "changed", 2)

@@ -310,8 +310,8 @@ def _attempt(
     [
         (TEXTS, NUMBERS, "1 of 3 values of 'units' become missing."),
         (TEXTS, NUMBERS.sort_values("units", ignore_index=True), "1 of 3 values of 'units' become missing."),
-        (TEXTS, NUMBERS.dropna(), "The result has 2 rows, and the table 3."),
-        (TEXTS, pd.concat([NUMBERS, NUMBERS[:1]]).fillna(0.0), "The result has 4 rows, and the table 3."),
+        (TEXTS, NUMBERS.dropna(), "The result has 2 rows, but the table has 3."),
+        (TEXTS, pd.concat([NUMBERS, NUMBERS[:1]]).fillna(0.0), "The result has 4 rows, but the table has 3."),
         (TEXTS, TEXTS[:0], "No row is left."),
         (TEXTS, NUMBERS.assign(units=0), "All 3 values of 'units' become 0."),
         (TEXTS, TEXTS.assign(day=pd.Timestamp(0)), "All 3 values of 'day' are Timestamp('1970-01-01 00:00:00')."),

@@ -102,8 +102,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("shop", {}, "one of the two"),
     ("shop", {"command": ["x"], "url": "http://x"}, "one of the two"),
     ("shop", {"command": "npx -y server"}, r"use command=\['npx', '-y', 'server'\]"),
-    ("shop", {"command": []}, "not a list of texts"),
-    ("shop", {"command": ["x", 1]}, "not a list of texts"),
+    ("shop", {"command": []}, "not a list of strings"),
+    ("shop", {"command": ["x", 1]}, "not a list of strings"),
     ("shop", {"url": "ftp://x"}, "not an http:// or https:// address"),
     ("shop", {"command": ["x"], "start_timeout_s": 0}, "greater than 0"),
 ]

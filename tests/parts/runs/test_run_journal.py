@@ -293,7 +293,7 @@ def test_a_removed_folder_is_a_problem_and_no_error(tmp_path: Path) -> None:
     subprocess.run(["rm", "-r", str(writer.folder)], check=True)
     tell(writer)
     writer.finish({})
-    assert "its folder was removed while the run went on" in writer.problem
+    assert "its folder was removed during the run" in writer.problem
     assert not writer.folder.exists()
 
 

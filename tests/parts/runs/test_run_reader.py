@@ -93,7 +93,7 @@ DAMAGES: list[tuple[str, Damage, str, int | None, str]] = [
     ("a time without a zone", change_field(4, "ts_utc", "2025-03-01T00:00:00"), "damaged_line", 4, "ts_utc"),
     ("a line of five megabytes", change_line(4, lambda _: b"x" * 5_000_000 + b"\n"), "damaged_line", 4, "longer than"),
     ("nesting that ends the stack", change_line(4, lambda _: b"[" * 100_000 + b"\n"), "damaged_line", 4, ""),
-    ("a gap", lambda f: write_lines(f, lines_of(f)[:3] + lines_of(f)[4:]), "seq_gap", 4, "has seq 5, and 4 is missing"),
+    ("a gap", lambda f: write_lines(f, lines_of(f)[:3] + lines_of(f)[4:]), "seq_gap", 4, "has seq 5, but 4 is missing"),
     ("a wide gap", lambda f: write_lines(f, lines_of(f)[:3] + lines_of(f)[6:]), "seq_gap", 4, "4 to 6 is missing"),
     ("a repeated line", lambda f: write_lines(f, lines_of(f)[:3] + lines_of(f)[2:]), "seq_repeated", 4, "repeats seq 3"),
     ("another run's line", change_field(4, "run_id", "other"), "wrong_run_id", 4, "is of run 'other'"),
@@ -206,7 +206,7 @@ def test_unlisted_evidence_of_a_dead_writer_is_a_note(tmp_path: Path) -> None:
 
 
 def test_a_run_is_found_by_path_id_prefix_or_last(tmp_path: Path) -> None:
-    with pytest.raises(RunNotFound, match="There is no run yet"):
+    with pytest.raises(RunNotFound, match="There are no runs yet"):
         find_run(tmp_path, "last")
     for run_id in ("march-1", "march-2", "may-1"):
         written(tmp_path, run_id)

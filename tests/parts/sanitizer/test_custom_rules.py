@@ -67,7 +67,7 @@ def test_a_whole_match_of_the_allow_list_stays() -> None:
         ("[[rule]]\npattern = 'a'\n", r"rule 1 .*has no id"),
         ("[[rule]]\nid = 'Bad Id'\npattern = 'a'\n", r"'Bad Id' is not lower-case words"),
         ("[[rule]]\nid = 'x'\npattern = 'a'\ncolour = 'red'\n", r"unknown field 'colour'"),
-        ("[[rule]]\nid = 'x'\npattern = 'a'\nkeywords = 'a'\n", r"keywords='a' is not a list of texts"),
+        ("[[rule]]\nid = 'x'\npattern = 'a'\nkeywords = 'a'\n", r"keywords='a' is not a list of strings"),
         ("[[rule]]\nid = 'x'\npattern = 'ab'\ncaught = ['a']\n", r"does not catch its own example 'a'"),
         ("[[rule]]\nid = 'x'\npattern = 'ab'\nsurvives = ['cab']\n", r"takes 'cab', which must survive"),
         ("[[rule]]\nid = 'x'\npattern = 'a*'\n", r"takes '', which must survive"),
