@@ -193,7 +193,7 @@ export class PatchEditor {
       this.element.querySelector("b.hk-mono").textContent = saved.label;
       this.showHistory(saved.history);
       this.mark();
-      this.say(saved.changed ? `✓ ${saved.label} is active.` : `${saved.label} has this code already.`, "hk-good");
+      this.say(saved.changed ? `✓ ${saved.label} is active.` : `${saved.label} already has this code.`, "hk-good");
       this.onsaved?.(saved);
       if (this.opened.log_id) setTimeout(() => this.rerunButton.focus());
     });

@@ -100,7 +100,9 @@ def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False
     """Write records to a file of that name, whole or not at all; return how many. Raises `LogFileError`."""
     check_suffix(path)
     if path.exists() and not overwrite:
-        raise LogFileError(f"{str(path)!r} already exists.", hint="Choose another file, or remove this one first.")
+        raise LogFileError(
+            f"{str(path)!r} already exists.", hint="Choose another file, or remove this one first."
+        )
     partial = path.with_name(f"{path.name}.partial")
     try:
         count, _ = write_unfinished(partial, path.suffix, records)
@@ -193,9 +195,7 @@ def _read_jsonl(file: IO[bytes], path: Path) -> Numbered:
         yield where, record
 
 
-_MEND = (
-    "Everything before it was imported. Correct or remove it and import the file again; nothing is imported twice."
-)
+_MEND = "Everything before it was imported. Correct or remove it and import the file again; nothing is imported twice."
 
 
 def _schema(pa: ModuleType) -> Any:
@@ -387,9 +387,7 @@ def _list_of(where: str, record: Record, name: str) -> list[Any]:
 
 
 #: The next step for a record that cannot be read.
-_HINT = (
-    "Everything before it was imported. Correct or remove it and import the file again; nothing is imported twice."
-)
+_HINT = "Everything before it was imported. Correct or remove it and import the file again; nothing is imported twice."
 
 
 def _inward(where: str, record: Record, columns: Sequence[Column[Any]]) -> dict[str, Any]:
@@ -425,7 +423,9 @@ def _value(where: str, column: Column[Any], value: Any) -> Any:
         except (TypeError, ValueError, OverflowError):
             has_offset = False
         if not has_offset:
-            raise LogFileError(f"{where}: {column.name!r} is not a time with an offset: {value!r}.", hint=_HINT)
+            raise LogFileError(
+                f"{where}: {column.name!r} is not a time with an offset: {value!r}.", hint=_HINT
+            )
         return moment
     wanted = next((types for base, types in _NUMBERS.items() if isinstance(kind, base)), (str,))
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted != (bool,)):

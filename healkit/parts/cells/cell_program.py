@@ -600,7 +600,8 @@ def _plain_cell(cell: str) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             raise UsageInvalid(
-                f"'from {node.module} import *' does not work in a function.", hint="Import each name instead."
+                f"'from {node.module} import *' does not work in a function.",
+                hint="Import each name instead.",
             )
     if not tree.body:
         raise UsageInvalid("This cell is empty.")

@@ -125,7 +125,9 @@ def inside(name: str, inner: InnerName, label: str) -> str:
     if inner.kind == "class":
         return f"`{name}` belongs to the class `{inner.owner}` ({place}); outside of it, write `{inner.owner}.{name}`."
     if inner.kind == "except":
-        return f"`{name}` exists only inside its `except` ({place}); Python deletes it at the end of that block."
+        return (
+            f"`{name}` exists only inside its `except` ({place}); Python deletes it at the end of that block."
+        )
     if inner.kind == "comprehension":
         return f"`{name}` exists only inside a comprehension ({place})."
     owner = f"the function `{inner.owner}`" if inner.owner else "a lambda"

@@ -253,7 +253,10 @@ MAX_TRACES = 100
 _FAULTS: dict[Stored, tuple[str, str]] = {
     "conflict": (
         "TRACE_CONFLICT",
-        "A trace with this id is already stored, with the same number of calls and decisions but other content. It was kept.",
+        (
+            "A trace with this id is already stored, with the same number of calls and decisions but other "
+            "content. It was kept."
+        ),
     ),
     "refused": ("TRACE_REFUSED", "The database can never store this trace: a value in it is out of range."),
 }
@@ -497,9 +500,13 @@ def _position(cursor: str) -> tuple[datetime, int]:
         moment, _, row_id = text.partition("~")
         position = (datetime.fromisoformat(moment).astimezone(UTC), int(row_id))
     except (ValueError, OverflowError, binascii.Error):
-        raise _wrong("This cursor was not made by this collector.", "Use `next` of the previous page, unchanged.") from None
+        raise _wrong(
+            "This cursor was not made by this collector.", "Use `next` of the previous page, unchanged."
+        ) from None
     if not 0 <= position[1] <= _MAX_ID:
-        raise _wrong("This cursor was not made by this collector.", "Use `next` of the previous page, unchanged.")
+        raise _wrong(
+            "This cursor was not made by this collector.", "Use `next` of the previous page, unchanged."
+        )
     return position
 
 

@@ -24,7 +24,9 @@ def _head_of(text: str) -> AuditHead:
     try:
         return msgspec.convert({"chain": chain, "entries": entries, "hash": digest}, AuditHead, strict=False)
     except msgspec.ValidationError:
-        wrong(f"--head {text!r} is not the head of an audit.", "Give the text that healkit audit head printed.")
+        wrong(
+            f"--head {text!r} is not the head of an audit.", "Give the text that healkit audit head printed."
+        )
 
 
 _HEAD = Option(

@@ -185,7 +185,9 @@ class DecideLoop:
         if isinstance(choice, GatherInfo) and (why := self._shop.effects_of(choice.tool)):
             raise ChoiceRefused(f"gather_info only reads, but {choice.tool} {why}.")
         if isinstance(choice, ExecuteDataOp) and choice.view_name in views:
-            raise ChoiceRefused(f"The view {choice.view_name!r} already exists, and a view is written only once.")
+            raise ChoiceRefused(
+                f"The view {choice.view_name!r} already exists, and a view is written only once."
+            )
 
     def _refuse(self, reason: str) -> None:
         sentence = f"The choice is invalid. {reason}"

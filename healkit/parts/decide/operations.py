@@ -277,9 +277,7 @@ def write_output(value: str | bytes, folder: str | Path, name: str) -> Path:
     elif isinstance(value, bytes | bytearray):
         data = bytes(value)
     else:
-        raise UsageInvalid(
-            f"A file needs text or bytes, not a value of type {type(value).__name__}."
-        )
+        raise UsageInvalid(f"A file needs text or bytes, not a value of type {type(value).__name__}.")
     _check_name(name)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -47,7 +47,7 @@ async def propose_patch(
     """Validate the tool's whole new code on what failed, on recorded runs and examples. A person then consents."""
     active = await asyncio.to_thread(call.services.vault.active, name, call.persona)
     if active.code == code:
-        raise AgentRefused(f"{active.label} has this code already.", hint="Send other code.")
+        raise AgentRefused(f"{active.label} already has this code.", hint="Send other code.")
     advisor = AgentAdvisor(call.client_name, code, reason)
     return await _healed(call, name, log_id, advisors=(advisor,), advisors_named=True, improves=True)
 
@@ -142,7 +142,7 @@ def _below_here(path: str) -> Path:
     file = Path(path).resolve()
     if not file.is_relative_to(Path.cwd()):
         here = f"It is {str(Path.cwd())!r}."
-        raise AgentRefused(f"{path!r} is not below the server's working directory.", hint=here)
+        raise AgentRefused(f"{path!r} is not inside the server's working directory.", hint=here)
     return file
 
 

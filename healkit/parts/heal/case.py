@@ -101,7 +101,7 @@ def gather(
     if row is None and not may_work and not any(check.binding for check in checks):
         raise HealError(
             f"There is no failure of {entry.label} on record, and it has no examples.",
-            hint="Run it with the input that fails, or give it an example of what is right: "
+            hint="Run it with the failing input, or add an example of the right result: "
             f"hk.vault.add_example({entry.tool_name!r}, {{…}}).",
         )
     trace_id, untried = "" if row is None else row.trace_id, row is not None and not failing
@@ -327,12 +327,13 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None, persona: str |
         return None
     if row.tool_name != entry.tool_name or row.status != "FAILURE":
         raise HealError(
-            f"Log row {row.id} is {row.status.lower()} of {row.tool_name!r}, and no failure of {entry.tool_name!r}.",
+            f"Log row {row.id} is {row.status.lower()} of {row.tool_name!r}, not a failure of {entry.tool_name!r}.",
             hint="`hk.executions(status='FAILURE')` lists the failures.",
         )
     if is_refused(row.error_code):
         raise HealError(
-            f"Log row {row.id} is no fault of the code: {row.error_code}.", hint="Call it with what it takes."
+            f"The code did not cause the failure in log row {row.id}: {row.error_code}.",
+            hint="Call it with arguments that it takes.",
         )
     return row
 
@@ -342,7 +343,9 @@ def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
     contents: values.Buffers = []
     encoded, _ = values.encode(arguments, contents)
     if len(encoded) + sum(memoryview(buffer).nbytes for buffer in contents) > _ARGUMENTS_MAX_BYTES:
-        raise ArgumentsInvalid(f"Arguments of more than {_ARGUMENTS_MAX_BYTES:,} bytes are no check.")
+        raise ArgumentsInvalid(
+            f"Arguments of more than {_ARGUMENTS_MAX_BYTES:,} bytes cannot be used as a check."
+        )
     return {name: values.kept(value) for name, value in arguments.items()}
 
 
@@ -383,7 +386,7 @@ def granted_files(grants: Grants, since: datetime | None) -> list[str]:
     more = len(files) - len(descriptions)
     names = ", ".join([*descriptions, *([f"{more} more"] if more else [])])
     later = f" Changed since the failure: {', '.join(changed[:_FILES_MAX])}." if changed else ""
-    return [f"Granted files as they are now: {names}.{later}"]
+    return [f"The checks use the granted files as they are now: {names}.{later}"]
 
 
 # Diagnosis: the kind of the mistake, its line, and whether a change of the code helps.
@@ -431,13 +434,13 @@ def diagnose(entry: VaultEntry, failure: Failure | None, checks: Sequence[Check]
 def diagnosed_by_examples(case: Case, diagnosis: Diagnosis, log: Log) -> tuple[Case, Diagnosis]:
     """Take the first failure of an example as the case's, and diagnose it; without one, a value is wrong."""
     if not case.base:
-        return case, dataclasses.replace(diagnosis, sentence="What its examples give is not known.")
+        return case, dataclasses.replace(diagnosis, sentence="The results of its examples are not known.")
     for result in case.base:
         if result.failure and result.outcome not in ("passed", "wrong"):
             failure = _failure_of(case, result, log)
             return dataclasses.replace(case, failure=failure), diagnose(case.entry, failure, case.checks)
     if all(result.outcome == "passed" for result in case.base):
-        return case, dataclasses.replace(diagnosis, sentence="Every check passes as it is.")
+        return case, dataclasses.replace(diagnosis, sentence="Every check passes with the code as it is.")
     return case, diagnosis
 
 
@@ -464,7 +467,7 @@ def _unreadable(entry: VaultEntry) -> Diagnosis | None:
 def _wrong_value(checks: Sequence[Check]) -> Diagnosis:
     if any(check.known for check in checks):
         return Diagnosis("wrong_value", "No exception, but the result is wrong.")
-    why = "Nothing on record says that anything is wrong: no failure, and no example of what is right."
+    why = "The record shows no failure and no example of a right result, so nothing is known to be wrong."
     return Diagnosis("other", "There is no failure on record.", fixable=False, why_not=why)
 
 

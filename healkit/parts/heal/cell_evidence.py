@@ -258,7 +258,7 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
                     else "",
                     advisor="rules",
                     author="rule",
-                    reason=f"This cell needs what `{name}` was before line {statement.lineno}.",
+                    reason=f"This cell needs the value that `{name}` had before line {statement.lineno}.",
                     rank=0.9,
                     kind="assumes" if unsure else "restores",
                 )
@@ -344,7 +344,7 @@ def is_refuted(evidence: Evidence, following: Below, cell: FailingCell) -> bool:
 def sentences(evidence: Evidence, following: Below, *, refuted: bool) -> Iterator[str]:
     """Yield what speaks for an edit, in sentences; refuted: what speaks against it."""
     if evidence.gives_saved:
-        yield "The notebook has saved the same result."
+        yield "The notebook contains the same saved result."
     if evidence.ran_on:
         many = "The next cell runs" if evidence.ran_on == 1 else f"The next {evidence.ran_on} cells run"
         yield f"{many} too."

@@ -219,13 +219,15 @@ class CellHealing:
             return self._untried(None, ready)
         result = ready.base.result
         if result.outcome == "passed":
-            why = "It does not fail in a worker, so something decides that a worker does not have."
+            why = "It does not fail in a worker, so the cause is something that a worker does not have."
             return self._untried(ready.program, why)
         if (
             not result.failure.startswith(f"{self._cell.failure.ename}:")
             and result.failure != self._cell.failure.ename
         ):
-            return self._untried(ready.program, f"In a worker it fails in another way ({result.failure}).")
+            return self._untried(
+                ready.program, f"In a worker it fails with another error ({result.failure})."
+            )
         report = self._healing(ready.given, result)
         self._note(ready.program)
         weighed = self._weighed(ready.program, ready.given, list(self._edits(ready.program, report.attempts)))
@@ -419,13 +421,13 @@ class CellHealing:
             if program is None:
                 return "Python cannot read the cell."
             if program.why_not:
-                return f"{_sentence(program.why_not)} So the failing statement was not run."
+                return f"{_sentence(program.why_not)} So the failing statement did not run."
             try:
                 return program, snapshot_file.write_snapshot(self._folder, program.needed)
             except CannotCross as error:
                 name = _name_in(error.path, program.needed)
                 if name is None or name in refused:
-                    return f"A value cannot go to a worker: {error}."
+                    return f"A value cannot be sent to a worker: {error}."
                 refused[name] = why_refused(name, program.needed[name], error.why)
             except OSError as error:
                 return f"The values could not be written for a worker: {error.strerror or error}."
@@ -544,8 +546,8 @@ class CellHealing:
         more["not_fixes"] = tuple(found.not_fixes)
         if found.fixes:
             return self._report("proposed", found.fixes[0].reason, found.fixes, **more)
-        many = "One edit runs, if this is" if len(found.readings) == 1 else "Several edits run; choose"
-        reason = f"{many} what is meant."
+        many = "One edit runs. Check that it is" if len(found.readings) == 1 else "Several edits run. Choose"
+        reason = f"{many} what you mean."
         return self._report("question", reason, readings=found.readings, **more)
 
     def _fix(self, program: CellProgram, patch: Patch, *, ran: bool) -> CellFix | None:
@@ -557,7 +559,7 @@ class CellHealing:
         run, code = edited
         unknown = [patch.doubt] if patch.doubt else []
         unknown += [
-            f"What `{name}` was before the cell ran is not known; the value that it has now was used."
+            f"The value of `{name}` before the cell ran is not known, so its current value was used."
             for name in self._cell.unknown
             if name in program.needed
         ]
@@ -610,7 +612,7 @@ class CellHealing:
         for fix in edits[:_FIXES_MAX]:
             getattr(weighed, _standing(fix.kind, None)).append(fix)
         if not weighed.fixes and not weighed.readings:
-            return self._report("not_tried", f"No fix is known, and none was looked for. {why}")
+            return self._report("not_tried", f"No fix is known, and healkit did not look for one. {why}")
         return self._proposed(dataclasses.replace(weighed, not_fixes=[]))
 
     def _reread(self) -> CellReport:
@@ -638,7 +640,7 @@ class CellHealing:
                 continue
             fixes.append(fix)
         if not fixes:
-            return self._report("not_cured", ended or "No text near this one is Python.")
+            return self._report("not_cured", ended or "No small change makes this text valid Python.")
         return self._report("proposed", fixes[0].reason, fixes)
 
     def _after_reading(self, fix: CellFix, ready: _Ready) -> list[CellFix]:
@@ -676,7 +678,7 @@ class CellHealing:
             )
         if program.made_again:
             names = ", ".join(f"`{name}`" for name in program.made_again)
-            self._notes.append(f"Made again in the worker: {names}.")
+            self._notes.append(f"Created again in the worker: {names}.")
         for line, why in program.left_out.items():
             self._notes.append(f"Line {line} was left out: {why}.")
 
@@ -746,8 +748,8 @@ def heal_cell(
     if cell is None:
         any_cell = "No cell of this notebook has failed."
         raise HealError(
-            any_cell if number is None else f"No failure of In [{number}] is known.",
-            hint="Only cells that ran after `%load_ext healkit` are known, and the last 20 failures.",
+            any_cell if number is None else f"healkit knows no failure of In [{number}].",
+            hint="It knows only cells that ran after `%load_ext healkit`, and the last 20 failures.",
         )
     return CellHealing(hk, cell, advisors=advisors, budget_s=budget_s, progress=progress, stop=stop).report()
 

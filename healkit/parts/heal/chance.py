@@ -69,13 +69,13 @@ class Chance:
     def sentence(self) -> str:
         """Sentence with the counts, and what the code reads."""
         read = f" The code reads {self.source}." if self.source else ""
-        return f"It passes and fails by chance. {self.counts}{read}"
+        return f"It sometimes passes and sometimes fails. {self.counts}{read}"
 
     @property
     def advice(self) -> str:
         """Sentence that says how to take chance out."""
         if not self.source:
-            return "Find what decides besides the arguments, and run it again."
+            return "Find out what the result depends on besides the arguments, and run it again."
         if self.source == SET_ORDER:
             return "Sort the set, and run it again."
         clock = self.source.startswith(("time.", "datetime.", "pandas."))

@@ -189,7 +189,7 @@ class Validator:
     ) -> CheckResult:
         """Run one check on the path of any execution; raise `BudgetSpent`."""
         if self._bench.left_s <= 0:
-            raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
+            raise BudgetSpent("The healing's time is up.", hint="Give it more time: budget_s=….")
         started = time.perf_counter()
         replay = self.replay(check, code)
         try:
@@ -201,7 +201,7 @@ class Validator:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
         result = check_result(check, execution, time.perf_counter() - started)
         if result.outcome == "timeout" and self._bench.left_s <= 0:
-            raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
+            raise BudgetSpent("The healing's time is up.", hint="Give it more time: budget_s=….")
         played = replay.playback
         return msgspec.structs.replace(
             result, answered=played.answered, displaced=played.displaced, live=replay.made
@@ -212,7 +212,7 @@ def _without_writing(result: CheckResult) -> CheckResult:
     """Return the result of a tool that may write: that it could not, in a check, is no failure of its code."""
     if result.outcome != "raised" or not result.failure.startswith(_CANNOT_WRITE):
         return result
-    message = "NotOnRecord: what the tool writes to a granted folder is not repeated"
+    message = "NotOnRecord: a check does not repeat what the tool writes to a granted folder"
     return msgspec.structs.replace(result, outcome="not_on_record", failure=message)
 
 
@@ -355,7 +355,7 @@ def why_not(
 
 #: Endings that say nothing of a value.
 _ENDINGS = {
-    "timeout": "does not end in time", "died": "takes its process with it", "not_run": "was not run",
+    "timeout": "does not end in time", "died": "kills its process", "not_run": "was not run",
 }  # fmt: skip
 
 
@@ -369,12 +369,10 @@ def told_apart(check: Check, result: CheckResult, code: str) -> str:
     if result.outcome == "not_on_record":
         grant = missing_grant(result)
         if grant is not None:
-            return (
-                f"cannot be told: it needs a grant of the tool's, which a person has to name ({grant[0]}=…)"
-            )
+            return f"is unknown: it needs a grant of the tool, which a person has to allow ({grant[0]}=…)"
         called = missing_call(result)
         named = f" of mcp.{called}" if called and called.rpartition(".")[2] in code else ""
-        return f"cannot be told: a call{named} is not on record (live=…)"
+        return f"is unknown: a call{named} is not on record (live=…)"
     if result.outcome in _ENDINGS:
         return _ENDINGS[result.outcome]
     gives = (
@@ -383,16 +381,16 @@ def told_apart(check: Check, result: CheckResult, code: str) -> str:
         else f"gives {_size(result.value)}"
     )
     if check.raises:
-        return f"{gives} where {check.raises} is right"
+        return f"{gives}, but {check.raises} is right"
     if not check.known:
         return gives
     if _is_number(check.expected) and not result.failure and _is_number(result.value):
         return "gives another number"
     wanted = _size(check.expected)
     return (
-        f"gives another value, {wanted} too"
+        f"gives another value, also {wanted}"
         if gives == f"gives {wanted}"
-        else f"{gives} where {wanted} is right"
+        else f"{gives}, but {wanted} is right"
     )
 
 
@@ -444,13 +442,13 @@ def check_text(check: Check) -> str:
 def _outcome_text(check: Check, result: CheckResult) -> str:
     if result.outcome == "wrong":
         if differs := "" if check.raises else values.why_different(check.expected, result.value):
-            return f"gives something else: {differs}"
+            return f"gives another result: {differs}"
         wanted = check.raises or _short(check.expected)
         if is_typed(check) and is_beyond_json(result.outline):
-            return f"gives {_short(result.value)}, a {result.outline}, where {wanted} is right"
-        return f"gives {result.failure or _short(result.value)} where {wanted} is right"
+            return f"gives {_short(result.value)}, a {result.outline}, but {wanted} is right"
+        return f"gives {result.failure or _short(result.value)}, but {wanted} is right"
     if result.outcome == "not_on_record":
-        return f"cannot be told: {_short_text(result.failure.removeprefix('NotOnRecord: '), 200)}"
+        return f"is unknown: {_short_text(result.failure.removeprefix('NotOnRecord: '), 200)}"
     if result.error_code == "TOOL_OUT_OF_MEMORY":
         return "needs more memory than its limit allows"
     return _ENDINGS.get(result.outcome) or f"raises {_short_text(result.failure, 200)}"

@@ -125,7 +125,7 @@ def _advisors(text: str, terminal: Terminal, *, alone: bool) -> list[str | Advis
             continue
         if alone:
             raise UsageInvalid(
-                "This terminal is not interactive, so code cannot be edited here.", hint="Leave out `person`."
+                "This terminal is not interactive, so you cannot edit code here.", hint="Leave out `person`."
             )
         from healkit.parts.heal.advisors.simple import PersonAdvisor
 
@@ -134,7 +134,7 @@ def _advisors(text: str, terminal: Terminal, *, alone: bool) -> list[str | Advis
 
 
 def _edit(case: Case, code: str, problem: str, terminal: Terminal) -> str | None:
-    if problem and not terminal.confirm(f"Not yet: {problem} Edit again?"):
+    if problem and not terminal.confirm(f"Not valid yet: {problem} Edit again?"):
         return None
     return _edited(code, ".sql" if case.entry.type == "sql" else ".py")
 
@@ -178,14 +178,19 @@ _FORMS = ("text", "json", "github", "junit")
 
 
 def _form(text: str) -> str:
-    return text if text in _FORMS else wrong(f"--format {text!r} is none of {', '.join(_FORMS)}.")
+    return text if text in _FORMS else wrong(f"--format {text!r} is not one of {', '.join(_FORMS)}.")
 
 
-_READ = Option("read", "a path the cells may read, besides the notebook's folder", metavar="PATH", many=True)
+_READ = Option("read", "a path that cells may read, besides the notebook's folder", metavar="PATH", many=True)
 _HEAL = Option(
     "heal", "look for a fix of each failing cell, and run the notebook with it", bool, default=False
 )
-_APPLY = Option("apply", "write the fixes with which the notebook ran on (--heal too)", bool, default=False)
+_APPLY = Option(
+    "apply",
+    "write the fixes with which the notebook ran on to the notebook (includes --heal)",
+    bool,
+    default=False,
+)
 _FORMAT = Option("format", "text, json, github (annotations) or junit (XML)", default="text", read=_form)
 _TIMEOUT = options.TIMEOUT.replace(help="limit on wall time of a cell", default=600.0)
 
@@ -251,7 +256,7 @@ Number = Annotated[int, word("the request's number", "ID")]
 def list_requests(
     services: Services,
     tool: Annotated[str | None, options.TOOL_FILTER] = None,
-    pending: Annotated[bool, Option("pending", "only those that wait")] = False,
+    pending: Annotated[bool, Option("pending", "only requests that are waiting")] = False,
     limit: Annotated[int, options.LIMIT] = 50,
 ) -> Answer:
     """List all requests: those that wait first, then the decided ones, newest first."""
@@ -282,7 +287,7 @@ def accept_request(services: Services, number: Number, *, program: str) -> Answe
 def decline_request(
     services: Services,
     number: Number,
-    reason: Annotated[str, Option("reason", "why; kept with it")] = "",
+    reason: Annotated[str, Option("reason", "the reason, which is kept with the request")] = "",
     *,
     program: str,
 ) -> Answer:

@@ -246,7 +246,7 @@ def prepare(hk: Services, options: HealOptions) -> tuple[HealContext, Case, list
     calls = LiveCalls(options.live, cassette.live, acts, tell_call)
     tape = Tape(msgspec.structs.replace(cassette, live=[name for name in names if calls.may_make(name)]))
     voice.notes += [
-        f"{name} declares effects, so no healing calls it."
+        f"{name} declares effects, so healing never calls it."
         for name in names
         if acts(name) and allows(calls.left, name)
     ]

@@ -117,7 +117,7 @@ class PatchDecision:
         if best is None:
             return self._left_to_a_person()
         if options.dry_run:
-            return Ending("shown", "It is shown only, as was asked for; nothing was kept.")
+            return Ending("shown", "This was a dry run: the patch is only shown, and nothing was kept.")
         tool, step = self._case.entry.tool_name, best.step_id or ""
         word = decide(
             tool,
@@ -131,7 +131,9 @@ class PatchDecision:
         )
         if word == "deny":
             self._record.decided(step, "denied")
-            return Ending("denied", f"The policy forbids patches of {tool!r} (heal_deny); it is shown only.")
+            return Ending(
+                "denied", f"The policy forbids patches of {tool!r} (heal_deny); the patch is only shown."
+            )
         if word == "allow":
             return self._apply(best)
         # On record before anyone is asked: no end of this process loses it.
@@ -145,7 +147,7 @@ class PatchDecision:
             if request.state == "pending":
                 reason = f"It is waiting for approval as request {request.id}."
                 return Ending("pending", reason, request_id=request.id)
-            reason = f"The same patch was {request.state} before, as request {request.id}."
+            reason = f"The same patch was already {request.state}, as request {request.id}."
             return Ending("declined", reason, request_id=request.id)
         if not answer:
             if request.state == "pending":
@@ -169,10 +171,10 @@ class PatchDecision:
         request = self._request(attempt)
         self._record.decided(attempt.step_id or "", request.state, request_id=request.id)
         if request.state != "pending":
-            reason = f"The same patch was {request.state} before, as request {request.id}."
+            reason = f"The same patch was already {request.state}, as request {request.id}."
             return Ending("declined", reason, request_id=request.id)
         return Ending(
-            "pending", f"Request {request.id} waits: a person has to decide it.", request_id=request.id
+            "pending", f"Request {request.id} is waiting: a person has to decide it.", request_id=request.id
         )
 
     def _apply(self, best: Attempt, request: PatchRequest | None = None) -> Ending:
@@ -201,14 +203,14 @@ class PatchDecision:
             halt = self._record.run.halted
             why = "" if halt is None else f" {halt.reason}"
             reason = (
-                f"{patched_entry.label} fails when it runs ({problem.rstrip('.')}), and stays active.{why}"
+                f"{patched_entry.label} fails when it runs ({problem.rstrip('.')}), but stays active.{why}"
             )
             return Ending("halted", reason, patched_entry.revision, refuted=failed)
         back = vault.revert(
             entry.tool_name, entry.revision, persona=entry.persona, reason=f"rolled back: {problem}"
         )
         self._record.recovered(step, back.revision)
-        return Ending("rolled_back", f"It was taken back: {problem}", back.revision, refuted=failed)
+        return Ending("rolled_back", f"It was rolled back: {problem}", back.revision, refuted=failed)
 
     def _revision_of(self, best: Attempt, request: PatchRequest | None) -> VaultEntry:
         """Keep the patch; a pending request for it is accepted in the same transaction."""
@@ -263,5 +265,5 @@ class PatchDecision:
             return execution.failure.summary
         if chosen.known and not values.meets(chosen.expected, execution.value):
             returned = values.value_text(values.kept(execution.value))
-            return f"it returned {returned} where {values.value_text(chosen.expected)} is right."
+            return f"it returned {returned}, but {values.value_text(chosen.expected)} is right."
         return ""

@@ -109,7 +109,9 @@ def _calls_note(context: HealContext) -> list[str]:
     if not answered and not live_count and "mcp" not in context.entry.code:
         return []
     more = " and ".join(f'"{name}:N"' for name in context.calls.refused)
-    least = [f"As many live calls as were allowed were made; to allow N: live=[{more}]."] if more else []
+    least = (
+        [f"The allowed number of live calls was reached. To allow N calls: live=[{more}]."] if more else []
+    )
     return [f"{plain.count(answered, 'call')} answered from the record, {live_count} live.", *least]
 
 
@@ -123,7 +125,7 @@ def _grants_note(context: HealContext, case: Case) -> list[str]:
         return []
     many = plain.count(len({at for at, _ in lacking}), "check")
     names = " and ".join(dict.fromkeys(_as_granted(context, *name) for _, name in lacking))
-    lacks = "not decided for new code, which has no grants of the tool's"
+    lacks = "not decided for new code, which does not have the tool's grants"
     return [f"{many} of {len(case.checks):,} {lacks}: allow {names}."]
 
 

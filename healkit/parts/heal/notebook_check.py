@@ -58,7 +58,7 @@ _IN_KERNEL = "__import__('healkit.parts.cells.cell_export', fromlist=['watch'])"
 #: How a cell ended that did not come to its end → code, name and words of its failure.
 _ENDINGS = {
     "timeout": ("TOOL_TIMEOUT", "TimeoutError", "the cell was still running after {timeout:g} s"),
-    "disk_limit": ("TOOL_DISK_LIMIT", "DiskLimit", "the cell wrote more than it may"),
+    "disk_limit": ("TOOL_DISK_LIMIT", "DiskLimit", "the cell wrote more than is allowed"),
     "died": ("TOOL_EXITED", "DeadKernel", "the kernel ended while the cell ran (exit status {status})"),
 }
 

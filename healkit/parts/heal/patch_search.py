@@ -103,7 +103,9 @@ class PatchSearch:
             self.case, by_chance = reproduction.reproduced(self.case, self.diagnosis)
             self.case, self.diagnosis = diagnosed_by_examples(self.case, self.diagnosis, context.hk.log)
             if by_chance is not None:
-                self._diagnose_again(sentence="It passes and fails with the same arguments.")
+                self._diagnose_again(
+                    sentence="It sometimes passes and sometimes fails with the same arguments."
+                )
         self._record.inspected(step, self.diagnosis)
         if context.blamed is not None:
             voice.say(context.blamed.sentence)
@@ -181,7 +183,7 @@ class PatchSearch:
             _log.debug("the advisor %s raised %s", name, type(error).__name__, exc_info=error)
             message = f"{type(error).__name__}: {' '.join(str(error).split())[:_SAID_CHARS]}".rstrip(": ")
             error = HealError(
-                f"This advisor failed with {message}.", hint="The other advisors are asked as usual."
+                f"This advisor failed with {message}.", hint="The other advisors continue as usual."
             )
         self._context.voice.notes.append(f"{name}: {error}")
         self._record.error_raised(None, error)
@@ -228,7 +230,7 @@ class PatchSearch:
         except HealkitError as error:
             self._record.refused(step, patch, error)
             voice.say(f"{patch.advisor}: {patch.reason} Not possible: {error.message}")
-            attempt = judged_attempt(case, patch, [], why=f"it cannot be run as this tool: {error.message}")
+            attempt = judged_attempt(case, patch, [], why=f"it cannot run as this tool: {error.message}")
             attempt = msgspec.structs.replace(attempt, step_id=step)
             self._keep_attempts([*case.attempts, attempt])
             return attempt
@@ -284,7 +286,7 @@ class PatchSearch:
             doubt = doubt_by_new_parts(case, patch, bench)
             if patch.advisor != "search":  # which has compared its own
                 self._context.voice.say(
-                    f"{patch.advisor}: {patch.reason} It passes every check, and is compared with others."
+                    f"{patch.advisor}: {patch.reason} It passes every check and is compared with other patches."
                 )
                 doubt = doubt or doubt_by_other_inputs(case, attempt, bench)
                 doubt = doubt or doubt_by_rivals(case, patch, bench)
@@ -330,7 +332,7 @@ class PatchSearch:
         if answer is None:
             reply = "" if self.case.discreet else f": {' or '.join(choices)}"
             self._context.voice.notes.append(
-                f"Plausible patches disagree on {question.call}{reply}. None of them is known to be right."
+                f"Plausible patches disagree on {question.call}{reply}. It is not known which one is right."
             )
         return answer
 

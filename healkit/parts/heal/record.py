@@ -394,7 +394,7 @@ _ENDED = ("outcome", "steps", "failures")
 #: Decision → what it says.
 _ACTIONS = {
     "kept": "The patch was kept as revision {revision}.",
-    "pending": "The patch waits for approval as request {request_id}.",
+    "pending": "The patch is waiting for approval as request {request_id}.",
     "declined": "The patch was declined.",
     "denied": "The policy forbids patches of this tool.",
 }
@@ -489,7 +489,7 @@ def _judged(event: TraceEvent) -> _Facts:
 def _recovered(event: TraceEvent) -> _Facts:
     result = event.result or {}
     metadata = AuditMetadata(success=True, actual_state={"revision": result.get("revision")})
-    return {}, metadata, f"The patch was taken back by revision {result.get('revision')}."
+    return {}, metadata, f"The patch was rolled back by revision {result.get('revision')}."
 
 
 def _halted(event: TraceEvent) -> _Facts:

@@ -55,14 +55,14 @@ VERDICTS: dict[Verdict, VerdictText] = {
         "only hides the error",
         "–",
         "warn",
-        "No exception, but the failing step is skipped or its result made up.",
+        "No exception, but the failing step is skipped or its result is made up.",
         "Check whether that is right.",
     ),
     "undecided": VerdictText(
         "not decided, a call or a file is missing",
         "?",
         "warn",
-        "It makes a call that no recorded execution made, or reads a file that only accepted code may read.",
+        "It makes a call that is not on record, or reads a file that only accepted code may read.",
         "Allow it by name (live=…, files=…), or decide yourself.",
     ),
     "not_cured": VerdictText("does not fix it", "✗", "bad"),
@@ -141,7 +141,7 @@ HEAL_ENDINGS: dict[str, str] = {
     "rolled_back": "patch rolled back",
     "not_cured": "no fix found",
     "healthy": "nothing fails any more",
-    "by_chance": "it passes and fails by chance",
+    "by_chance": "it sometimes passes and sometimes fails",
     "not_mendable": "changing the code does not help",
     "halted": "halted by the policy",
     "stopped": "stopped",
@@ -336,7 +336,7 @@ class CellFix:
     def rerun(self) -> str:
         """Sentence on what has to be run for it to help; empty where that is the failing cell alone."""
         cells = [*(place.cell for place in self.first), self.cell, *(place.cell for place in self.then)]
-        return f"{cells[0]} has to be run again, then {', then '.join(cells[1:])}." if cells[1:] else ""
+        return f"Run {cells[0]} again, then {', then '.join(cells[1:])}." if cells[1:] else ""
 
     @property
     def hunks(self) -> list[tuple[list[str], list[str]]]:

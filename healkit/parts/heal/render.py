@@ -76,7 +76,7 @@ def question_text(call: str, choices: Iterable[str], tables: Mapping[str, str] =
 
     tables: The frames among the arguments, by name.
     """
-    lines = [f"Plausible patches disagree. What is right for {call} ?"]
+    lines = [f"The plausible patches give different results. What is the right result of {call} ?"]
     lines += [f"{name}:\n{textwrap.indent(table, '    ')}" for name, table in tables.items()]
     for number, choice in enumerate(choices, 1):
         first, *more = choice.splitlines() or [""]
@@ -195,7 +195,7 @@ def _row(attempt: Attempt) -> tuple[str | Span, ...]:
 
 _CELL_HEADS = {
     "proposed": "a fix",
-    "question": "which is meant?",
+    "question": "which one do you mean?",
     "rerun": "run other cells first",
     "not_cured": "no fix found",
     "not_tried": "not tried",
@@ -206,7 +206,7 @@ def cell_card(report: CellReportData) -> Card:
     """Build the card of a failing cell's healing: the edit, what was seen of it, what is not known, what to do next."""
     fix, head = report.chosen, f"{report.label}: {_CELL_HEADS[report.outcome]}"
     if report.outcome == "question" and fix is not None:
-        head = f"{report.label}: is this meant?"
+        head = f"{report.label}: is this what you mean?"
     not_fixes = _not_fixes(report)
     if fix is None:
         notes: list[Part] = [Line(Span(note, "ticked")) for note in report.notes]
@@ -222,7 +222,7 @@ def cell_card(report: CellReportData) -> Card:
     facts: list[tuple[str, Fact]] = [("change", Span(fix.reason, "ticked")), ("seen", Span(fix.said))]
     facts += [("not known", Span(sentence, "ticked")) for sentence in fix.unknown]
     facts += [("note", Span(note, "ticked")) for note in report.notes]
-    then = "" if fix.cell == report.label else f" puts the new text of {fix.cell} here"
+    then = "" if fix.cell == report.label else f" inserts the new text of {fix.cell} here"
     facts.append(("next", Span(f"`%heal --apply`{then}", "ticked")))
     parts: list[Part] = [Diff(changed(fix)), Facts(facts)]
     other_edits = [edit for edit in report.others if edit is not fix]

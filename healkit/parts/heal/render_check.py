@@ -68,9 +68,11 @@ def _about(failure: NotebookFailure) -> Iterator[Part]:
     if report is not None and fix is None:
         facts.append(("healing", Span(report.reason, "ticked")))
     if fix is not None:
-        outcome = "the notebook ran on with it" if failure.fixed else "the notebook got no further with it"
+        outcome = (
+            "the notebook ran on with it" if failure.fixed else "the notebook did not get further with it"
+        )
         facts.append(("fix", Span(f"{fix.cell}: {fix.reason}", "ticked")))
-        facts.append(("seen", Span(f"{fix.said} In a whole run, {outcome}.")))
+        facts.append(("seen", Span(f"{fix.said} In a complete run, {outcome}.")))
         facts += [("not known", Span(sentence, "ticked")) for sentence in fix.unknown if not failure.fixed]
     yield Facts(facts, indent=4)
     if fix is not None:

@@ -72,14 +72,14 @@ def nothing_cures(
         live = ", ".join(f'"{name}"' for name in names if not acts(name))
         still += f" Not decided: {plain.count(len(undecided), 'attempt')}."
         if done := " and ".join(filter(acts, names)):
-            still += f" No healing calls what declares effects, such as {done}: run the tool once yourself."
+            still += f" Healing never calls a tool that declares effects, such as {done}: run the tool once yourself."
         if live or not (names or any(map(missing_grant, results))):
             still += f" Allow the calls: live=[{live or '…'}]."
     if spent_s is None:
         ended = (
             f"{plain.count(tried, 'candidate')}, nothing left to try" if tried else "no advisor had a patch"
         )
-        first = "Add an example" if searched else "Ask the search too"
+        first = "Add an example" if searched else "Also use the search"
         return f"No fix found: {ended}.{still} {first}, edit the code, or ask a model."
     ended = plain.count(tried, "candidate") if tried else "nothing was tried"
     return f"No fix found: {ended} in {spent_s:g} s, budget used up.{still} Raise it: budget_s=…."

@@ -52,7 +52,7 @@ class Reproduction:
         """Run the tool as it is on every check, and leave out the checks that do not count."""
         if self._context.may_act:
             self._notes.append(
-                "The tool has side effects and runs without isolation, so nothing of it was run."
+                "The tool has side effects and runs without isolation, so healkit did not run it."
             )
             return dataclasses.replace(case, checks=(), untried=True)
         checks = [check for check in case.checks if self._validator.fits(check)]
@@ -60,7 +60,7 @@ class Reproduction:
             self._bench.know(case.checks, case.base)
         base = list(case.base) or self._validator.run(self._entry.code, checks)
         if self._fails_in_worker_only(checks, base):
-            self._notes.append("A trial does not fail as the run did, so each check is run in a worker.")
+            self._notes.append("A trial does not fail as the execution did, so each check runs in a worker.")
             self._validator.use_workers()
             checks = [check for check in checks if self._validator.fits(check)]
             base = self._validator.run(self._entry.code, checks)
@@ -82,7 +82,7 @@ class Reproduction:
         left_out = any(check.sampled and check not in remaining for check in checks)
         if left_out:
             self._notes.append(
-                "The failing frame is too long to be tried; a sample of its rows does not fail."
+                "The failing frame is too long to try, and a sample of its rows does not fail."
             )
         failing = [check for check in checks if check.origin == "failing"]
         untried = case.untried or bool(failing and not any(check in remaining for check in failing))
@@ -160,7 +160,7 @@ class Reproduction:
         if chance is not None or not is_decisive or (outside and not clear):
             return chance
         if recorded is not None and was.answered:
-            self._notes.append(f"{recorded.counts} What its calls gave decides.")
+            self._notes.append(f"{recorded.counts} The result depends on the answers of its calls.")
             return None
         if recorded is None and clear and row is not None and was.outcome == "passed":
             return Chance(check, 1, len(results) + 1, source, f"{row.ename}: {row.evalue}")
@@ -182,11 +182,12 @@ class Reproduction:
         """Say that nothing fails, and what is known of a failure of the same code."""
         row = next(filter(None, map(self._own_failure, case.checks)), None)
         if row is None:
-            return "Every check passes as it is; nothing fails any more."
+            return "Every check passes with the code as it is; nothing fails any more."
         error = f"{row.ename}: {row.evalue}" if row.evalue else row.ename
         return (
-            f"Every check passes as it is, though log row {row.id} failed with the same code ({error}): something "
-            "outside of the code decides, such as a file, the time, or chance."
+            f"Every check passes with the code as it is, but log row {row.id} failed with the same code "
+            f"({error}): something "
+            "outside the code is the cause, such as a file, the time, or chance."
         )
 
     def cause_outside(self, case: Case, outside: str) -> str:

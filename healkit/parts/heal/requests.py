@@ -136,7 +136,7 @@ class Requests:
             if row.state == "accepted":
                 return _record(session, row)
             if row.state == "declined":
-                raise _decided(row, "Propose it again from the active revision if it is wanted after all.")
+                raise _decided(row, "If you want it after all, propose it again from the active revision.")
             decides = row.state == "pending" and not in_run
             conflict = _accept(session, self._database.dialect_name, row, by)
             if self._audit is not None and decides:
@@ -163,8 +163,8 @@ class Requests:
                 if self._audit is not None and not in_run:
                     self._audit.extend_within(session, _decision_on(row))
             elif row.state != "declined":
-                undo = f"Take it back with hk.undo({row.tool_name!r})."
-                raise _decided(row, undo if row.state == "accepted" else "Nothing was changed by it.")
+                undo = f"Undo it with hk.undo({row.tool_name!r})."
+                raise _decided(row, undo if row.state == "accepted" else "It did not change anything.")
             return _record(session, row)
 
 
@@ -213,7 +213,7 @@ def _store_code(session: Session, dialect: str, base: Revision, code: str, diges
     kind = vault_rows.stored_code(session, base).type
     if digest == base.code_hash:
         raise VaultError(
-            f"{revision_label(base.tool_name, base.target_persona, base.number)} has this code already: "
+            f"{revision_label(base.tool_name, base.target_persona, base.number)} already has this code, so "
             "there is nothing to approve."
         )
     ref = EntryRef(base.tool_name, base.target_persona, base.number, digest)
@@ -228,7 +228,7 @@ def _check_words(author: str, verdict: str) -> None:
     ):
         if value not in allowed:
             raise VaultError(
-                f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(map(repr, allowed))}."
+                f"{word}={value!r} is not known.", hint=f"Use one of {', '.join(map(repr, allowed))}."
             )
 
 
@@ -237,7 +237,7 @@ def _row(session: Session, number: int) -> PatchRow:
     if row is None:
         raise PatchRequestNotFound(
             f"There is no patch request {named(number)}.",
-            hint="hk.requests.list() lists those that there are.",
+            hint="hk.requests.list() lists all requests.",
         )
     return row
 
@@ -256,7 +256,7 @@ def _decided(row: PatchRow, hint: str) -> PatchRequestDecided:
     label = revision_label(row.tool_name, row.target_persona, row.revision)
     became = "" if row.revision is None else f" and is {label}"
     by = f" by {row.decided_by!r}" if row.decided_by else ""
-    return PatchRequestDecided(f"Patch request {row.id} was {row.state} already{by}{became}.", hint=hint)
+    return PatchRequestDecided(f"Patch request {row.id} was already {row.state}{by}{became}.", hint=hint)
 
 
 def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:

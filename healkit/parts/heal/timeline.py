@@ -104,7 +104,7 @@ class Teller:
         except EvidenceChanged as changed:
             self._step(event, "untold", changed.message, "bad")
         except Exception as error:  # noqa: BLE001 - an event that cannot be told costs itself only
-            message = f"The event {event.event_type} cannot be told: {type(error).__name__}."
+            message = f"The event {event.event_type} cannot be shown: {type(error).__name__}."
             self._step(event, "untold", message, "warn")
 
     def _step(
@@ -208,7 +208,7 @@ class Teller:
         self.arguments = self._data(event, "arguments")
         log_id = event.metadata.get("log_id")
         self.log_id = log_id if isinstance(log_id, int) else self.log_id
-        step = self._step(event, "observed", f"{self.label or 'The tool'} is looked at.", code=self.base)
+        step = self._step(event, "observed", f"{self.label or 'The tool'} is diagnosed.", code=self.base)
         if isinstance(failure, dict) and failure.get("ename"):
             message = plain.one_line(f"{failure['ename']}: {failure.get('evalue', '')}".rstrip(": "), 400)
             step |= {"title": f"{self.label or 'The tool'} failed: {sentence(message)}", "tone": "bad"}
@@ -227,7 +227,7 @@ class Teller:
 
     def _inspection_finished(self, event: TraceEvent) -> None:
         result = event.result or {}
-        finding = result.get("sentence") or result.get("kind") or "Nothing was found out about it"
+        finding = result.get("sentence") or result.get("kind") or "The diagnosis found nothing"
         step = self._step(event, "diagnosed", sentence(finding))
         if isinstance(result.get("kind"), str):
             step["facts"].append(("kind", short(result["kind"])))
@@ -275,9 +275,7 @@ class Teller:
             return
         message = sentence(event.error.message)
         self._mark(event, verdict_text("not_cured"), verdict="not_cured")
-        self._step(
-            event, "refused", f"It cannot be run as this tool: {message}", "bad", **self._number(event)
-        )
+        self._step(event, "refused", f"It cannot run as this tool: {message}", "bad", **self._number(event))
 
     def _judged(self, event: TraceEvent, verdict: str, why: str) -> None:
         step = self._checked(event)
@@ -333,14 +331,14 @@ class Teller:
         step = self._earlier(event, "checked")
         if step is None:
             more = {"checks": [], "held": 0, "passed": 0, **self._number(event)}
-            step = self._step(event, "checked", "The checks are run.", **more)
+            step = self._step(event, "checked", "The checks run.", **more)
         return step
 
     def _compared(self, event: TraceEvent, came: dict[str, Any]) -> None:
         step = self._earlier(event, "executed")
         if step is not None and "same" in came:
-            otherwise = f"It ended otherwise: {came.get('expected')} before, {came.get('found')} now."
-            step["text"].append("It ended as it had before." if came["same"] else sentence(otherwise))
+            otherwise = f"It ended differently: {came.get('expected')} before, {came.get('found')} now."
+            step["text"].append("It ended as before." if came["same"] else sentence(otherwise))
 
     def _action_compiled(self, event: TraceEvent) -> None:
         spec = event.action_spec
@@ -377,7 +375,12 @@ class Teller:
         failed = [name for name, is_met in checks.items() if not is_met] if isinstance(checks, dict) else []
         if failed:
             conditions = ", ".join(PRECONDITIONS.get(name, name) for name in failed)
-            self._step(event, "refused", f"It was not run, because this did not hold: {conditions}.", "bad")
+            self._step(
+                event,
+                "refused",
+                f"It did not run, because these conditions were not met: {conditions}.",
+                "bad",
+            )
 
     def _error_raised(self, event: TraceEvent) -> None:
         if event.error is None:
@@ -386,7 +389,7 @@ class Teller:
         host = self._earlier(event, "executed", "observed", "refused")
         if host is None or host.get("error"):
             warns = event.error.severity == "warning"
-            what = "It goes on without this" if warns else "It failed"
+            what = "The run continues without this" if warns else "It failed"
             host = self._step(event, "stumbled", f"{what}: {message}", "warn" if warns else "bad")
         elif host["kind"] != "refused" and message.rstrip(".") not in host["title"]:
             host["title"] = f"{host.get('label') or self.label or 'It'} failed: {message}"
@@ -403,23 +406,23 @@ class Teller:
             if details.get("ename")
             else ""
         )
-        why = why or f"{code}, which is no fault of the patch's"
-        step = self._step(event, "retried", f"It is tried again: {why}.", "warn")
+        why = why or f"{code}, which the patch did not cause"
+        step = self._step(event, "retried", f"It runs again: {why}.", "warn")
         if isinstance(wait := details.get("wait_ms"), int | float):
             step["text"].append(f"After a pause of {plain.duration(float(wait))}.")
 
     def _recovery_started(self, event: TraceEvent) -> None:
-        why = sentence(event.metadata.get("why") or "what was kept does not hold")
-        self._step(event, "recovered", f"It is taken back: {why}", "warn", **self._number(event))
+        why = sentence(event.metadata.get("why") or "the kept patch does not work")
+        self._step(event, "recovered", f"It is rolled back: {why}", "warn", **self._number(event))
 
     def _recovery_finished(self, event: TraceEvent) -> None:
         step = self._earlier(event, "recovered")
         revision = {**event.metadata, **(event.result or {})}.get("revision")
-        message = "The code from before is active again" + (
+        message = "The previous code is active again" + (
             f", as v{revision}." if revision is not None else "."
         )
         if step is None:
-            step = self._step(event, "recovered", "It is taken back.", "warn")
+            step = self._step(event, "recovered", "It is rolled back.", "warn")
         step["text"].append(message)
 
 
@@ -460,16 +463,16 @@ AUTHORS = {
 ORIGINS = {
     "failing": "the recorded failure",
     "passing": "a recorded run that passed",
-    "declared": "an example of the tool's",
-    "answered": "an answer that was given",
+    "declared": "an example of the tool",
+    "answered": "an answer from a person",
 }
 #: Outcome of a check → its mark and its words.
 OUTCOMES = {
     "passed": ("✓", "passed"),
-    "wrong": ("✗", "returned something else"),
+    "wrong": ("✗", "returned another result"),
     "raised": ("✗", "raised"),
     "timeout": ("✗", "did not end in time"),
-    "died": ("✗", "took its process with it"),
+    "died": ("✗", "killed its process"),
     "not_run": ("–", "was not run"),
 }
 #: Decision on a patch → the tone, and the sentence.
@@ -479,13 +482,16 @@ DECISIONS = {
     "declined": ("warn", "{patch} was declined; nothing was changed."),
     "denied": ("warn", "{patch} is forbidden by the policy; nothing was changed."),
     "pending": ("warn", "{patch} is waiting for approval, as request {request}."),
-    "overtaken": ("warn", "{patch} was overtaken: the tool was changed meanwhile. Nothing is lost."),
+    "overtaken": (
+        "warn",
+        "{patch} was not applied, because the tool was changed in the meantime. The patch is kept.",
+    ),
 }
 PRECONDITIONS = {
     "tool_found": "the tool was found",
-    "code_hash": "its code is what was stored",
+    "code_hash": "its code is the stored code",
     "code_parses": "the code can be read",
-    "arguments": "the arguments fit the tool",
+    "arguments": "the arguments match the tool",
     "isolation": "it can be restricted here",
 }
 _VALUE_MAX_CHARS, _MESSAGE_MAX_CHARS = 300, 600

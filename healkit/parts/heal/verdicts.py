@@ -50,7 +50,7 @@ _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 #: Doubt about a patch whose comparison with others was cut short, by the budget or by Stop.
 UNCOMPARED = "There was no time left to compare it with other patches."
 #: Doubt about a model's patch of a tool that is run in workers only, such as a SQL statement.
-UNTRIED = "It was run on its checks only: this tool cannot be tried on other inputs."
+UNTRIED = "It ran only on its checks: this tool cannot be tried on other inputs."
 _ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "undecided": 2, "silenced": 3, "not_cured": 5}
 _UNASKED = 4
 #: How many other inputs are tried for changes that no check asks for, and the time limit of each in seconds.
@@ -148,7 +148,7 @@ def disputed(attempt: Attempt, call: str) -> Attempt:
     """Return a cured attempt as unproven: another patch disagrees on that call, and no answer says what is right."""
     if attempt.verdict != "cured":
         return attempt
-    doubt = f"Another patch passes too, and does something else for {call}."
+    doubt = f"Another patch also passes, but gives another result for {call}."
     patch = msgspec.structs.replace(attempt.patch, doubt=doubt)
     return msgspec.structs.replace(attempt, verdict="unproven", patch=patch)
 
@@ -240,7 +240,7 @@ def _as_seen(was: CheckResult, now: CheckResult) -> CheckResult:
 
 def _other_arguments(calls: int) -> str:
     some = "a call" if calls == 1 else f"{calls} calls"
-    return f"it makes {some} with other arguments than those on record, and got the answers of those"
+    return f"it makes {some} with other arguments than those on record, and got the recorded answers"
 
 
 def _is_settled(case: Case) -> bool:
@@ -262,7 +262,7 @@ def _doubted(patch: Patch, doubt: str) -> Patch:
 def _untried(case: Case) -> str:
     """Say that the call that failed was not tried, or with some rows of its frame only; empty if it was."""
     if case.untried:
-        return "The call that failed was not tried."
+        return "The failing call was not tried."
     sampled = next((check.sampled for check in case.checks if check.sampled), "")
     return f"Tried on {sampled}." if sampled else ""
 
@@ -535,10 +535,10 @@ def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
     for _, was, now in returned:
         old, new = type_name(was), type_name(now)
         if was.outcome == "passed" and old != new and not (asks_float and {old, new} == {"int", "float"}):
-            return f"It returns {article(new)} where the tool returned {article(old)}."
+            return f"It returns {article(new)}, but the tool returned {article(old)}."
     for check, was, now in returned:
         if check.binding and was.outcome != "passed" and _has_int_for_float(check.expected, now.value):
-            return "It returns an int where the example has a float."
+            return "It returns an int, but the example has a float."
         new = type_name(now)
         outer = new.partition("[")[0]
         if was.outcome == "passed":
@@ -546,7 +546,7 @@ def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
         if fitting and not check.binding and outer not in fitting:
             return f"It returns {article(new)}, which its annotation does not allow."
         if passing_types == {"list"} and outer in ("tuple", *_UNORDERED):
-            return f"It returns {article(new)} where the tool returned a list for other inputs."
+            return f"It returns {article(new)}, but the tool returned a list for other inputs."
         if outer in _UNORDERED and outer not in passing_types | fitting:
             return f"It returns {article(new)}, which has no order."
     return ""
@@ -564,7 +564,7 @@ def _new_none(before: str, after: str, checks: Sequence[Check]) -> str:
     if not values or any(map(_is_none, values)) or _speaks_of_none(old):
         return ""
     if any(isinstance(node, ast.Return) and _is_none(node.value) for node in ast.walk(new)):
-        return "It returns None, which the tool never did."
+        return "It returns None, but the tool never did."
     return ""
 
 
@@ -581,7 +581,7 @@ def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
             changes = Seen().made(tables, result, known=check.known)
         same = (values.equal(pair[1], result) and not values.equal(pair[0], tables) for pair in previous)
         if result.shape[:1] != (0,) and any(same):
-            changes["It returns the same for two tables that differ."] = ("same", "", "")
+            changes["It returns the same result for two different tables."] = ("same", "", "")
         previous.append((tables, result))
         (known_changes.update(changes.values()) if check.known else losses.update(changes))
     new_losses = {sentence: change for sentence, change in losses.items() if change not in known_changes}
@@ -612,7 +612,7 @@ def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
             stay = {ast.dump(argument) for argument in (*new_call.args, *new_call.keywords)}
             gone = [argument for argument in (*call.args, *call.keywords) if ast.dump(argument) not in stay]
             if len(call.args) + len(call.keywords) - len(gone) == len(stay) and named & _names(gone):
-                return f"It removes the argument `{ast.unparse(gone[0])}`, in which the error was."
+                return f"It removes the argument `{ast.unparse(gone[0])}`, which caused the error."
     return ""
 
 
@@ -629,7 +629,7 @@ def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
     if guesses[1] - guesses[0]:
         texts = json.dumps([values.as_parts(check.arguments) for check, _, _ in rows], default=str)
         if any(match[1].zfill(2) != match[3].zfill(2) for match in _AMBIGUOUS.finditer(texts)):
-            return "A date among the arguments may be read with the day or with the month first."
+            return "In a date among the arguments, the day or the month may come first."
     asking = [check.expected for check, was, _ in rows if check.binding and was.outcome != "passed"]
     if len({json.dumps(answer, sort_keys=True, default=str) for answer in asking}) > 1:
         return ""
@@ -638,14 +638,14 @@ def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
     kind = edit_kind if any(values.has_tags(check.arguments) for check, _, _ in rows) else ""
     raised = any(was.outcome == "raised" for _, was, _ in rows)
     if kind == "discards" or (raised and _conditions(trees[1]) > _conditions(trees[0])):
-        return "It leaves something out, and one example alone asks for that."
+        return "It leaves something out, and only one example asks for that."
     made_up = [sum(map(_is_made_up, ast.walk(tree))) for tree in trees]
     unset = any(was.failure.startswith(("NameError", "UnboundLocalError")) for _, was, _ in rows)
     added = fills[1] - fills[0] or (unset and made_up[1] > made_up[0])
     invents = kind == "invents" or (
         added and edit_kind == "invents"
     )  # what a loop adds up may begin with nothing
-    return "It makes a value up, and one example alone asks for that." if invents else ""
+    return "It makes up a value, and only one example asks for that." if invents else ""
 
 
 def _conditions(tree: ast.Module) -> int:
@@ -771,7 +771,7 @@ def _with_change_doubted(
 
 def _change(entry: VaultEntry, arguments: dict[str, Any]) -> str:
     call = values.call_text(entry.tool_name, arguments)
-    return f"It changes what {call} returns, and no example says what is right there."
+    return f"It changes the result of {call}, and no example says what is right there."
 
 
 def _changed_inputs(

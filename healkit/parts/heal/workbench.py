@@ -309,7 +309,7 @@ class Bench:
         reason = "it was stopped" if self._stop.is_set() else f"its {self._budget_s:g} s are up"
         raise BudgetSpent(
             f"The healing of {self._entry.tool_name!r} ends here: {reason}.",
-            hint="What was found until then stands; give it a larger budget_s to go on.",
+            hint="The patches found so far are kept. To continue, use a larger budget_s.",
         )
 
 

@@ -68,9 +68,7 @@ def install(
         f"  {key}  {', '.join(map(_explained, value)) if isinstance(value, list) else value}"
         for key, value in grants.items()
     ]
-    unseen = (
-        f"Jupyter does not look in {target.parent} yet: add {target.parent.parent} to JUPYTER_PATH."
-    )
+    unseen = f"Jupyter does not look in {target.parent} yet: add {target.parent.parent} to JUPYTER_PATH."
     return Answer(
         said="\n".join([f"{display_name} installed as {target.name}", *lines]),
         data=lambda: {"name": target.name, "path": str(target), "grants": grants},

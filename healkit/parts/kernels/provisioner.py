@@ -51,7 +51,9 @@ class RestrictedProvisioner(LocalProvisioner):
 
     read = List(Unicode(), help="Paths the notebook may read; relative ones start at its folder.")
     write = List(Unicode(), help="Paths it may read and write; relative ones start at its folder.")
-    memory_mb = Integer(None, allow_none=True, min=1, help="Memory that it may use beyond the bare kernel, in MiB.")
+    memory_mb = Integer(
+        None, allow_none=True, min=1, help="Memory that it may use beyond the bare kernel, in MiB."
+    )
     cpu_s = Integer(None, allow_none=True, min=1, help="Processor time of the whole notebook, in seconds.")
     scratch_mb = Integer(None, allow_none=True, min=1, help="The size of its scratch folder, in MiB.")
 

@@ -24,7 +24,8 @@ def _notes(answers: Answers[Any]) -> list[str]:
 
 
 def graph(
-    services: Services, tool: Annotated[str | None, word("a tool; shows only the tools that it is used with", "TOOL")] = None
+    services: Services,
+    tool: Annotated[str | None, word("a tool; shows only the tools that it is used with", "TOOL")] = None,
 ) -> Answer:
     """Show which tools go together: which calls which, which comes after which, whose result goes into which."""
     edges = services.graph.drawn(tool)

@@ -278,7 +278,8 @@ class FixMemory:
                     raise ValueError(f"{outcome.old!r} has names or values that an export cannot contain")
         except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             raise UsageInvalid(
-                f"{str(path)!r} cannot be imported: {error}", hint="Import a file that `healkit learn export` wrote."
+                f"{str(path)!r} cannot be imported: {error}",
+                hint="Import a file that `healkit learn export` wrote.",
             ) from None
         with self._database.write() as session:
             for outcome in read.fixes:

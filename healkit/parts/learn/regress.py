@@ -115,9 +115,7 @@ class RegressReport:
         }
         phrases = [f"{counts[outcome]:,} {text}" for outcome, text in words.items() if counts[outcome]]  # type: ignore[index]  # outcomes
         phrases += (
-            [f"{counts['undecided']:,} undecided: a call or a file is missing"]
-            if counts["undecided"]
-            else []
+            [f"{counts['undecided']:,} undecided: a call or a file is missing"] if counts["undecided"] else []
         )
         phrases += [f"first difference after {self.first_fault_after}"] if faults else []
         phrases += [f"{len(self.not_reached):,} not reached"] if self.not_reached else []

@@ -194,7 +194,9 @@ class ToolGraph:
         """
         for word, choices in ((kind, get_args(Kind)), (direction, get_args(Direction))):
             if word is not None and word not in choices:
-                raise UsageInvalid(f"{word!r} is not one of {', '.join(choices)}.{did_you_mean(word, choices)}")
+                raise UsageInvalid(
+                    f"{word!r} is not one of {', '.join(choices)}.{did_you_mean(word, choices)}"
+                )
         ends = {"out": ("source",), "in": ("target",), "both": ("source", "target")}[direction]
         known = self._edges_of(tool)
         edges = [

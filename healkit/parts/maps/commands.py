@@ -121,7 +121,8 @@ async def map_tool(
     """Run a vault tool once for each of up to 1,000 objects of arguments. run_id: go on with a map."""
     if len(inputs) > _AGENT_INPUTS_MAX:
         raise AgentRefused(
-            f"{len(inputs):,} inputs are too many: one call takes at most {_AGENT_INPUTS_MAX:,}.", hint="Send them in several calls."
+            f"{len(inputs):,} inputs are too many: one call takes at most {_AGENT_INPUTS_MAX:,}.",
+            hint="Send them in several calls.",
         )
     limit_s = None if timeout_s is None else call.limited(timeout_s)
     report: MapReport = await call.services.amap(

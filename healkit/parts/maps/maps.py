@@ -59,7 +59,9 @@ _UNKNOWN_ENDS = {"WORKER_LOST", "HOST_DIED", "TOOL_KILLED", "WORKER_ERROR"}
 _NOT_RUN = {"WORKER_START_FAILED", "WORKER_NOT_RESTRICTED", "WORKER_UNUSABLE", "ISOLATION_UNAVAILABLE"}
 
 
-_SAME_INPUTS = "A map continues with the same inputs in the same order. Leave out run_id= to start another one."
+_SAME_INPUTS = (
+    "A map continues with the same inputs in the same order. Leave out run_id= to start another one."
+)
 
 
 class _Stopped(Exception):

@@ -114,7 +114,9 @@ def read_specs(path: str | Path) -> list[ServerSpec]:
         if not entry.get("disabled"):
             spec = _spec_of(identifier(raw_name), entry)
             if spec.name in specs:
-                raise ConfigError(f"{str(path)!r} has two MCP servers that would both be called mcp.{spec.name}.")
+                raise ConfigError(
+                    f"{str(path)!r} has two MCP servers that would both be called mcp.{spec.name}."
+                )
             specs[spec.name] = spec
     return list(specs.values())
 
@@ -123,7 +125,8 @@ def _spec_of(name: str, entry: dict[str, Any]) -> ServerSpec:
     kind = entry.get("type", entry.get("transport"))
     if kind not in {None, "stdio", "http", "streamable-http", "streamable_http", "streamableHttp"}:
         raise ConfigError(
-            f"The MCP server {name!r} uses the transport {kind!r}.", hint="healkit supports stdio and streamable HTTP."
+            f"The MCP server {name!r} uses the transport {kind!r}.",
+            hint="healkit supports stdio and streamable HTTP.",
         )
     command, args = entry.get("command"), entry.get("args") or []
     if command is not None and (not isinstance(command, str) or not isinstance(args, list)):

@@ -124,7 +124,8 @@ class MCPServer:
         """
         if not values.is_plain(arguments):
             raise CallRefused(
-                f"The arguments of mcp.{self.server}.{tool} contain a value that is not JSON, but an MCP server needs JSON.",
+                f"The arguments of mcp.{self.server}.{tool} contain a value that is not JSON, but an MCP "
+                "server needs JSON.",
                 hint="Pass strings, finite numbers, True, False, None, lists, and dicts with strings as keys.",
             )
         try:

@@ -235,7 +235,9 @@ class Session:
         if isinstance(message, ToolListChangedNotification):
             self._stale = True
         elif isinstance(message, ValidationError) and not self.ready and not self._strange:
-            self._strange = f"; it prints text that is not a message: {message.errors()[0].get('input')!r:.80}"
+            self._strange = (
+                f"; it prints text that is not a message: {message.errors()[0].get('input')!r:.80}"
+            )
 
     async def _on_response(self, response: httpx2.Response) -> None:
         """Notice that an HTTP server was restarted: it does not know the session, so it has run nothing."""

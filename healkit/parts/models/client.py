@@ -286,7 +286,10 @@ def _read(data: str, reader: Reader, endpoint: ModelEndpoint) -> None:
     try:
         reader.read(data)
     except StreamError as broken:
-        message = f"The model at {endpoint.host} stopped in the middle of its answer: {presentable(str(broken), endpoint)}."
+        message = (
+            f"The model at {endpoint.host} stopped in the middle of its answer: "
+            f"{presentable(str(broken), endpoint)}."
+        )
         if broken.passing:
             raise TransientError(ModelUnavailable(message, hint="Try again later.")) from None
         raise ModelError(message) from None
@@ -393,7 +396,8 @@ def _redirect(answered: str, headers: Mapping[str, str]) -> ModelError:
     except ValueError:
         target = "elsewhere"
     return ModelError(
-        f"{answered}: it points {shown_reason(target)}. healkit does not follow redirects, because the key would be sent there.",
+        f"{answered}: it points {shown_reason(target)}. healkit does not follow redirects, because the key "
+        "would be sent there.",
         hint="If that address is right, set heal_model_url to it.",
     )
 

@@ -190,9 +190,7 @@ class RunJournal:
         if self._not_synced:
             parts.append(f"it could not be written to the disk ({self._not_synced})")
         if parts:
-            return (
-                f"The record of run {self.run_id!r} in {str(self.folder)!r} is not complete: {'; '.join(parts)}."
-            )
+            return f"The record of run {self.run_id!r} in {str(self.folder)!r} is not complete: {'; '.join(parts)}."
         return "" if self._audit is None else self._audit.problem
 
     def learn(self, *values: object) -> None:

@@ -210,14 +210,18 @@ def _identity(run: Run) -> Iterator[Problem]:
         )  # a copy may have another name
     for line, event in _numbered(run):
         if event.run_id != run.run_id:
-            yield Problem("wrong_run_id", TRACE, line, f"belongs to run {event.run_id!r}, not to {run.run_id!r}.")
+            yield Problem(
+                "wrong_run_id", TRACE, line, f"belongs to run {event.run_id!r}, not to {run.run_id!r}."
+            )
 
 
 def _order(run: Run) -> Iterator[Problem]:
     ended = False
     for position, (line, event) in enumerate(_numbered(run)):
         if (event.event_type == "run_started") != (position == 0):
-            message = "is the first event, but is not run_started." if position == 0 else "is a second run_started."
+            message = (
+                "is the first event, but is not run_started." if position == 0 else "is a second run_started."
+            )
             yield Problem("wrong_order", TRACE, line, message)
         if ended:
             yield Problem("wrong_order", TRACE, line, f"is {event.event_type}, after run_finished.")
@@ -321,7 +325,10 @@ def _views(folder: Path, run: Run) -> Iterator[Problem]:
         except (OSError, BadValue) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
             yield Problem(
-                "evidence_changed", file, None, f"the file of view {name!r} has changed since it was kept: {why}."
+                "evidence_changed",
+                file,
+                None,
+                f"the file of view {name!r} has changed since it was kept: {why}.",
             )
 
 

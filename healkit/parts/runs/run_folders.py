@@ -132,7 +132,10 @@ def publish(folder: Path, runs_dir: Path, run_id: str) -> Path:
             ) from None
         raise RunExists(
             f"Run {run_id!r} already exists, in {str(target)!r}.",
-            hint="Give this run another id, or none. A run that was cut off cannot be continued, because it is evidence.",
+            hint=(
+                "Give this run another id, or none. A run that was cut off cannot be continued, because it "
+                "is evidence."
+            ),
         ) from None
     return target
 

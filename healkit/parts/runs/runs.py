@@ -126,7 +126,9 @@ class OpenRun:
     def admit(self, tool_name: str) -> str:
         """Return the next step's id; raises `RunNotAllowed`, or `PolicyHalted` once the policy has ended the run."""
         if self._journal.closed:
-            raise RunFolderError(f"Run {self.run_id!r} has ended.", hint="Start another one: with hk.run(): …")
+            raise RunFolderError(
+                f"Run {self.run_id!r} has ended.", hint="Start another one: with hk.run(): …"
+            )
         if not any(fnmatch.fnmatchcase(tool_name, pattern) for pattern in self._allow):
             allowed = ", ".join(map(repr, self._allow)) or "none"
             refused = RunNotAllowed(

@@ -368,9 +368,7 @@ def _prove(rule: SanitizerRule, where: str) -> None:
             )
     for text in (*rule.survives, ""):
         if matcher.find(text) or (not text and re.match(rule.pattern, "")):
-            raise RulesInvalid(
-                f"{where} hides {text!r}, which must stay.", hint="Make its pattern narrower."
-            )
+            raise RulesInvalid(f"{where} hides {text!r}, which must stay.", hint="Make its pattern narrower.")
 
 
 def compiled_pattern(pattern: str, where: str) -> re.Pattern[str]:

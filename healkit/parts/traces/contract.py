@@ -225,7 +225,8 @@ def _moment(value: object, place: str) -> Any:
             else ""
         )
         raise TraceInvalid(
-            f"This is not a trace: {value!r} is not a time in milliseconds since 1970, as of Date.now(), between the years "
+            f"This is not a trace: {value!r} is not a time in milliseconds since 1970, as of Date.now(), "
+            "between the years "
             f"2000 and 2100 - at `{place}`.{seconds}"
         )
     return datetime.fromtimestamp(value / 1000, UTC)

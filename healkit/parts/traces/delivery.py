@@ -379,7 +379,9 @@ def judge(
         case 400 | 413 | 422:
             return Judgement([DeliveryVerdict(trace.trace_id, "pending") for trace in batch], smaller=True)
         case 500 if len(batch) == 1 and _worked_since(batch[0], last_success):
-            return Judgement([policy.refused(batch[0], f"{_said(response)} to this trace, but accepted others")])
+            return Judgement(
+                [policy.refused(batch[0], f"{_said(response)} to this trace, but accepted others")]
+            )
     judged = _trouble(batch, response.problem or _said(response))
     wait_s = retry_after_s(response.retry_after)
     return msgspec.structs.replace(judged, wait_s=wait_s, smaller=response.status in _PERHAPS_TOO_MUCH)

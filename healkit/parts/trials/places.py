@@ -56,7 +56,9 @@ class QueuedJob(TrialJob):
     ) -> list[tuple[int, TrialDone]]:
         """Return them as lost; raises `WorkerError` where the executor takes no more work."""
         if not sent:
-            raise WorkerError(f"The executions were stopped: {why}", hint="Run again the executions that have not ended.")
+            raise WorkerError(
+                f"The executions were stopped: {why}", hint="Run again the executions that have not ended."
+            )
         return super().lost_share(items, why, sent=sent)
 
     def is_complete(self, count: int) -> bool:

@@ -144,7 +144,10 @@ class Seen:
             parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
             either = [m for m in parts if int(m[1]) <= 12 and int(m[2]) <= 12]
             if len(either) == len(texts) and any(m[1] != m[2] for m in either):
-                message = f"{_shown(texts[0])} may be a day in two different months: no date in the data shows whether day or month comes first."
+                message = (
+                    f"{_shown(texts[0])} may be a day in two different months: no date in the data "
+                    "shows whether day or month comes first."
+                )
                 self._unsure[message] = None
 
 

@@ -318,7 +318,10 @@ class DataViews:
         except (TypeError, ValueError, AttributeError) as error:  # from the columns' types, too
             raise ViewError(
                 f"{self._damaged(session)} in {self._database.where} is damaged: {error}.",
-                hint="`healkit views remove NAME` removes it. If more rows are damaged, restore the database from a copy.",
+                hint=(
+                    "`healkit views remove NAME` removes it. If more rows are damaged, restore the database "
+                    "from a copy."
+                ),
             ) from None
 
     def _damaged(self, session: Session) -> str:

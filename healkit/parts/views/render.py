@@ -22,9 +22,7 @@ _COLUMNS_MAX = 12
 def views(views: Sequence[DataView]) -> Card:
     """Build the list of views, newest first as given."""
     if not views:
-        return Card(
-            parts=("No data views. Frames and arrays that tools take or return are kept as views.",)
-        )
+        return Card(parts=("No data views. Frames and arrays that tools take or return are kept as views.",))
     rows = [
         (
             Span(view.name, "code"),

@@ -137,7 +137,8 @@ class ViewKeeper(Contents):
             self._changed.wait_for(lambda: self._has_room(job) or self._locked)
             if not self._has_room(job):
                 self.problem = (
-                    "Some data of executions was not kept: the database is locked, and too much data is waiting."
+                    "Some data of executions was not kept: the database is locked, and too much "
+                    "data is waiting."
                 )
                 return
             self._jobs.append(job)

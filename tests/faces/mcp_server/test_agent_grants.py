@@ -246,7 +246,7 @@ def test_a_patch_whose_checks_need_a_grant_waits_for_a_person(
             )
             assert answer["outcome"] == "pending"
             assert (
-                f"1 check of 1 not decided for new code, which has no grants of the tool's: allow files=['{folder}']."
+                f"1 check of 1 not decided for new code, which does not have the tool's grants: allow files=['{folder}']."
                 in answer["notes"]
             )
             (check,) = answer["checks"]

@@ -105,7 +105,7 @@ def test_another_tool_is_a_replacement_that_is_asked_about(healing: Healkit) -> 
     other = next(attempt for attempt in report.attempts if "quotient v1" in attempt.patch.reason)
     assert (other.verdict, other.patch.reason) == (
         "unproven",
-        "Replace the tool by quotient v1, another program.",
+        "Replace the tool by quotient v1, which is another program.",
     )
     assert report.outcome == "kept"
     schema = healing.vault.get("ratio", revision=2).input_schema

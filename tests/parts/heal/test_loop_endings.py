@@ -76,7 +76,7 @@ def test_a_healing_without_a_proposal_says_that_nothing_was_tried(healing: Healk
     report = healing.heal("ratio", advisors=[Idea()])
     assert report.reason == (
         "No fix found: no advisor had a patch. Still failing: the example (a=1, b=0): raises ZeroDivisionError: "
-        "division by zero. Ask the search too, edit the code, or ask a model."
+        "division by zero. Also use the search, edit the code, or ask a model."
     )
 
 

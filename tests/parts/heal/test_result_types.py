@@ -105,7 +105,7 @@ def test_none_from_a_tool_that_only_returns_truth_values_is_doubted(healkit: Hea
     examples = [{"call": "bool(is_long(None))", "result": False}]
     patched = code.replace("    if len", "    if text is None:\n        return None\n    if len")
     report = healed(healkit, "is_long", code, examples, patched)
-    assert report.best.patch.doubt == "It returns None, which the tool never did."
+    assert report.best.patch.doubt == "It returns None, but the tool never did."
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ def test_one_failing_example_alone_is_not_enough() -> None:
 
     assert (
         doubt(one, 1, alone=True)
-        == "One failing example alone speaks for it, and no other says what to keep."
+        == "Only one failing example supports it, and no other example says what must stay."
     )
     assert "behave differently" in doubt(two, 1)
     assert "only removes what raised" in doubt(removed, 1, loudly=True)
@@ -113,7 +113,7 @@ def test_a_patch_with_a_part_that_does_nothing_is_doubted() -> None:
     """H10: a loop that is left in its first round gives a constant or degenerate result."""
     code = "def f(a):\n    for x in a:\n        x += 1\n    return 0\n"
     after = code.replace("x += 1", "return x")
-    assert reason_for_doubt(code, rank_patches(after), edits=1, fixed=2) == "A part of it has no effect."
+    assert reason_for_doubt(code, rank_patches(after), edits=1, fixed=2) == "Part of it has no effect."
 
 
 @pytest.mark.requirement("HEAL-3")

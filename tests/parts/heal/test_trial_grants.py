@@ -60,7 +60,7 @@ def test_without_files_a_person_is_told_in_one_line_what_was_not_decided(hk: Hea
         "name it in files=…"
     )
     line = (
-        "2 checks of 2 not decided for new code, which has no grants of the tool's: "
+        "2 checks of 2 not decided for new code, which does not have the tool's grants: "
         f"allow files=['{folder}']."
     )
     assert notes_on_grants(report) == [line]

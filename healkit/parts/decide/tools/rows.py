@@ -301,7 +301,9 @@ def _moments(values, name, form, zone):
     if zone is None:
         return moments
     if moments.dt.tz is None:
-        raise ValueError(f"The times in {_shown(name)} have no time zone, so they cannot be converted to another one.")
+        raise ValueError(
+            f"The times in {_shown(name)} have no time zone, so they cannot be converted to another one."
+        )
     try:
         return moments.dt.tz_convert(zone)
     except (KeyError, ValueError, OSError):

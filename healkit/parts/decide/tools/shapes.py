@@ -42,7 +42,9 @@ def join_views(
     left, right = _table(left, "left"), _table(right, "right")
     at_left, at_right = _positions(left, on, "left"), _positions(right, right_on or on, "right")
     if len(at_left) != len(at_right) or not at_left:
-        raise ValueError("A join needs at least one column, and the same number of columns of the right view.")
+        raise ValueError(
+            "A join needs at least one column, and the same number of columns of the right view."
+        )
     one, other = _keys(left, at_left), _keys(right, at_right)
     _check_kinds(one, other, on)
     one, other = one.dropna(), other.dropna()
@@ -317,9 +319,7 @@ def _arrow(frame, name):
     counts = collections.Counter(label.casefold() for label in labels)
     for label in labels:
         if counts[label.casefold()] > 1:
-            raise ValueError(
-                f"Two columns of {name} are called {_shown(label)} in SQL, which ignores case."
-            )
+            raise ValueError(f"Two columns of {name} are called {_shown(label)} in SQL, which ignores case.")
     if not labels:
         raise ValueError(f"{name} has no columns.")
     columns = []

@@ -155,8 +155,8 @@ class ModelAdvisor:
                 conversation.learn(patch, attempt)
         if conversation.unusable:
             raise ModelRefused(
-                f"The model {endpoint.model!r} gave no answer that can be used: {conversation.unusable}",
-                hint="Try again, or take another model.",
+                f"The model {endpoint.model!r} gave no usable answer: {conversation.unusable}",
+                hint="Try again, or use another model.",
             )
 
     def _brief(self, case: Case, bench: Workbench | None, secret_map: SecretMap) -> Briefing:
@@ -274,7 +274,7 @@ class Conversation:
         if reply.ending == "length":
             raise ModelError(
                 f"The answer of the model {self._client.model!r} was cut off in the middle.",
-                hint="Raise heal_model_max_tokens, or its context if the server has a smaller one.",
+                hint="Raise heal_model_max_tokens, or the context of the server, if that is smaller.",
             )
         return reply
 
@@ -286,9 +286,9 @@ class Conversation:
         text, entry = self._secret_map.restored(reply.text), self._case.entry
         answer = read_answer(text, entry, is_cell=self._case.given is not None)
         if any(same_code(answer.code, code, entry.type) for code in self._tried):
-            raise UnusableAnswer("The code in the answer was tried before.")
+            raise UnusableAnswer("The code in the answer was already tried.")
         for mark in set(_MARK.findall(answer.code)) - set(_MARK.findall(entry.code)):
-            raise UnusableAnswer(f"The code in the answer holds {mark}, which stands for nothing here.")
+            raise UnusableAnswer(f"The code in the answer contains {mark}, which has no meaning here.")
         return answer
 
 
@@ -307,7 +307,7 @@ class ProgressSentences:
             self._say(f"{self._model}: question {progress.attempt}.")
         elif (now := time.monotonic()) - self._said_at >= _EVERY_S:
             self._said_at = now
-            self._say(f"{self._model}: {progress.received_chars:,} characters of an answer so far.")
+            self._say(f"{self._model}: {progress.received_chars:,} characters of the answer so far.")
 
 
 # The prompt. Most of it is text of a program and of its runs, and some of it may come from an attacker who wants the
@@ -401,7 +401,7 @@ class Briefing:
         if room < 0:
             raise ModelInputTooLarge(
                 f"The code of {self._case.entry.label} and its failure take {self._max_bytes - room:,} bytes of a "
-                f"request, and {self._max_bytes:,} are allowed; nothing was sent.",
+                f"request, but only {self._max_bytes:,} are allowed; nothing was sent.",
                 hint="Raise heal_model_input_max_bytes if the model can take it, or split the tool.",
             )
         parts = _Parts(room)
@@ -616,7 +616,7 @@ class _Parts:
             fitting.reverse()
         left_out = len(items) - len(fitting)
         if left_out:
-            fitting.append(f"({left_out} more are left out for want of room.)")
+            fitting.append(f"({left_out} more are left out, because there is no room.)")
         return ["\n".join([heading, *fitting]).lstrip("\n")] if fitting else []
 
 
@@ -685,7 +685,7 @@ def read_answer(text: str, entry: VaultEntry, *, is_cell: bool = False) -> Model
     if not blocks:
         candidates, prose = [CodeBlock("", answer)], ""
     if diffs and not candidates:
-        raise UnusableAnswer("The answer is a diff; the whole new code is needed.")
+        raise UnusableAnswer("The answer is a diff, but the complete new code is needed.")
     code = _chosen(candidates, entry, fenced=bool(blocks), is_cell=is_cell)
     return ModelAnswer(code.replace("\n", "\r\n") if "\r\n" in entry.code else code, _reason(prose))
 
@@ -738,7 +738,7 @@ def _chosen(blocks: list[CodeBlock], entry: VaultEntry, *, fenced: bool, is_cell
             raise UnusableAnswer("The code in the answer is the same as before.")
         return changed[-1]
     if not fenced:
-        raise UnusableAnswer("The answer holds no fenced block of code.")
+        raise UnusableAnswer("The answer contains no fenced block of code.")
     raise UnusableAnswer(wrong[max(codes, key=len)])
 
 
@@ -757,7 +757,7 @@ def _wrong_with(code: str, entry: VaultEntry) -> str:
         return ""  # a draft that does not parse says nothing about what it will be
     if (shape.kind, shape.entry) != (wanted.kind, wanted.entry):
         name = wanted.entry or "result"
-        return f"The code in the answer is not the whole tool: {wanted.kind} {name!r} is not in it as it was."
+        return f"The code in the answer is not the whole tool: {wanted.kind} {name!r} is missing or changed."
     return ""
 
 

@@ -174,8 +174,10 @@ class PeersAdvisor:
                 continue
             reason, doubt = f"Go back to {peer.label}.", ""
             if not peer.same_tool:
-                reason = f"Replace the tool by {peer.label}, another program."
-                doubt = f"It does what {peer.label} does; whether this tool should do the same is unknown."
+                reason = f"Replace the tool by {peer.label}, which is another program."
+                doubt = (
+                    f"It does what {peer.label} does; it is not known whether this tool should do the same."
+                )
             yield Patch(
                 code=code, advisor=self.name, author=self.author, reason=reason, rank=-place, doubt=doubt
             )

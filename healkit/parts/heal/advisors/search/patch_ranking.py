@@ -342,9 +342,9 @@ PARTIAL = "It passes only some of the checks."
 #: Doubt about a patch where other ones pass that do something else.
 OTHERS_DIFFER = "Other edits pass too, but behave differently on similar inputs."
 #: Doubt about a patch that is ranked below a doubted one.
-OVERTAKEN = "A more likely patch also passes, and the search doubts that one."
+OVERTAKEN = "A more likely patch also passes, but the search doubts it."
 #: Doubt about a patch of one of several similar places.
-TWIN = "It changes one of several similar places, and leaves the others."
+TWIN = "It changes only one of several similar places."
 
 
 def reason_for_doubt(
@@ -365,7 +365,7 @@ def reason_for_doubt(
     """
     candidate = one.patch.candidate
     if fixed < _CHECKS_AN_EDIT * edits and edits > 1:
-        return "It combines several edits; some such combinations fit a few examples by chance."
+        return "It combines several edits; some combinations pass a few examples by chance."
     if candidate.prior < _RARE and (fixed < _MANY or candidate.guard or one.behaviours > 1):
         return f"This kind of edit ({candidate.made_by[0]}) is rarely the right fix."
     if one.share < (_SURE if fixed <= _MANY else _SURE_OF_MANY) or one.behaviours > (
@@ -376,11 +376,11 @@ def reason_for_doubt(
     if features.foreign > _FOREIGN_MAX:
         return "It contains a number that nothing in the tool explains."
     if one.unused:
-        return "Code that ran before is not reached on any check."
+        return "Code that ran before does not run in any check now."
     if features.silent:
-        return "It may end without returning a value; the tool always returned one."
+        return "It may end without a return value, but the tool always returned one."
     if features.idle:
-        return "A part of it has no effect."
+        return "Part of it has no effect."
     if candidate.made_by[-1] == _SEPARATOR and one.kept < 1.0:
         return "It contains a string that nothing in the tool explains."
     if features.uneven and fixed <= _MANY:
@@ -388,9 +388,9 @@ def reason_for_doubt(
     if fixed > 1:
         return ""
     if alone:
-        return "One failing example alone speaks for it, and no other says what to keep."
+        return "Only one failing example supports it, and no other example says what must stay."
     if loudly and not features.added and not features.moved:
-        return "It only removes what raised, and only one check speaks for it."
+        return "It only removes the code that raised the error, and only one check supports it."
     return _doubt_by_one(one, loudly)
 
 
@@ -401,11 +401,9 @@ def _doubt_by_one(one: RankedPatch, loudly: bool) -> str:
     changes is the evidence against it.
     """
     if loudly and one.kept < 1.0:
-        return "It changes results for other inputs, and no example had a wrong result."
+        return "It changes results for other inputs, although no example had a wrong result."
     if one.kept < _KEPT_LEAST:
-        return (
-            "It changes most results for inputs near those of the checks, and only one check speaks for it."
-        )
+        return "It changes most results for inputs near those of the checks, and only one check supports it."
     return ""
 
 
@@ -435,7 +433,7 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     old_parts = {ast.dump(part) for part, _ in _parts(Program(before))} if parses(before) else set()
     parts = [(part, decides) for part, decides in _parts(program) if ast.dump(part) not in old_parts]
     if len(parts) > _PARTS_MAX:
-        return f"It has {len(parts)} new conditions, too many to try each."
+        return f"It has {len(parts)} new conditions, which are too many to try each."
     tried: list[tuple[ast.expr | ast.stmt, bool, Edit]] = []
     for part, decides in parts:
         if isinstance(part, ast.expr):
@@ -460,8 +458,8 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
             if not isinstance(part, ast.stmt) and any(_sides(part)):
                 return f"Its new part `{text}` makes no difference on any check."
             if decides:
-                return f"Its new condition `{text}` comes out the same on every check."
-            return f"Its new part `{text}` is not reached on any check."
+                return f"Its new condition `{text}` has the same result on every check."
+            return f"Its new part `{text}` does not run in any check."
     return ""
 
 

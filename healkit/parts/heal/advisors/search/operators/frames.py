@@ -283,7 +283,7 @@ def add_accessor(program: Program, node: ast.Attribute) -> Changes:
 
 
 @operator(
-    "missing values filled otherwise",
+    "missing values filled differently",
     0.7,
     ast.Call,
     before="import pandas\nx = s.fillna(0)",
