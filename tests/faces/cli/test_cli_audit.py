@@ -70,7 +70,10 @@ def test_a_head_that_was_printed_is_checked_later(audited, environment: dict[str
     chain, entries, _ = word.split(":")
     done = audited("audit", "verify", "--head", f"{chain}:{entries}:{'0' * 64}")
     assert (done.returncode, "the head that was kept elsewhere has another hash" in done.stdout) == (1, True)
-    assert "is not the head of an audit. Give the word" in audited("audit", "verify", "--head", "nonsense").stderr
+    assert (
+        "is not the head of an audit. Give the word"
+        in audited("audit", "verify", "--head", "nonsense").stderr
+    )
 
 
 def test_an_unknown_execution_exits_2(audited):

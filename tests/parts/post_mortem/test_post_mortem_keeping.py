@@ -72,7 +72,10 @@ def test_each_is_kept_for_a_bounded_time_that_a_question_renews(
             "did not react to its timeout and was killed",
             marks=pytest.mark.slow,
         ),
-        ("def tool():\n    return 'x' * 11 * 2**20\n", "the tool had already returned, so its frames no longer existed"),
+        (
+            "def tool():\n    return 'x' * 11 * 2**20\n",
+            "the tool had already returned, so its frames no longer existed",
+        ),
     ],
 )
 def test_a_run_that_was_killed_or_had_returned_says_why_it_cannot_be_asked(
