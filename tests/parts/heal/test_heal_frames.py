@@ -171,7 +171,7 @@ def test_a_question_on_a_frame_is_written_as_tables() -> None:
     question = Question("pick v2", {"df": frame, "n": 1}, choices, 1)
     text = question_text(question.call, (choice.lines for choice in choices), question.tables)
     assert text.splitlines() == [
-        "The plausible patches give different results. What is right for pick(df=DataFrame({'city': ['Bern', 'Basel'], 'units': [1, 20]}), n=1) ?",
+        "The plausible patches give different results. What is the right result of pick(df=DataFrame({'city': ['Bern', 'Basel'], 'units': [1, 20]}), n=1) ?",
         "df:",
         "        city  units",
         "    0   Bern      1",
