@@ -19,7 +19,7 @@ _ENTRIES_MAX = 2000
 
 
 def near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Open a file of nearly that name in a folder that the tool is granted, or of that name in another one."""
+    """Open a file with a similar name in a granted folder, or a file of the same name in another one."""
     wrong = match["path"][1:-1]
     folder, name = os.path.split(wrong)
     files = [path for root in site.readable for path in _files(Path(root))]

@@ -82,7 +82,7 @@ def near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _owner(site: Site, node: ast.AST) -> str:
-    """Return the text of what something is looked up in: `table.loc` for a label in `table.loc["a", "b"]`."""
+    """Return the text of the object that is indexed: `table.loc` for a label in `table.loc["a", "b"]`."""
     place: ast.AST | None = node
     while place is not None and not isinstance(place, ast.Subscript):
         place = site.source.parents.get(place)
@@ -94,12 +94,12 @@ def _words(name: str) -> set[str]:
 
 
 def _is_column(site: Site) -> bool:
-    """Return whether the failure tells of a column of a table."""
+    """Return whether the failure is about a column of a table."""
     return "column" in site.facts.get("about", "")
 
 
 def _read(site: Site, text: str) -> list[ast.Constant]:
-    """Return the constants with that text that something is looked up by: `row["a"]`, `table.sort_values(["a"])`."""
+    """Return the constants with that text that are used as keys: `row["a"]`, `table.sort_values(["a"])`."""
     nodes = []
     for node in site.all(ast.Constant):
         if node.value != text:
@@ -120,7 +120,7 @@ def _subscripts(site: Site) -> list[ast.Subscript]:
 
 
 def counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Give a key its first value where it is added to: `votes[name] += 1` reads before it writes."""
+    """Give a key its first value before the code adds to it: `votes[name] += 1` reads before it writes."""
     source, statement = site.source, site.statement
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
         base, key = source.segment(statement.target.value), source.segment(statement.target.slice)
@@ -212,7 +212,7 @@ def key_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Look up text where a number is looked for among keys that came from JSON."""
+    """Look up text if the code looks for a number among keys from JSON."""
     numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
     values = [value for check in site.inputs for value in check.arguments.values()]
     integer_texts = {str(value) for value in values if isinstance(value, int) and not isinstance(value, bool)}
@@ -236,7 +236,7 @@ def json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def valid_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Write the value that a library suggests, or the nearest of those that it takes."""
+    """Write the value that a library suggests, or the nearest of the valid ones."""
     wrong = match["wrong"]
     options = re.findall(r"'([^']+)'", match["known"])
     near = options[:1] if match["suggested"] else near_misses(wrong, options, 1)

@@ -79,7 +79,7 @@ def gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
-    """Return what does as `append` did with what it was given: a row as a dict, several tables, or a table."""
+    """Return code that replaces `append`: for a row as a dict, several tables, or a table."""
     first = call.args[0] if call is not None and call.args else None
     value = site.given.get(first.id) if isinstance(first, ast.Name) else None
     if isinstance(first, ast.Dict) or isinstance(value, dict):
@@ -93,7 +93,7 @@ def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
 
 
 def gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Write the name that the message or the release notes name instead of one that numpy or pandas removed."""
+    """Write the name that the message or the release notes suggest in place of a removed numpy or pandas name."""
     name = match["wrong"].rpartition(".")[2]
     replacement = match.groupdict().get("right")
     right = replacement.removeprefix("np.") if replacement else _GONE_NAMES.get(name)
@@ -111,7 +111,7 @@ def gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def new_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Write the text that the message names instead of an old one: `'ME'` for the frequency `'M'`."""
+    """Write the text that the message suggests in place of an old one: `'ME'` for the frequency `'M'`."""
     wrong = match["wrong"]
     for node in site.nodes(ast.Constant, near=False):
         if isinstance(node.value, str) and re.fullmatch(rf"\d*{re.escape(wrong)}", node.value):

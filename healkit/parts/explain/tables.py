@@ -56,7 +56,7 @@ def several_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Give `apply` the axis of rows, where its function reads a column of one."""
+    """Give `apply` the axis of rows if its function uses a column."""
     wanted = site.facts.get("wanted", "").strip("`'\"")
     wanted = match.groupdict().get("name") or wanted
     functions = {node.name: node for node in site.all(ast.FunctionDef)}
@@ -143,7 +143,7 @@ def other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Convert the key of one table to the type that it has in the other."""
+    """Convert the key of one table to its type in the other table."""
     kinds, source = [match["left"], match["right"]], site.source
     text = next((at for at, kind in enumerate(kinds) if kind in {"object", "str", "string"}), 1)
     sample = site.facts.get(("left_value", "right_value")[text], "'0'").strip("`'\"")
@@ -234,7 +234,7 @@ def conditions(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _row_by_row(site: Site, node: ast.expr) -> str:
-    """Return a condition's text with the signs that work row by row, in parentheses where `&` would tear it apart."""
+    """Return a condition with the operators that work row by row, with parentheses if `&` would break it."""
     source = site.source
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
@@ -279,7 +279,7 @@ def parenthesized(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _split(site: Site, node: ast.expr) -> list[str | ast.expr]:
-    """Return the parts of `a & b` and the signs between them; anything else, and what is in parentheses, as it is."""
+    """Return the parts of `a & b` and the operators between them; other expressions stay as they are."""
     if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS and not site.source.in_parentheses(node):
         return [*_split(site, node.left), _SIGNS[type(node.op)], *_split(site, node.right)]
     start, end = site.source.span(node)
@@ -388,7 +388,7 @@ def columns_as_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _cleaned_column(site: Site, column: ast.expr, value: str) -> Iterator[tuple[str, str]]:
-    """Yield what removes from a column of text all that is not part of a number in such a value, with the reason."""
+    """Yield the steps that remove everything that is not part of a number from a column, with the reason."""
     for reason, text in cleaned(site, value, f"{site.source.atom(column)}.str", site.source.segment(column)):
         chained = re.sub(r"\)\.(replace|lstrip|rstrip)", r").str.\1", text)
         if ".str." in chained:
@@ -441,7 +441,7 @@ _PROSE_MAX_LINES, _SKIPS = 20, frozenset(("skiprows", "header", "names"))
 
 
 def separator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Tell `read_csv` the separator that the file has, or the row that has the names of the columns."""
+    """Pass the separator of the file, or the row with the column names, to `read_csv`."""
     facts = site.facts
     option = (facts.get("separator") or facts.get("header", "")).strip("`")
     another = "separator" if "separator" in facts else "header"
@@ -467,7 +467,7 @@ header = separator  # of another row
 
 
 def header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Read a file whose header is looked for too low with the names of its first line."""
+    """Read the column names from the first line of a file if the code expects them further down."""
     for call in site.all(ast.Call):
         for keyword in call.keywords if called_name(call) == "read_csv" else ():
             low = (
@@ -483,7 +483,7 @@ def header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Leave out the lines of prose above a table: each has one field, and the table has more."""
+    """Leave out the lines of text above a table: each has one field, but the table has more."""
     line = int(match["line"])
     for call in _calls(site, "read_csv"):
         if (
@@ -496,7 +496,7 @@ def skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def numbers_of_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Tell `loadtxt` the separator that a row of numbers has, or that the first row has names."""
+    """Pass the separator of a row of numbers to `loadtxt`, or say that the first row has names."""
     text, source = match["text"].strip("'"), site.source
     for call in _calls(site, "loadtxt"):
         keywords = {keyword.arg: keyword for keyword in call.keywords}
@@ -523,7 +523,7 @@ _STACKS = {"hstack": "vstack", "vstack": "hstack"}
 
 
 def other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Use an axis that there is, or the one along which the arrays fit."""
+    """Use an existing axis, or the one along which the arrays fit."""
     missing = "concatenation axis" not in match.string
     dimension = re.search(r"array of dimension (\d+)", match.string)
     for call in site.nodes(ast.Call)[:1]:
@@ -655,7 +655,7 @@ def name_in_query(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def zone_given(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Give a time that is made here the time zone that the others have."""
+    """Give a new time the time zone of the other times."""
     here = [*site.nodes(ast.Call, near=False)]
     origins = [value for name in site.nodes(ast.Name, near=False) for value in site.made(name)]
     for call in dict.fromkeys([*here, *(origin for origin in origins if isinstance(origin, ast.Call))]):
@@ -676,7 +676,7 @@ def gaps_in_mask(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def kept_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Keep the axis over which a sum or a mean goes, so that its shape fits."""
+    """Keep the axis of a sum or a mean, so that its shape fits."""
     for call in _calls(site, *_REDUCTIONS):
         if any(k.arg == "axis" for k in call.keywords) and not any(
             k.arg == "keepdims" for k in call.keywords

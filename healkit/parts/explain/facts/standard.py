@@ -175,7 +175,7 @@ def _sides(scene: Scene) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _kind_of_time(node: ast.expr, value: object) -> str:
-    """Tell `naive`, `aware`, `date`, or nothing; of a call by what is written."""
+    """Return `naive`, `aware`, `date`, or nothing; for a call, the code decides."""
     if type(value) is _MOMENT:
         return "naive" if value.tzinfo is None else "aware"
     if type(value) is _DAY:
@@ -339,7 +339,7 @@ def _gives_nothing(scene: Scene, call: ast.Call) -> Facts | None:
 
 
 def unpacked(scene: Scene) -> Facts | None:
-    """Say what a loop or an assignment takes apart, where that is known."""
+    """Say what a loop or an assignment unpacks, if that is known."""
     statement = scene.statement
     loops = [
         (n.target, n.iter)
@@ -362,7 +362,7 @@ def unpacked(scene: Scene) -> Facts | None:
 
 
 def _split_by_another(scene: Scene, node: ast.expr, names: int) -> Facts | None:
-    """Say at which other sign a text has as many parts as there are names."""
+    """Say at which other separator a text has as many parts as there are names."""
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="split"), args=[ast.Constant(value=str(sign))]):
             value = scene.value(owner)
@@ -468,7 +468,7 @@ _PLACES: dict[str, tuple[int, Callable[[Any], bool]]] = {
 
 
 def exchanged(scene: Scene) -> Facts | None:
-    """Say that two arguments stand in each other's place, where their values leave no doubt."""
+    """Say that two arguments are in the wrong order, if their values leave no doubt."""
     node = scene.node
     if not isinstance(node, ast.Call) or len(node.args) != 2 or node.keywords or called(node) not in _PLACES:
         return None
@@ -488,7 +488,7 @@ def exchanged(scene: Scene) -> Facts | None:
 
 
 def _named_value(scene: Scene, node: ast.expr) -> Any:
-    """Return an expression's value, of a function or a type of Python's own too; else UNREAD."""
+    """Return an expression's value, also of Python's own functions and types; otherwise UNREAD."""
     value = UNREAD if isinstance(node, ast.Starred) else scene.value(node)
     if value is UNREAD and isinstance(node, ast.Name):
         return vars(builtins).get(node.id, UNREAD)
@@ -520,7 +520,7 @@ def formatted(scene: Scene) -> Facts | None:
 
 
 def command(scene: Scene) -> Facts | None:
-    """Say that a program does not exist, where the code was about to start one."""
+    """Say that a program does not exist if the code was about to start one."""
     name = getattr(scene.error, "filename", None)
     starts = any(frame.f_globals.get("__name__") == "subprocess" for frame in scene.frames)
     return complete({"about": "no_command", "wanted": quoted(name)}) if starts else None

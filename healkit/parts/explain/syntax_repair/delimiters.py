@@ -23,7 +23,7 @@ _AFTER = frozenset((":", ",", ".", "=", "==", "for", "if", "else", "in", "and", 
 
 
 def unmatched(found: list[DraftToken]) -> tuple[list[DraftToken], list[tuple[DraftToken | None, DraftToken]]]:
-    """Return openers that are never closed, and unmatched closers, each with the opener that it met."""
+    """Return openers that are never closed, and unmatched closers, each with the opener before it."""
     stack: list[DraftToken] = []
     wrong: list[tuple[DraftToken | None, DraftToken]] = []
     for token in found:
@@ -297,7 +297,7 @@ def _long(draft: Draft) -> Iterator[Repair]:
 
 
 def _broken_word(draft: Draft) -> Iterator[Repair]:
-    """Make a comment or a text of plain words where code is expected."""
+    """Turn plain words where code is expected into a comment or a string."""
     number = draft.line
     line, start = draft.lines.line(number), draft.lines.start(number)
     body = line.strip()

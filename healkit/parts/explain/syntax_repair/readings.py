@@ -38,7 +38,7 @@ _SENTENCE = re.compile(
 
 
 def readings(text: str) -> Iterator[tuple[str, str]]:
-    """Yield other readings of a text, likeliest first, each with what was taken away."""
+    """Yield other readings of a text, likeliest first, each with a description of the change."""
     for change, done in (
         (_unfenced, "only the text between the code fences is kept"),
         (_without_look_alikes, "characters that only look like Python's are replaced"),
