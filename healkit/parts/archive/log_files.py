@@ -1,8 +1,8 @@
 """Files of executions, as JSON lines or Parquet.
 
-Each JSON line is one record, strict JSON in UTF-8 wherever the stored values are. The columns of Parquet are the
-log's, times as timestamps in UTC, JSON and the parts of an execution as JSON text. Both are written and read a few
-hundred records at a time, and a file appears under its name only when it is whole and on disk.
+Each JSON line is one record, as strict JSON in UTF-8 if the stored values are. Parquet has the columns of the log:
+times are timestamps in UTC; JSON and the parts of an execution are JSON text. Both formats are written and read a few
+hundred records at a time. A file appears under its final name only when it is complete and on disk.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ Numbered = Iterator[tuple[str, Record]]
 
 
 def export_log(database: Database, path: Path, filters: Filters, *, overwrite: bool = False) -> int:
-    """Write the finished executions that the filters hold for, oldest first; return how many."""
+    """Write the finished executions that match the filters, oldest first; return how many."""
     return write_file(path, read_records(database, filters), overwrite=overwrite)
 
 
 def import_log(database: Database, path: Path) -> Imported:
-    """Import the executions of a file that are not here yet, by trace id.
+    """Import the executions of a file that do not exist here yet, by trace id.
 
-    Raises `LogFileError` at the first record that cannot be read; those before it are imported by then, and importing
-    the corrected file again doubles none of them.
+    Raises `LogFileError` at the first record that cannot be read. The records before it are then imported; importing
+    the corrected file again duplicates none of them.
     """
     read = added = 0
     batch: list[RecordRows] = []
@@ -88,7 +88,7 @@ def import_log(database: Database, path: Path) -> Imported:
 
 
 def check_suffix(path: Path) -> None:
-    """Raise `LogFileError` unless the name ends in that of a format, whose package is installed."""
+    """Raise `LogFileError` unless the name has the extension of a format whose package is installed."""
     if path.suffix not in _SUFFIXES:
         raise LogFileError(
             f"{str(path)!r} has no known file format.",
@@ -97,7 +97,7 @@ def check_suffix(path: Path) -> None:
 
 
 def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False) -> int:
-    """Write records to a file of that name, whole or not at all; return how many. Raises `LogFileError`."""
+    """Write records to a file, completely or not at all; return how many. Raises `LogFileError`."""
     check_suffix(path)
     if path.exists() and not overwrite:
         raise LogFileError(
@@ -117,7 +117,7 @@ def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False
 
 
 def write_unfinished(path: Path, suffix: str, records: Iterable[Record]) -> tuple[int, str]:
-    """Write records to disk in that suffix's format; return how many, and the digest that `digest_of` must find."""
+    """Write records to disk in that suffix's format; return how many, and the digest that `digest_of` must return."""
     count, digest = 0, hashlib.sha256()
 
     def counted() -> Iterator[Record]:
@@ -276,7 +276,7 @@ _NUMBERS: dict[type, tuple[type, ...]] = {Boolean: (bool,), Integer: (int,), Flo
 
 
 def read_records(database: Database, filters: Filters) -> Iterator[Record]:
-    """Read the finished executions that the filters hold for, oldest first, a few hundred at a time."""
+    """Read the finished executions that match the filters, oldest first, a few hundred at a time."""
     last: tuple[datetime, int] | None = None
     while True:
         with database.read() as session:
@@ -343,7 +343,7 @@ def checked(dialect_name: str, where: str, record: Record) -> RecordRows:
 
 
 def _for_server(values: dict[str, Any], table: Table) -> dict[str, Any]:
-    """Return the values as PostgreSQL takes them: no NUL in a text, and no NaN in JSON, where any character may be."""
+    """Return values that PostgreSQL accepts: no NUL in a text, and no NaN in JSON."""
     return {
         name: finite(value) if isinstance(table.c[name].type, JSON) else escaped(value)
         for name, value in values.items()
@@ -351,7 +351,7 @@ def _for_server(values: dict[str, Any], table: Table) -> dict[str, Any]:
 
 
 def store_records(database: Database, records: Sequence[RecordRows]) -> int:
-    """Insert the rows in one transaction; return how many executions were new. Existing ones stay as they are."""
+    """Insert the rows in one transaction; return how many executions were new. Existing ones stay unchanged."""
     rows = [record.row for record in records]
     there = select(func.count()).where(LOG.c.trace_id.in_([row["trace_id"] for row in rows]))
     with database.write() as session:
@@ -391,7 +391,7 @@ _HINT = "Everything before it was imported. Correct or remove it and import the 
 
 
 def _inward(where: str, record: Record, columns: Sequence[Column[Any]]) -> dict[str, Any]:
-    """Return the record's values as the columns take them; raise `LogFileError` for one that they refuse."""
+    """Return the record's values for the columns; raise `LogFileError` for a value that a column refuses."""
     names = {column.name for column in columns}
     if unknown := [name for name in record if name not in names and name not in PARTS]:
         raise LogFileError(
@@ -449,7 +449,7 @@ def _number(where: str, column: Column[Any], value: float) -> float:
 
 
 def _is_too_deep(value: object) -> bool:
-    """Return True for lists and objects in one another that no JSON encoder writes for sure."""
+    """Return True for lists and objects that are nested too deeply for a JSON encoder."""
     level = [value]
     for _ in range(_MAX_DEPTH):
         inner = [list(item.values()) if isinstance(item, dict) else item for item in level]

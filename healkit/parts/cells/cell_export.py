@@ -1,9 +1,9 @@
 """Failing cell of another process: written there, read here.
 
-A notebook that is checked runs in a restricted kernel. There `watch` takes note of each run, and after a failure
-`write_failing_cell` writes what healing needs to know of the cell into a folder that the host granted. The host reads
-it with `read_failing_cell`, once the kernel has ended. What it finds there is a claim: bounded in size, checked, and
-never imported or run.
+A checked notebook runs in a restricted kernel. There, `watch` records each run. After a failure, `write_failing_cell`
+writes what healing needs to know about the cell into a folder that the host granted. The host reads it with
+`read_failing_cell` after the kernel has ended. It does not trust the content: it limits the size, checks it, and never
+imports or runs it.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _watched: FailedCells | None = None
 
 
 def watch(*, values: bool) -> None:
-    """Take note of this kernel's runs from now on; called in it before its first cell.
+    """Record the runs of this kernel from now on; called in the kernel before its first cell.
 
-    values: Keep those that a cell changes too, which healing needs.
+    values: Keep values that a cell changes too, because healing needs them.
     """
     global _watched
     from IPython import get_ipython
@@ -111,7 +111,7 @@ def write_failing_cell(folder: str, *, values: bool) -> None:
 
 
 def _write(place: Path, name: str, value: Any, *, needed: bool) -> _Value:
-    """Write a value as a snapshot of its own: one that cannot cross costs the others nothing."""
+    """Write a value as its own snapshot: one value that cannot cross does not affect the others."""
     if isinstance(value, types.ModuleType):
         return value.__name__
     if (remote := RemoteValue.of(name, value)) is not None:
@@ -130,7 +130,7 @@ def _write(place: Path, name: str, value: Any, *, needed: bool) -> _Value:
 
 
 def _mentioned(names: set[str], history: Sequence[CellRun]) -> set[str]:
-    """Return these names, and those in the texts of cells that bind one of them, and so on."""
+    """Return these names and, recursively, the names in the texts of cells that bind one of them."""
     flows = [(dataflow_of(run.source), run.source) for run in history]
     while True:
         binding = [source for flow, source in flows if names & (flow.bound.keys() | flow.mutated)]
@@ -146,11 +146,11 @@ def _mentioned(names: set[str], history: Sequence[CellRun]) -> set[str]:
 def read_failing_cell(
     folder: Path, sent: Mapping[int, str], notebook: NotebookFile, within: tuple[str, ...]
 ) -> FailingCell | None:
-    """Return the failing cell that a kernel, which has ended, wrote; None where there is none that can be read.
+    """Return the failing cell that an ended kernel wrote; None if there is none that can be read.
 
-    sent: The texts of the cells that it was given, by prompt; what it says of other texts is left out.
-    notebook: With the ids that these cells had.
-    within: Where the cell's files may be; the first is the notebook's folder.
+    sent: The texts of the cells that the kernel got, by prompt; other texts are ignored.
+    notebook: The notebook, with the ids of these cells.
+    within: The folders where the cell's files may be; the first is the notebook's folder.
     """
     try:
         with plain_files.open_regular(folder, _CELL) as file:

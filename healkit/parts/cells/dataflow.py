@@ -29,13 +29,13 @@ class CellDataflow:
 
     bound: Names that it binds.
     reads: Names that it reads before it binds them, in order.
-    guarded_reads: The same, inside of a `try` that catches the NameError.
+    guarded_reads: The same, inside a `try` that catches the NameError.
     deferred_reads: Names that its functions look up when they are called.
     mutated: Names whose value it changes in place.
     deleted: Name → line.
-    inner_names: Names that exist only inside of a function, class, comprehension or `except`.
+    inner_names: Names that exist only inside a function, class, comprehension or `except`.
     star_imports: Modules imported with `*`.
-    opaque: What may define any other name, or an empty text.
+    opaque: A statement that may define any other name, or an empty text.
     parsed: False if the text is not Python.
     """
 
@@ -178,7 +178,7 @@ class InnerName:
 
 
 class _Branch(NamedTuple):
-    """Path through a statement; `leaves`: it does not go on to the next statement."""
+    """Path through a statement; `leaves`: it does not continue with the next statement."""
 
     visit: Callable[[], None]
     under: str
@@ -222,7 +222,10 @@ class FlowVisitor(ast.NodeVisitor):
             self.bound[name] = Binding(line)
 
     def _branches(self, branches: list[_Branch], *, complete: bool) -> None:
-        """Follow branches of which at most one is taken; complete: one of them is taken in any case."""
+        """Follow branches of which at most one is taken.
+
+        complete: One of them is always taken.
+        """
         before, ends = dict(self.bound), []
         for branch in branches:
             self.bound = dict(before)
@@ -571,7 +574,7 @@ def _finds(pattern: str, name: str) -> bool:
 
 
 def parsed(code: str) -> ast.Module | None:
-    """Return the tree of a text; None for what is not Python."""
+    """Return the tree of a text; None if it is not Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python itself warns of a strange escape when the cell runs

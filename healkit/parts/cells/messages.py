@@ -25,7 +25,7 @@ def todo(labels: Sequence[str]) -> str:
 
 
 def move(labels: Sequence[str]) -> str:
-    """Return what else to do with cells that stand too low; an empty text for none."""
+    """Return what else to do with cells that are too far down; an empty text for none."""
     if not labels:
         return ""
     listed = _listed([label.removeprefix("cell ") for label in labels])

@@ -1,8 +1,7 @@
 """Collector behind both servers: a database and its threads.
 
-Nothing is opened before the first request that needs it, nor is SQLAlchemy imported: under Jupyter this is loaded with
-every server, also where no trace is ever sent. The event loop only ever waits; reading, cleaning and storing happen on
-threads.
+Nothing is opened, and SQLAlchemy is not imported, before the first request that needs it. Under Jupyter, every server
+loads this module, also if nobody ever sends a trace. The event loop only waits; threads read, clean and store.
 """
 
 from __future__ import annotations
@@ -76,10 +75,10 @@ _UNAVAILABLE: tuple[tuple[type[DatabaseError], str, float], ...] = (
 
 
 class CollectorService:
-    """Storage and questions of collected traces, without HTTP; its coroutines are called from one event loop.
+    """Storage and queries of collected traces, without HTTP; its coroutines are called from one event loop.
 
     db: As for `Healkit`; None takes the default.
-    on_error: Called with each database error in full, for the server's own log.
+    on_error: Called with the full text of each database error, for the server's own log.
     """
 
     def __init__(
@@ -124,20 +123,20 @@ class CollectorService:
         self._opened_ingest()
 
     def started(self) -> None:
-        """Count a request that has come; called once for each, and `ended` once after it."""
+        """Count an incoming request; called once for each request, with `ended` once after it."""
         self.in_flight += 1
         self.idle.clear()
         self.metrics.started()
 
     def ended(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered, or given up."""
+        """Count a request that was answered or abandoned."""
         self.in_flight -= 1
         if not self.in_flight:
             self.idle.set()
         self.metrics.answered(method, route, status, seconds)
 
     async def store(self, data: bytes, encoding: str, sender: str) -> Receipt:
-        """Store a client's batch, given as the body came; raise `RequestRefused`."""
+        """Store a client's batch, with the body as received; raise `RequestRefused`."""
         return await self._on_thread(self._storing, lambda: self._store_batch(data, encoding, sender))
 
     async def page(self, query: Query) -> bytes:
@@ -151,11 +150,11 @@ class CollectorService:
         return await self._on_thread(self._asking, work)
 
     async def get(self, trace_id: str) -> bytes:
-        """Return one trace as JSON; raise `RequestRefused`, also where there is none of that id."""
+        """Return one trace as JSON; raise `RequestRefused`, also for an unknown id."""
         return await self._on_thread(self._asking, lambda: self._get(trace_id))
 
     async def check(self) -> None:
-        """Check that the database answers, if it has been opened; raise `RequestRefused`."""
+        """Check that the database answers, if it is open; raise `RequestRefused`."""
         if self._database is not None:
             await self._on_thread(self._asking, lambda: self._store().answers())
 
@@ -265,7 +264,7 @@ _FAULTS: dict[Stored, tuple[str, str]] = {
 class Receipt(msgspec.Struct, frozen=True):
     """Answer to a batch: how many traces came, how many are stored now, and why the others are not.
 
-    `ids` is there where a trace came without an id: the id of each that is stored, in order, and null for each other.
+    `ids` exists if a trace came without an id: the id of each stored trace, in order, and null for each other one.
     """
 
     received: int
@@ -299,9 +298,11 @@ class Ingest:
         self._payload_max_bytes = payload_max_bytes
 
     def store(self, body: bytes, sender: str = "") -> Ingested:
-        """Store the valid traces of a body in one transaction; sender: whose traces without an id are told apart.
+        """Store the valid traces of a body in one transaction.
 
-        Raises `RequestRefused` for a body that is no batch, and `DatabaseError` with nothing stored.
+        sender: The sender, whose traces without an id are kept apart from those of others.
+
+        Raises `RequestRefused` for an invalid batch, and `DatabaseError` if nothing was stored.
         """
         items = _read(body)
         hidden: collections.Counter[str] = collections.Counter()
@@ -337,7 +338,10 @@ class Ingest:
         sender: str,
         unnamed: collections.Counter[str],
     ) -> Arrival:
-        """Return the trace, cleaned, as the store takes it; unnamed: counts equal ones without an id."""
+        """Return the cleaned trace in the form of the store.
+
+        unnamed: Counts equal traces without an id.
+        """
         from healkit.parts.traces.outbox import (  # loads SQLAlchemy, for those only who store
             Arrival,
             capability_of,
@@ -367,10 +371,10 @@ class Ingest:
 
 
 def _id_of(trace: ExecutionTrace, sender: str, unnamed: collections.Counter[str]) -> str:
-    """Make the id of a trace that came without one, from its content: the same when its batch is sent again.
+    """Make the id of a trace that came without one, from its content: a batch that is sent again gets the same ids.
 
-    The content is that which is stored: a hash of what was hidden could be guessed back. Of equal traces in one batch
-    each has an id, by its number. UUIDs of version 8 are for such ids (RFC 9562).
+    The content is the stored content, because a hash of hidden values would allow guessing them. Equal traces in one
+    batch get different ids, by their number. UUIDs of version 8 are meant for such ids (RFC 9562).
     """
     content = hashlib.sha256(sender.encode() + b"\0" + _json(trace, canonical=True)).digest()
     number = unnamed[content.hex()]
@@ -383,8 +387,8 @@ def _id_of(trace: ExecutionTrace, sender: str, unnamed: collections.Counter[str]
 def _detail_of(trace: ExecutionTrace) -> int:
     """Measure the detail of a report: its calls and decisions, and whether its host saw the end.
 
-    The execution of a dead host is reported as HOST_DIED; when its true outcome turns up in a spool file, that is the
-    better report and no contradiction.
+    The execution of a dead host is reported as HOST_DIED. If its true outcome appears later in a spool file, that is
+    the better report and not a contradiction.
     """
     count = 2 * (len(trace.task_results) + len(trace.decisions))
     return count + (trace.metadata.get("errorCode") != "HOST_DIED")
@@ -424,7 +428,10 @@ def _rewritten(body: bytes) -> bytes:
 
 
 def _json(trace: ExecutionTrace, *, canonical: bool = False) -> bytes:
-    """Write the wire form; canonical: with its keys sorted, so that equal content has equal bytes."""
+    """Write the wire form.
+
+    canonical: Sort its keys, so that equal content has equal bytes.
+    """
     try:
         return msgspec.json.encode(trace, order="sorted" if canonical else None)
     except OverflowError:  # msgspec reads integers of any length, and writes up to 64 bits
@@ -484,7 +491,7 @@ def trace_json(
 
 
 def _row_json(row: CollectedTrace, priority: float | None, more: dict[str, Any] | None = None) -> bytes:
-    """Write a trace in its wire form, with what this side added at its end; no priority is one not computed yet."""
+    """Write a trace in its wire form, with what this side added; null stands for a priority not computed yet."""
     fields = {"toolId": row.tool_id, "receivedAt": row.received_at, "priority": priority}
     added = _encode({**fields, **(more or {})})
     return row.wire.encode()[:-1] + b"," + added[1:]
@@ -591,7 +598,7 @@ class Metrics:
         self._in_flight.inc()
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered, or given up."""
+        """Count a request that was answered or abandoned."""
         self._in_flight.dec()
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)

@@ -63,7 +63,7 @@ def examine(config: Config) -> DoctorReport:
 
 
 def tier_of(config: Config) -> str:
-    """Return the tier that executions get; `none` where the one asked for cannot be had."""
+    """Return the tier that executions get; `none` if the requested tier is not available."""
     try:
         return achieved_tier(config)
     except IsolationUnavailable:
@@ -71,7 +71,7 @@ def tier_of(config: Config) -> str:
 
 
 def status_of(services: Services) -> Status:
-    """Report where the database is, what is in it, the isolation in force, and problems."""
+    """Report where the database is, its content, the isolation tier in use, and problems."""
     database, log, config = services.database, services.log, services.config
     executions, failed, refused, running = (
         log.count(status=status, tried=False) for status in (None, "FAILURE", "REFUSED", "RUNNING")
@@ -94,7 +94,7 @@ def status_of(services: Services) -> Status:
 
 
 def _memory(config: Config) -> DoctorCheck:
-    """Check that a tool that takes all it may still leaves the machine something."""
+    """Check that the machine has memory left if a tool uses all that it may use."""
     memory = psutil.virtual_memory()
     summary = f"{memory.available // MIB:,} of {memory.total // MIB:,} MiB free; a tool may take {config.memory_mb:,}"
     return DoctorCheck(
@@ -114,7 +114,7 @@ def _bubblewrap() -> DoctorCheck:
 
 
 def _profile() -> bool:
-    """Return whether a seccomp filter, such as a container's, is in force in this process."""
+    """Return whether this process has a seccomp filter, such as a container's."""
     status = Path("/proc/self/status")
     return status.exists() and "\nSeccomp:\t2" in status.read_text()
 
@@ -145,7 +145,7 @@ def _calls() -> list[DoctorCheck]:
 
 
 def _layers(*reports: TierReport) -> list[DoctorCheck]:
-    """List each layer, as the sandbox that got furthest reports it."""
+    """List each layer, as reported by the sandbox that got furthest."""
     layers = next((report.layers for report in reports if report.layers), {})
     return [
         DoctorCheck(f"layer: {name}", not state.startswith("failed"), state) for name, state in layers.items()
@@ -153,7 +153,7 @@ def _layers(*reports: TierReport) -> list[DoctorCheck]:
 
 
 def _attempts(report: TierReport) -> list[DoctorCheck]:
-    """List what a worker tried to do, in the tier that is used."""
+    """List the actions that a worker tried, in the tier that is used."""
     return [
         DoctorCheck(f"a worker tries to {name}", got == "denied", got)
         for name, got in report.attempts.items()
@@ -167,7 +167,7 @@ def _tier(report: TierReport, fix: str) -> DoctorCheck:
 
 
 def trust_report(database: Database) -> TrustReport:
-    """Say whether and why it is trusted, and what it grants then; nothing that others made is run or read."""
+    """Say whether and why it is trusted, and what it then grants; reads and runs nothing that others made."""
     why, strange = database.why_trusted, database.strange_parts()
     if strange:
         return TrustReport(database.place, why, strange=tuple(strange))

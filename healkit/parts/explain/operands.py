@@ -248,9 +248,7 @@ def repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     and not isinstance(counterpart, ast.Constant)
                     and not type_of(counterpart, site.values)
                 ):
-                    yield from _wrapped(
-                        site, counterpart, "float"
-                    )  # which fails if the text is not a number
+                    yield from _wrapped(site, counterpart, "float")  # which fails if the text is not a number
                 yield from _wrapped(site, side, "int", less=0.1, kind="assumes")
             elif match["kind"] == "str" and isinstance(side, ast.Name | ast.Subscript | ast.Call):
                 if counterpart is not None and type_of(counterpart, site.values) == "str":

@@ -86,7 +86,7 @@ def drop_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Read the index where a column is now the index, or make it a column again."""
+    """Read the index if a column is now the index, or make it a column again."""
     key = site.facts.get("wanted", "").strip("`'\"")
     source = site.source
     for node in site.nodes(ast.Subscript, near=False):

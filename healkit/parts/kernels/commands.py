@@ -56,7 +56,7 @@ def install(
 ) -> Answer:
     """Let Jupyter, nbclient and papermill run whole notebooks restricted.
 
-    They get no network, no files but what is granted here, and no other processes.
+    They get no network, no files except those granted here, and no other processes.
     """
     from healkit.parts.kernels import kernelspec
 
@@ -82,7 +82,7 @@ def remove(
     prefix: Prefix = None,
     name: Name = _NAME,
 ) -> Answer:
-    """Remove it from that place, or else from where Jupyter finds it first."""
+    """Remove it from that place, or otherwise from the first place where Jupyter finds it."""
     from healkit.parts.kernels import kernelspec
 
     target = kernelspec.remove_kernel(name, _folder(user, sys_prefix, prefix))
@@ -90,7 +90,7 @@ def remove(
 
 
 def _folder(user: bool, sys_prefix: bool, prefix: str | None) -> Path | None:
-    """Return the folder that was named; None for none."""
+    """Return the named folder; None for none."""
     from healkit.parts.kernels import kernelspec
 
     if user + sys_prefix + (prefix is not None) > 1:
