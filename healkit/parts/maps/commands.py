@@ -47,7 +47,7 @@ def map_command(
     as_json: bool,
     terminal: Terminal,
 ) -> Answer:
-    """Run a tool once for each row of a file. Exit 0: all returned; 1: some failed. Ctrl-C: it can go on later."""
+    """Run a tool once for each row of a file. Exit 0: all succeeded; 1: some failed. Ctrl-C: you can continue later."""
     name, owner, revision = tool[0], tool[1] or persona, tool[2]
     if revision is not None:
         wrong("A map runs the active revision, but a revision was named.", f"Map {name!r}.")
@@ -87,7 +87,7 @@ def map_command(
 
 
 def _write(frame: pd.DataFrame, out: Path) -> None:
-    """Write the frame; in a table, what is no text, number or time stands as JSON."""
+    """Write the frame; in a table, values other than text, numbers and times are written as JSON."""
     if out.suffix == ".jsonl":
         with out.open("xb") as file:
             for row in frame.to_dict("records"):
@@ -118,7 +118,7 @@ def _data(report: MapReport) -> Json:
 async def map_tool(
     call: AgentCaller, name: str, inputs: list[Any], timeout_s: float | None = None, run_id: str | None = None
 ) -> AgentAnswer:
-    """Run a vault tool once for each of up to 1,000 objects of arguments. run_id: go on with a map."""
+    """Run a vault tool once for each of up to 1,000 objects of arguments. run_id: continue a map."""
     if len(inputs) > _AGENT_INPUTS_MAX:
         raise AgentRefused(
             f"{len(inputs):,} inputs are too many: one call takes at most {_AGENT_INPUTS_MAX:,}.",

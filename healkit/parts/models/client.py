@@ -1,11 +1,11 @@
 """Client of a language model: retries, limits, Stop.
 
-One question is one request, which runs in an event loop of its own thread. The thread that asks waits for it, tells
-progress, and cancels the request when the budget is spent, when Stop is pressed, or when it is interrupted itself. A
-blocking read would hear neither.
+One question is one request, which runs in an event loop in its own thread. The calling thread waits for it and shows
+progress. It cancels the request when the budget is spent, when Stop is pressed, or when it is interrupted itself. A
+blocking read would notice none of these.
 
 A busy server is asked again within the budget. Its own `Retry-After` counts; if that is later than the end of the
-budget, the question is given up at once.
+budget, the client gives up at once.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ModelClient:
                 body = fewer
 
     def _send(self, body: dict[str, Any], attempt: int) -> Reply:
-        """Run one request; raise `TransientError` where the same request may succeed later."""
+        """Run one request; raise `TransientError` if the same request may succeed later."""
         if (left_s := self._left_s()) <= 0:
             raise BudgetSpent("Stopped, or out of time, before the model was called.")
         config = self._config
@@ -124,7 +124,7 @@ class ModelClient:
             running.cancel()
 
     def _wait(self, passing: TransientError, tries: int, attempt: int) -> None:
-        """Pause before the next try: as long as the server asks for, else longer each time."""
+        """Pause before the next try: as long as the server says, otherwise longer each time."""
         wait_s = passing.wait_s or pause_s(tries + 1, BACKOFF_S, least=0.5)
         left_s = self._left_s()
         if 0 < left_s <= wait_s:
@@ -142,7 +142,7 @@ class ModelClient:
 
 
 class _Running:
-    """Coroutine in a daemon thread of its own, which does not hold up the end of the process."""
+    """Coroutine in its own daemon thread, which does not delay the end of the process."""
 
     def __init__(self, work: Coroutine[Any, Any, Reply]) -> None:
         self.done: Future[Reply] = Future()
@@ -185,10 +185,9 @@ _ERROR_MAX_BYTES = 64 * 1024
 
 
 async def send(request: ModelRequest, reader: Reader) -> Reply:
-    """Send the request and read the whole answer with `reader`.
+    """Send the request and read the complete answer with `reader`.
 
-    Raises `ModelError` and its kinds, `UnsupportedRequest`, or `TransientError` where the same request may succeed
-    later.
+    Raises `ModelError` and its kinds, `UnsupportedRequest`, or `TransientError` if the same request may succeed later.
     """
     host = request.endpoint.host
     try:
@@ -218,7 +217,7 @@ async def send(request: ModelRequest, reader: Reader) -> Reply:
 
 
 def _authorities() -> ssl.SSLContext:
-    """Return the certificate authorities to trust; read once, as that takes longer than a local model's answer."""
+    """Return the trusted certificate authorities; read once, because that takes longer than a local model's answer."""
     return _authorities_of(*(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")))
 
 
@@ -261,7 +260,7 @@ async def event_data(response: httpx.Response, max_bytes: int) -> AsyncGenerator
 
 
 class _BoundedStream(httpx.AsyncByteStream):
-    """Stream of bytes that fails over its limit: httpx and httpx-sse would hold a line of any length."""
+    """Stream of bytes that fails beyond its limit: httpx and httpx-sse would keep a line of any length."""
 
     def __init__(self, stream: httpx.AsyncByteStream, max_bytes: int, host: str) -> None:
         self._stream, self._max_bytes, self._host = stream, max_bytes, host
@@ -282,7 +281,7 @@ class _BoundedStream(httpx.AsyncByteStream):
 
 
 def _read(data: str, reader: Reader, endpoint: ModelEndpoint) -> None:
-    """Read one event, and say the server's errors without the key."""
+    """Read one event, and report the server's errors without the key."""
     try:
         reader.read(data)
     except StreamError as broken:
@@ -334,7 +333,7 @@ _NO_QUOTA = ("insufficient_quota", "billing")
 
 
 class TransientError(Exception):
-    """A refusal or fault that may pass; `wait_s` is the pause that the server asks for, else 0."""
+    """A temporary refusal or fault; `wait_s` is the pause that the server wants, otherwise 0."""
 
     def __init__(self, error: ModelUnavailable, wait_s: float = 0.0) -> None:
         super().__init__(str(error))

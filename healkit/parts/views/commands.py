@@ -23,7 +23,7 @@ def list_views(services: Services, limit: Annotated[int, options.LIMIT] = 50) ->
 
 
 def show_view(services: Services, name: Name) -> Answer:
-    """Show what a view holds: its columns and its first rows."""
+    """Show what a view contains: its columns and its first rows."""
     return Answer(lambda: services.views.card(name), lambda: _json(services.views.get(name)), table=True)
 
 
