@@ -38,7 +38,7 @@ _HEAD = Option(
 
 
 def verify_audit(services: Services, head: Annotated[AuditHead | None, _HEAD] = None) -> Answer:
-    """Check entries, and the files that they name. Exit 0: all are as they were; 1: the first that is not is named."""
+    """Check entries, and the files that they name. Exit 0: nothing changed; 1: names the first changed entry."""
     verification = services.audit.verify(head)
     return Answer(
         lambda: audit.verification(verification),
@@ -48,7 +48,7 @@ def verify_audit(services: Services, head: Annotated[AuditHead | None, _HEAD] = 
 
 
 def print_head(services: Services) -> Answer:
-    """Print the end of the chain, to be kept elsewhere: `healkit audit verify --head WORD` checks it later."""
+    """Print the end of the chain, to keep elsewhere: `healkit audit verify --head WORD` checks it later."""
     chain_head = services.audit.head()
     return Answer(
         said=f"{chain_head.chain}:{chain_head.entries}:{chain_head.hash}",

@@ -89,7 +89,7 @@ def _data(given: list[str], resume: str | None) -> dict[str, Any] | None:
 
 
 def _source(text: str) -> tuple[str, Any]:
-    """Read `NAME=SOURCE`: a table or a text for a file's name, else the name of a data view."""
+    """Read `NAME=SOURCE`: a table or a text for a file's name, otherwise the name of a data view."""
     name, sign, source = text.partition("=")
     ending = Path(source or text).suffix.lower()
     if not sign and (stem := Path(text).stem).isidentifier() and ending in (*KINDS, *_TEXTS):
@@ -130,7 +130,7 @@ def summarize(
 
 
 def read_source(file: str, kind: Kind, hint: str = "Use --as to say what it is.") -> Any:
-    """Return the text, or the table as a frame or an Arrow table; raise `UsageInvalid` where it cannot be read."""
+    """Return the text, or the table as a frame or an Arrow table; raise `UsageInvalid` if it is unreadable."""
     try:
         if kind == "text":
             with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:

@@ -83,7 +83,7 @@ def decide(hk: Services, options: DecideOptions) -> Decision:
 
 
 def _asked(hk: Services, options: DecideOptions) -> Asked:
-    """Check what was given, and read what a decision that is resumed has on record."""
+    """Check the arguments, and read the record of a decision that is resumed."""
     resumed, files = None, []
     if options.resume is not None:
         inputs = {"question": options.question, "data": options.data, "tools": options.tools}
@@ -192,7 +192,10 @@ def _shared(share: Sequence[str], given: Mapping[str, Given]) -> list[Shared]:
 
 
 def _tools(hk: Services, options: DecideOptions, *, in_full: bool) -> dict[str, VaultEntry]:
-    """Return the tools by name; in_full: whether the chooser may be offered one whose result it writes itself."""
+    """Return the tools by name.
+
+    in_full: Whether the chooser may use tools whose result it writes itself.
+    """
     names = options.tools
     if isinstance(names, str):
         raise UsageInvalid(f"tools={names!r} is a string.", hint=f"Give a list: tools=[{names!r}].")
@@ -228,7 +231,7 @@ def _offered(tools: Mapping[str, VaultEntry], cleaner: Cleaner) -> list[ToolFact
 
 
 def _question(question: str | None, cleaner: Cleaner) -> str:
-    """Return the question without what the sanitiser hides: the chooser is told it, and the run keeps it."""
+    """Return the cleaned question: the chooser gets it, and the run keeps it."""
     if not isinstance(question, str) or not 0 < len(question.strip()) <= _QUESTION_MAX_CHARS:
         raise UsageInvalid(f"A question is a text of up to {_QUESTION_MAX_CHARS:,} characters.")
     return str(cleaner.clean(question, limit_bytes=1 << 20).value)
@@ -245,7 +248,7 @@ def _aliases(given: Mapping[str, Sequence[str]] | None) -> Mapping[str, Sequence
 
 
 def _chooser_again(given: object, resumed: Resumed) -> Any:
-    """Return the chooser of a decision that is resumed: the one that is given, or the one it had."""
+    """Return the chooser of a resumed decision: the given one, or its earlier one."""
     given = resumed.plan if given is None else given
     if isinstance(given, list | tuple):
         return Plan(given, len(resumed.turns))
@@ -285,7 +288,7 @@ def _analyst(given: object, config: Config, stop: threading.Event) -> Analyst | 
 
 
 def _prepared(argument: str, given: object, method: str, stop: threading.Event, hint: str) -> Any:
-    """Return an object that can be asked, prepared; its `name` is not looked at here."""
+    """Return a prepared chooser; its `name` is not checked here."""
     if isinstance(given, str) or not callable(getattr(given, method, None)):
         raise UsageInvalid(f"{argument}={given!r} cannot {method}.", hint=hint)
     if prepare := getattr(given, "prepare", None):

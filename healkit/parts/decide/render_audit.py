@@ -1,8 +1,8 @@
 """Audit: an execution's entries, its panes, the chain.
 
-A decision has three panes: its audit, its data, its analysis. Each has a colour, an icon and a heading of its own:
-green and a shield, blue and a database, purple and a label. The frame around them has none of these colours. A step's
-state is always said in words too. The live panel shows the same words by `state_of` and `entry_facts`.
+A decision has three panes: its audit, its data, its analysis. Each has its own colour, icon and heading: green and a
+shield, blue and a database, purple and a label. The frame around them has none of these colours. Words always say a
+step's state too. The live panel shows the same words by `state_of` and `entry_facts`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class State(NamedTuple):
 
 
 def audit_card(panes: AuditPanes) -> Card:
-    """Build the card of an execution on the audit: three panes for a decision, else the audit alone."""
+    """Build the card of an execution in the audit: three panes for a decision, otherwise only the audit."""
     mark, title, tone = head_of(panes)
     below: list[Part] = [Line(Span(panes.question, "strong"))] if panes.question else []
     below += [Line(panes.reason)] if panes.reason else []
@@ -82,7 +82,7 @@ def head_of(panes: AuditPanes) -> tuple[str, str, Tone]:
 
 
 def notes_of(panes: AuditPanes) -> list[str]:
-    """List what must be read first: steps without their intended state, and a question to a person."""
+    """List the important facts: steps without their intended state, and a question to a person."""
     notes = list(panes.notes)
     if (question := panes.asked) is not None:
         among = ", ".join(map(repr, question.candidates[:_NAMES_MAX]))
@@ -92,7 +92,7 @@ def notes_of(panes: AuditPanes) -> list[str]:
 
 
 def state_of(entry: AuditEntry) -> State:
-    """Say how a step ended; a correction counts only where the retry reached its intended state."""
+    """Say how a step ended; a correction counts only if the retry reached its intended state."""
     metadata = entry.metadata
     if metadata.correction_applied is True:
         return State("↻", "corrected", "warn", is_apart=True)
@@ -113,7 +113,7 @@ def sums_of(panes: AuditPanes) -> list[tuple[str, Fact]]:
 
 
 def entry_facts(entry: AuditEntry) -> list[tuple[str, str]]:
-    """List what an entry holds, as names and texts; what is not known is left out."""
+    """List the content of an entry, as names and texts; unknown facts are left out."""
     metadata = entry.metadata
     facts = [
         ("parameters", _json(entry.tool_params)),
@@ -221,7 +221,7 @@ def _left(columns: Sequence[Any]) -> list[Part]:
 
 
 def _more(panes: AuditPanes) -> list[Part]:
-    """List the files that were written, and all views of the decision."""
+    """List the written files, and all views of the decision."""
     facts: list[tuple[str, Fact]] = []
     if panes.files:
         facts.append(("files", Span(_names([str(file) for file in panes.files]), "code")))
@@ -244,7 +244,7 @@ def _analysis(panes: AuditPanes) -> Card:
 
 
 def _struck(line: str) -> tuple[str | Span, ...]:
-    """Return a line of an analysis; what stands between `~~` is struck out."""
+    """Return a line of an analysis; text between `~~` is struck out."""
     pieces = STRUCK.split(line)
     return tuple(
         Span(piece, "struck", plain=f"~~{piece}~~") if at % 2 else piece for at, piece in enumerate(pieces)
@@ -269,7 +269,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _is_as_intended(actual: dict[str, Any]) -> bool:
-    """Return whether the actual state is the intended one; entries of earlier versions hold the difference."""
+    """Return whether the actual state is the intended one; entries of earlier versions contain the difference."""
     return bool(actual.get("asIntended", not actual.keys() - {"entities_intended"}))
 
 

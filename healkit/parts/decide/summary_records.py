@@ -39,9 +39,9 @@ class TextSummary(msgspec.Struct, frozen=True):
     ngrams: By their number of words, 1 to 3.
     entities: By kind, such as `name` or `date`.
     citations: By kind, such as `doi`.
-    hidden: How often each rule of the sanitiser hid something; none of that is in the rest.
-    invisible: How many characters of no width were left out.
-    cut: The text is longer than what was read of it.
+    hidden: How often each rule of the sanitiser hid something; the other fields contain none of it.
+    invisible: How many characters of zero width were left out.
+    cut: The text is longer than the part that was read.
     """
 
     characters: int
@@ -65,9 +65,9 @@ class TextSummary(msgspec.Struct, frozen=True):
 class ColumnSummary(msgspec.Struct, frozen=True):
     """Summary of a column.
 
-    distinct: None for values that cannot be compared. `min` to `q75` are of numbers; days, times and durations have the
-        range alone.
-    min_chars and max_chars: Lengths of texts.
+    distinct: None for values that cannot be compared.
+    min, max: The range of numbers, days, times and durations; `mean` to `q75` are only for numbers.
+    min_chars, max_chars: Lengths of texts.
     top: The most frequent texts, categories or truth values.
     types: The classes of Python objects.
     """
@@ -93,7 +93,7 @@ class FrameSummary(msgspec.Struct, frozen=True):
     """Summary of a frame or an array.
 
     kind: Its class, such as `pandas.DataFrame`.
-    nulls: In the columns that are listed.
+    nulls: Nulls in the listed columns.
     left_out: How many columns are not listed.
     """
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _notes(answers: Answers[Any]) -> list[str]:
-    """Take the sentence on the traces that wait out of an answer, for stderr."""
+    """Take the sentence on waiting traces out of an answer, for stderr."""
     waiting, answers.waiting = answers.waiting, 0
     return [sentence_of(waiting)] if waiting else []
 

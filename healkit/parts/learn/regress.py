@@ -1,7 +1,7 @@
 """`hk.regress`: recorded runs again, with other code.
 
-The order is `trials.order`'s, so that a fault shows early where time is short. Each run has its recorded arguments;
-its calls are answered from the record, and none is made. So it is on record as a trial, and counts for nothing.
+The order is that of `trials.order`, so that a fault shows early if time is short. Each run has its recorded arguments.
+Its calls are answered from the record, and no call is made. So it is recorded as a trial, and statistics ignore it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Outcome = Literal["same", "fixed", "differs", "as_active", "undecided"]
 
 @dataclasses.dataclass(frozen=True)
 class Rerun:
-    """Recorded run that was run again: what it gave then and gives now, each in one line."""
+    """Recorded run that ran again: its results then and now, each in one line."""
 
     log_id: int
     outcome: Outcome
@@ -68,9 +68,9 @@ class RegressReport:
     """Report of re-runs, in the order in which they were made.
 
     label: The tool and revision.
-    reruns: Those that were made.
-    not_reached: Log rows that the budget had no time for.
-    left_out: How many runs the log does not hold whole.
+    reruns: The re-runs.
+    not_reached: Log rows for which the budget had no time.
+    left_out: How many runs the log does not contain completely.
     """
 
     label: str
@@ -86,12 +86,12 @@ class RegressReport:
 
     @property
     def faults(self) -> tuple[Rerun, ...]:
-        """Runs that differ from the record, by this code."""
+        """Runs that differ from the record because of this code."""
         return tuple(rerun for rerun in self.reruns if rerun.outcome == "differs")
 
     @property
     def first_fault_after(self) -> int | None:
-        """Number of re-runs until the first that differs; None where none does."""
+        """Number of re-runs until the first one that differs; None if none does."""
         numbers = (number for number, rerun in enumerate(self.reruns, 1) if rerun.outcome == "differs")
         return next(numbers, None)
 
@@ -194,14 +194,14 @@ class Regression:
     def _rerun_or_why(
         self, row: ExecutionLog, *, code: str | None, left_s: float
     ) -> Rerun | HealkitError | None:
-        """Do as `_rerun`; return the error where the arguments are not all there."""
+        """Do the same as `_rerun`; return the error if the arguments are not complete."""
         try:
             return self._rerun(row, code, left_s)
         except (ArgumentsInvalid, ViewError) as error:
             return error
 
     def _rerun(self, row: ExecutionLog, code: str | None, left_s: float) -> Rerun | None:
-        """Run it again; None where the budget ended it."""
+        """Run it again; None if the budget ended it."""
         limit_s = max(_LIMIT_LEAST_S, _LIMIT_TIMES * (row.duration_ms or 0.0) / 1000)
         now = self._perform(row, code, min(limit_s, left_s))
         if left_s < limit_s and now.failure is not None and now.failure.code == "TOOL_TIMEOUT":
