@@ -1,6 +1,6 @@
 """Commands on recorded runs: list, show, validate, diff, sync.
 
-All but `sync` read folders: of the database only which runs are its own is read, and it need not exist.
+All except `sync` read folders. They read from the database only which runs are its own, and it need not exist.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run folders that were written: read, validated, compared.
 
 Reading needs neither healkit's database nor the machine that wrote the run: a copied folder reads the same. Damaged
-parts are named and passed over, and the rest is returned. A folder may still be written: trace.jsonl is read first and
+parts are named and skipped, and the rest is returned. A folder may still be written. So trace.jsonl is read first and
 the evidence manifest after it, because evidence is listed before an event refers to it.
 """
 
@@ -161,9 +161,9 @@ FILES: dict[str, type[msgspec.Struct]] = {
 
 
 def validate_run(run: Run | str | Path, views: Path | None = None) -> Run:
-    """Return the run with every problem found, those of reading it first; raise `RunNotFound`.
+    """Return the run with every problem found, first those of reading it; raise `RunNotFound`.
 
-    views: The folder of the files of views; without it, those that the run names are not checked.
+    views: The folder of the files of views; without it, the views that the run names are not checked.
     """
     read = run if isinstance(run, Run) else read_run(run)
     rules: tuple[Rule, ...] = RULES if views is None else (*RULES, functools.partial(_views, views))
@@ -172,12 +172,12 @@ def validate_run(run: Run | str | Path, views: Path | None = None) -> Run:
 
 
 def in_order(run: Run) -> bool:
-    """Return True if nothing is damaged; a run that a crash ended, or that goes on, may be in order."""
+    """Return True if nothing is damaged; this includes runs that a crash ended, or that are still running."""
     return not any(problem.fault for problem in run.problems)
 
 
 def _spared(rule: Rule, run: Run) -> Iterator[Problem]:
-    """Yield what a rule finds; one that raises is named as a problem, and costs its own rest only."""
+    """Yield the findings of a rule; an exception in it is reported as a problem and ends only this rule."""
     try:
         yield from rule(run)
     except Exception as error:  # noqa: BLE001 - a folder may hold anything
@@ -299,7 +299,7 @@ def _evidence_fault(run: Run, item: EvidenceItem) -> tuple[bool, str] | None:
 
 
 def _run_files(run: Run) -> Iterator[Problem]:
-    """Check the files that tools' outputs were written to."""
+    """Check the files with the outputs of tools."""
     for line, event in _numbered(run):
         for name, sha256 in _named_files(event, "run_files"):
             try:
@@ -314,7 +314,7 @@ def _run_files(run: Run) -> Iterator[Problem]:
 
 
 def _views(folder: Path, run: Run) -> Iterator[Problem]:
-    """Check the files of the views that the run names; one that is not there may have been evicted or removed."""
+    """Check the files of the views that the run names; a missing one may have been evicted or removed."""
     named = {file: name for _, event in _numbered(run) for name, file in _named_files(event, "view_files")}
     for file, name in named.items():
         try:
@@ -333,7 +333,7 @@ def _views(folder: Path, run: Run) -> Iterator[Problem]:
 
 
 def _named_files(event: TraceEvent, key: str) -> list[tuple[str, str]]:
-    """Return the files that an event names, with what stands beside each; what is no text is left out."""
+    """Return the files that an event names, with their hashes; entries that are not text are left out."""
     pairs = [*event.metadata.items(), *(event.result or {}).items()]
     file_maps = [files for name, files in pairs if name == key and isinstance(files, dict)]
     return [(name, text) for files in file_maps for name, text in files.items() if isinstance(text, str)]

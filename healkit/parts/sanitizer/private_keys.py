@@ -1,6 +1,6 @@
 """Private keys: PEM, base64, JSON web keys, PuTTY's.
 
-A block of a key may be cut, have its line ends escaped, or a log's prefix before each of its lines.
+A key's block may be cut, have escaped line ends, or have a log's prefix before each of its lines.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _KEY_LINES_MAX, _KEY_LINE_MAX_CHARS = 200, 240
 
 
 def _end_of_lines(text: str, position: int) -> int | None:
-    """Return the end of a key block whose lines each have a prefix; None where the next line is none of a key."""
+    """Return the end of a key block whose lines have a prefix; None if the next line is not part of a key."""
     begin = text.find("\n", position, position + 80) + 1
     last_end: int | None = None
     for _ in range(_KEY_LINES_MAX if begin else 0):
@@ -106,7 +106,7 @@ _LEAST_LINES = 2
 
 
 def block_end(text: str, start: int, _end: int) -> Span | None:
-    """Find the last lines of a private key whose beginning is missing, from their `-----END …`."""
+    """Find the last lines of a private key without its beginning, from their `-----END …`."""
     closing = _END_HEAD.match(text, start)
     if closing is None:
         return None

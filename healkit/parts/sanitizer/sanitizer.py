@@ -1,7 +1,7 @@
 """Sanitiser service: any value as clean JSON data.
 
-Secrets are redacted first and the value is cut after: half a secret matches no rule. So a long value is read well
-beyond its limit, and the rest is dropped unread.
+Secrets are redacted first and the value is cut afterwards, because half a secret matches no rule. So a long value is
+read well beyond its limit, and the rest is dropped unread.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _JSON_CHARS = 6
 class Sanitizer:
     """Cleaner that hides secrets and personal data; several threads may share one.
 
-    phone_region: ISO 3166 code of the country whose phone numbers are meant where no country code is given.
+    phone_region: ISO 3166 code of the country for phone numbers without a country code.
     limit_bytes: Default limit of `clean`.
     rules: Custom rules, tried like the built-in ones.
-    allow: Regular expressions; a text that one of them matches as a whole is never hidden.
+    allow: Regular expressions; a text that one of them matches completely is never hidden.
 
     Raises `RulesInvalid` for patterns that cannot be compiled.
     """
@@ -90,7 +90,7 @@ class Sanitizer:
     def text(self, text: str, known: KnownValues | None = None) -> Cleaned:
         """Return a text with everything hidden and nothing cut.
 
-        known: What was hidden earlier in the same record, hidden here too; what is hidden here is added.
+        known: Values that were hidden earlier in the same record are hidden here too; new ones are added.
         """
         hidden = Hidden(known)
         cleaned = self._matcher.text(text, hidden)
@@ -99,7 +99,7 @@ class Sanitizer:
         return Cleaned(cleaned, dict(hidden))
 
     def of_record(self) -> RecordSanitizer:
-        """Return a cleaner for the parts of one record: what it hides in one, it hides in all that follow."""
+        """Return a cleaner for the parts of one record; a value hidden in one part is hidden in all later ones."""
         return RecordSanitizer(self)
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
@@ -111,7 +111,7 @@ class Sanitizer:
     ) -> Cleaned:
         """Return any value as plain JSON data, with everything hidden, cut at the limit; never raise.
 
-        Values that JSON cannot hold are converted by `healkit.core.wire.encoding`. Of a value that cannot be read
+        Values that JSON cannot represent are converted by `healkit.core.wire.encoding`. Of a value that cannot be read
         at all, only the type's name is returned. `known`: as for `text`.
         """
         limit = self._limit_bytes if limit_bytes is None else limit_bytes
@@ -154,7 +154,7 @@ class Sanitizer:
 class RecordSanitizer:
     """Cleaner for the parts of one record; a value hidden in one part is hidden in all.
 
-    What a later part teaches is hidden in the earlier ones by `again`.
+    `again` hides values in earlier parts that a later part revealed.
     """
 
     def __init__(self, sanitizer: Sanitizer) -> None:
@@ -177,7 +177,7 @@ class RecordSanitizer:
         return bool(self._known.rules)
 
     def texts(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return what to show for each text; what is hidden in one is hidden in all of them."""
+        """Return the cleaned texts; a value hidden in one is hidden in all of them."""
         is_plain = self._sanitizer.is_plain
         cleaned = {text: text if is_plain(text) else str(self.text(text).value) for text in texts}
         return (
@@ -187,11 +187,11 @@ class RecordSanitizer:
         )
 
     def again(self, value: object) -> Any:
-        """Return a cleaned value without what was hidden since."""
+        """Return a cleaned value without values that were hidden since."""
         return self._known.hide_in(value, Counter()) if self._known.rules else value
 
     def of_record(self) -> RecordSanitizer:
-        """Return itself: it belongs to a record already."""
+        """Return itself: it already belongs to a record."""
         return self
 
 
@@ -214,7 +214,7 @@ def _standard(phone_region: str) -> Matcher:
 
 @lru_cache(maxsize=8)
 def _version(phone_region: str) -> str:
-    """Hash the built-in rules of a region; what a rule's function does is not seen."""
+    """Hash the built-in rules of a region, without the content of their functions."""
     digest = hashlib.sha256(phone_region.encode())
     for rule in rules_for(phone_region):
         digest.update(repr((rule.id, rule.keywords, rule.pattern, rule.shown)).encode())
@@ -413,7 +413,7 @@ class SecretMap:
         self.hidden: Counter[str] = Counter() if hidden is None else hidden
 
     def text(self, text: str) -> str:
-        """Return the text with marks for all that is hidden in it, now or in an earlier text."""
+        """Return the text with marks for everything that is hidden in it, now or in an earlier text."""
         for original, mark in self._marks.items():
             if len(original) >= _KNOWN_MIN_CHARS and original in text:
                 self.hidden[_rule_of(mark)] += text.count(original)
@@ -432,19 +432,19 @@ class SecretMap:
         return text
 
     def value(self, value: object, limit_bytes: int) -> str:
-        """Return a value as JSON text, cleaned as data (by its keys, too) and then cut at the limit."""
+        """Return a value as JSON text, cleaned as data (also by its keys) and then cut at the limit."""
         cleaned = self._sanitizer.clean(value, limit_bytes=limit_bytes)
         self.hidden.update(cleaned.hidden)
         return self.text(_encode(cleaned.value).decode())
 
     def cleaned(self, text: str) -> str:
-        """Return the text with everything hidden for good, without marks of its own."""
+        """Return the text with everything hidden permanently, without own marks."""
         cleaned = self._sanitizer.clean(text, limit_bytes=len(text.encode()) * 4)
         self.hidden.update(cleaned.hidden)
         return self.text(str(cleaned.value))
 
     def restored(self, text: str) -> str:
-        """Return the text with the marks replaced by what they hide."""
+        """Return the text with the marks replaced by the original texts."""
         for original, mark in reversed(self._marks.items()):  # a later one may hold an earlier one's mark
             text = text.replace(mark, original)
         return text
@@ -470,7 +470,7 @@ def _rule_of(mark: str) -> str:
 
 
 def cut_text(text: str, max_chars: int) -> str:
-    """Cut the middle out of a long text, and say how much is left out; for texts that are hidden already."""
+    """Cut the middle out of a long text, and say how much is left out; for texts that are already clean."""
     if len(text) <= max_chars:
         return text
     head, tail = max_chars * 2 // 3, max_chars // 3

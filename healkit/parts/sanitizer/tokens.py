@@ -1,7 +1,7 @@
 """Token formats of services, known by their prefix.
 
-The prefix, the alphabet and the least length of what follows are the providers' own. A prefix that a program's names
-may begin with too (`prf_`, `web_`) must be followed by what no words make up.
+The prefix, the alphabet and the minimum length of the rest come from the providers. If names in a program may begin
+with the same prefix (`prf_`, `web_`), a random part must follow it.
 """
 
 from __future__ import annotations
@@ -141,12 +141,12 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
 
 
 def _behind_prefix(match: re.Match[str]) -> bool:
-    """Require a token behind the prefix: `sk-learn-contrib` and `api_key_for_the_user` hold words."""
+    """Require a token after the prefix: `sk-learn-contrib` and `api_key_for_the_user` contain words."""
     return looks_like_token(match["body"])
 
 
 def _one_run(match: re.Match[str]) -> bool:
-    """Require a long stretch without separators in it that no words make up."""
+    """Require a long random part without separators in it."""
     return any(map(looks_like_token, _RUN.findall(match["body"])))
 
 
@@ -277,7 +277,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
 
 
 def _no_words(match: re.Match[str]) -> bool:
-    """Refuse names such as `test_writestr_extended_local_header_issue1202` for keys of a payment service."""
+    """Refuse names such as `test_writestr_extended_local_header_issue1202` as keys of a payment service."""
     return match[0].count("_") <= 3 and looks_like_token(match[0].partition("_")[2] or match[0])
 
 
@@ -295,7 +295,7 @@ def _snowflake(match: re.Match[str]) -> bool:
 
 
 def _numbered(match: re.Match[str]) -> bool:
-    """Check that it is a number of twelve digits and a colon in base64, and bytes behind."""
+    """Check that it is a number of twelve digits and a colon in base64, followed by bytes."""
     return re.match(rb"\d{12}:", base64.b64decode(match[0])) is not None
 
 
@@ -463,7 +463,7 @@ def _pattern(prefixes: dict[str, str]) -> str:
 
 
 def _random(match: re.Match[str]) -> bool:
-    """Require digits among the letters behind the prefix, in no readable order."""
+    """Require digits among the letters after the prefix, in no readable order."""
     body = match[0][max(len(prefix) for prefix in _MAYBE if match[0].startswith(prefix)) :]
     return looks_like_token(body) and sum(map(str.isdigit, body)) >= _DIGITS_LEAST
 
