@@ -1,9 +1,9 @@
 """Checks: run on code, their time limits, results in words.
 
-Each check runs in a fresh restricted process of its own. Calls are answered from the record of earlier executions
-(`runtime.cassette`), granted folders can be read and not written: a check repeats no effect. A SQL statement, a
-tool that is granted packages, and a call that may be made are checked in a worker, as the patch editor's Try does.
-Either way, checks keep their order and share nothing.
+Each check runs in its own fresh restricted process. Calls are answered from the record of earlier executions
+(`runtime.cassette`), and granted folders can be read but not written: a check repeats no effect. A SQL statement, a
+tool with granted packages, and an allowed call run in a worker, like a Try of the patch editor. In both cases, checks
+keep their order and share nothing.
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ _LEAST_S = 0.5
 
 
 class Validator:
-    """Runs codes on the checks of one tool; stop: ends what is running when it is set.
+    """Runs codes on the checks of one tool.
 
-    Calls are answered from `tape`. What is not on record there is called only where `calls` allows it, and for the code
-    as it is only where that changes nothing. `answered` and `made` count the calls of all runs. Only an `accepted` code
-    has the tool's grants; any other may read what `files` names. A check with source of its own is no accepted code's.
+    stop: Stops running checks when it is set.
+
+    Calls are answered from `tape`. Unrecorded calls are made only if `calls` allows it, and for the unpatched code only
+    if they change nothing. `answered` and `made` count the calls of all runs. Only an `accepted` code has the tool's
+    grants; any other may read the files in `files`. A check with its own source does not count as accepted code.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class Validator:
         return self.light or not check.call
 
     def run(self, code: str, checks: Sequence[Check]) -> list[CheckResult]:
-        """Run the checks; raise `BudgetSpent`, and `HealkitError` for code that cannot be run as this tool."""
+        """Run the checks; raise `BudgetSpent`, and `HealkitError` for code that cannot run as this tool."""
         if not checks:
             return []
         results = self._run(code, checks)
@@ -98,7 +100,10 @@ class Validator:
         return results
 
     def _run(self, code: str, checks: Sequence[Check], *, accepted: bool = True) -> list[CheckResult]:
-        """Run the checks; accepted: False runs accepted code without its grants too."""
+        """Run the checks.
+
+        accepted: False runs accepted code also without its grants.
+        """
         if self.light:
             with_source = [bool(check.call) for check in checks]
             if accepted and code in self._accepted and len(set(with_source)) > 1:
@@ -119,9 +124,9 @@ class Validator:
         return [self.in_worker(code, check, accepted=accepted) for check in checks]
 
     def find_lacking(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
-        """Find the checks that the tool as it is cannot do as other code has to: without what it is granted.
+        """Find the checks that the tool cannot pass under the conditions of other code: without its grants.
 
-        base: Their results with its grants. Such a check says nothing of other code that fails it.
+        base: Their results with its grants. Such a check says nothing about other code that fails it.
         """
         code = self._entry.code
         for check, was, bare in zip(checks, base, self._run(code, checks, accepted=False), strict=True):
@@ -131,7 +136,7 @@ class Validator:
                 self._lacking[_key(check)] = lacks
 
     def bare(self, checks: Sequence[Check]) -> list[CheckResult]:
-        """Return what is known of checks that other code cannot be decided by: those that need the tool's grants."""
+        """Return the known facts about checks that cannot judge other code: those that need the tool's grants."""
         reasons = (self._lacking.get(_key(check), "") for check in checks)
         return [
             CheckResult(outcome="not_on_record" if reason else "not_run", failure=reason)
@@ -145,7 +150,7 @@ class Validator:
         return msgspec.structs.replace(result, outcome="not_on_record", failure=lacks)
 
     def _of_a_server(self, result: CheckResult) -> CheckResult:
-        """Return the result of a call that no allowance can help: there is no such server."""
+        """Return the result of a call that no permission can help: there is no such server."""
         server = missing_call(result).partition(".")[0]
         cassette = self._tape.cassette
         servers = {
@@ -160,25 +165,28 @@ class Validator:
         )
 
     def repeat(self, code: str, check: Check, times: int, *, fresh: bool = False) -> list[CheckResult]:
-        """Run one check so often; fresh: each in an interpreter of its own, in which a set has another order."""
+        """Run one check several times.
+
+        fresh: Each in its own interpreter, in which a set has another order.
+        """
         if fresh and not check.call:
             return [self.in_worker(code, check, mode="subprocess") for _ in range(times)]
         return self.run(code, [check] * times)
 
     def replay(self, check: Check, code: str = "") -> Replay:
-        """Begin a replay for a check: its calls are answered as those of the execution that it came from."""
+        """Begin a replay for a check: its calls are answered as those of its execution."""
         only_looks = code == self._entry.code
         return Replay(
             self._tape.cassette, self._tape.play(run_of(check)), calls=self._calls, only_looks=only_looks
         )
 
     def count(self, replay: Replay) -> None:
-        """Count the calls of a replay that was run elsewhere."""
+        """Count the calls of a replay that ran elsewhere."""
         self.answered += replay.playback.answered
         self.made += replay.made
 
     def _may_be_made(self, code: str, check: Check, result: CheckResult) -> bool:
-        """Return whether calls were missing, or had other arguments on record, that may be made."""
+        """Return whether calls were missing, or had other recorded arguments, that may be made."""
         if check.call or (result.outcome != "not_on_record" and not result.displaced):
             return False
         missing = missing_call(result)
@@ -209,7 +217,7 @@ class Validator:
 
 
 def _without_writing(result: CheckResult) -> CheckResult:
-    """Return the result of a tool that may write: that it could not, in a check, is no failure of its code."""
+    """Return the result of a tool that may write: in a check it cannot, which is not a failure of its code."""
     if result.outcome != "raised" or not result.failure.startswith(_CANNOT_WRITE):
         return result
     message = "NotOnRecord: a check does not repeat what the tool writes to a granted folder"
@@ -217,19 +225,19 @@ def _without_writing(result: CheckResult) -> CheckResult:
 
 
 def missing_call(result: CheckResult) -> str:
-    """Return the first call that was not on record, as `server.tool`; empty where none is named."""
+    """Return the first call that was not on record, as `server.tool`; empty if none is named."""
     match = re.match(r"NotOnRecord: the call of mcp\.([\w.]+) ", result.failure)
     return match[1] if match and result.outcome == "not_on_record" else ""
 
 
 def missing_grant(result: CheckResult) -> tuple[str, str] | None:
-    """Return the grant that was not named, as an option and its value: `("files", "/data/rates.txt")`."""
+    """Return the missing grant, as an option and its value: `("files", "/data/rates.txt")`."""
     match = LACKS.search(result.failure) if result.outcome == "not_on_record" else None
     return None if match is None else (match["option"], match["name"][1:-1])
 
 
 def is_light(entry: VaultEntry) -> bool:
-    """Return True if trials in the light mode find all that the tool needs; their calls are always answered."""
+    """Return True if trials in the light mode provide everything for the tool; their calls are always answered."""
     grants = msgspec.structs.replace(entry.grants, read=(), write=(), calls=None, own_grants=False)
     return entry.type == "python" and grants == NO_GRANTS
 
@@ -247,11 +255,12 @@ def execute_check(
     """Run a tool on the execution path with a check's arguments; raise as `Healkit.execute` does.
 
     replay: Answers its calls.
-    code: Other code, as a trial: what it does is no failure of the tool's.
+    code: Other code, as a trial: its failures are not failures of the tool.
     files: As `ExecutionRequest` takes them.
-    timeout_s: Less than the tool's own limit, if there is less time. The check of a recorded execution is run for its
-        persona, because the new row holds the same arguments, and with the grants of a nested one, because its
-        arguments were its caller's choice.
+    timeout_s: Less than the tool's own limit, if there is less time.
+
+    The check of a recorded execution runs for its persona, because the new row has the same arguments. It runs with the
+    grants of a nested execution, because its arguments were its caller's choice.
     """
     row = None if check.log_id is None else hk.log.get(check.log_id)
     persona = entry.persona if row is None else row.persona
@@ -337,7 +346,7 @@ def why_not(
 ) -> str:
     """Say which check a patch fails first; empty if it passes all.
 
-    discreet_about: The patch's code, where no value may be told (`told_apart`).
+    discreet_about: The patch's code, if no value may be shown (`told_apart`).
     """
     for check, result in zip(checks, results, strict=True):
         if result.outcome != "passed":
@@ -362,7 +371,7 @@ _ENDINGS = {
 def told_apart(check: Check, result: CheckResult, code: str) -> str:
     """Say how a check ended without any value: what is equal, or the difference in type and size.
 
-    code: What was run. Of an exception, only a name of Python's own, or one that stands in the code, is told.
+    code: The code that ran. Of an exception, only a built-in name, or one in the code, is shown.
     """
     if result.outcome == "passed":
         return "equal"
@@ -493,7 +502,7 @@ class CheckLimits:
         return self._limits[_key(check)]
 
     def hangs(self, check: Check) -> bool:
-        """Return True for a check on which the code as it is was seen, or is known, not to end."""
+        """Return True for a check on which the unpatched code is known not to end."""
         return _key(check) in self._hanging
 
     def expect_hanging(self, checks: Iterable[Check]) -> None:
@@ -501,7 +510,7 @@ class CheckLimits:
         self._hanging.update(map(_key, checks))
 
     def learn(self, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
-        """Set the limits of checks from their results with the code as it is."""
+        """Set the limits of checks from their results with the unpatched code."""
         ended = [result.duration_s for result in results if result.outcome != "timeout"]
         passed = [result.duration_s for result in results if result.outcome == "passed"]
         unknown_s = max(UNKNOWN_LEAST_S, _limit_s(max(passed or ended, default=0.0)))
@@ -516,7 +525,7 @@ class CheckLimits:
                 self._limits[_key(check)] = max(own_s, unknown_s)
 
     def grant(self, checks: Iterable[Check], limit_s: float) -> None:
-        """Note that a candidate passed with that limit, so that it gets as long again when it is validated."""
+        """Record that a candidate passed with that limit, so that it gets the same time for validation."""
         if limit_s <= _RUN_LEAST_S:
             return  # every rare run has that long
         for key in map(_key, checks):
@@ -533,5 +542,5 @@ def _key(check: Check) -> bytes:
 
 
 def _limit_s(own_s: float) -> float:
-    """Return the limit for a duration: some times that, less for a long one, which costs it in full."""
+    """Return the limit for a duration: a multiple of it, smaller for a long one, which costs it in full."""
     return min(LIMIT_TIMES * own_s, LONG_S + LONG_TIMES * own_s)

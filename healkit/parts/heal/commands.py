@@ -140,7 +140,7 @@ def _edit(case: Case, code: str, problem: str, terminal: Terminal) -> str | None
 
 
 def _edited(code: str, suffix: str) -> str | None:
-    """Open the code in the user's editor; return it as it was saved, or None where it was not."""
+    """Open the code in the user's editor; return the saved text, or None if it was not saved."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="healkit-edit-", dir=temporary_folder()) as folder:
         file = Path(folder) / f"tool{suffix}"
@@ -157,7 +157,7 @@ def _edited(code: str, suffix: str) -> str | None:
 
 
 def _ask(question: Question, terminal: Terminal) -> PersonsAnswer | None:
-    """Ask on the terminal; a number chooses, other text is the value itself, and an empty line is no answer."""
+    """Ask on the terminal; a number chooses, other text is the value itself, and an empty line is not an answer."""
     from healkit.parts.heal.questions import answer_of
     from healkit.parts.heal.render import question_text
 
@@ -239,7 +239,7 @@ def check(
 
 @contextlib.contextmanager
 def _opened(db: str | None, open_healkit: Callable[..., Any]) -> Iterator[Any]:
-    """Open the database; where there is none, as on a machine for tests, one in memory."""
+    """Open the database; if there is none, as on a machine for tests, one in memory."""
     with contextlib.ExitStack() as stack:
         try:
             healkit = open_healkit(db, create=False)
@@ -259,7 +259,7 @@ def list_requests(
     pending: Annotated[bool, Option("pending", "only requests that are waiting")] = False,
     limit: Annotated[int, options.LIMIT] = 50,
 ) -> Answer:
-    """List all requests: those that wait first, then the decided ones, newest first."""
+    """List all requests: waiting ones first, then the decided ones, newest first."""
     requests = services.requests.list(tool, state="pending" if pending else None, limit=limit)
     return Answer(
         lambda: render_requests.requests(requests),
@@ -275,7 +275,7 @@ def show_request(services: Services, number: Number, *, program: str) -> Answer:
 
 
 def accept_request(services: Services, number: Number, *, program: str) -> Answer:
-    """Make it the tool's next revision; refused when the tool has another one by now."""
+    """Make it the tool's next revision; refused if the tool has another one by now."""
     request = services.requests.accept(number)
     active = services.vault.get(request.tool_name, request.persona).revision
     name, persona = request.tool_name, request.persona

@@ -1,17 +1,17 @@
 """Decision on the patches: policy, person, revision.
 
-The best is kept, shown, declined, or left to a person. The policy says when it is applied without asking.
+The best patch is kept, shown, declined, or left to a person. The policy says when it is applied without asking.
 
-Three answers. *deny*: the patch does not reach the vault, and there is no question. *allow*: it is applied. *ask*: it
-becomes a patch request, which waits for the user's consent. Deny beats allow, and allow beats ask, wherever each comes
-from.
+There are three answers. *deny*: the patch does not reach the vault, and there is no question. *allow*: it is applied.
+*ask*: it becomes a patch request, which is waiting for the user's consent. Deny beats allow, and allow beats ask,
+wherever each comes from.
 
-Only a cure can be allowed ahead: an example says what is right, and the patch does that and breaks nothing else. A
-patch that merely no longer fails, or that hides the failure, is always asked about, whatever the policy says: allowing
-it would accept a wrong tool in silence. A patch that was never validated is not allowed either.
+Only a cure can be allowed in advance: an example says what is right, and the patch does that and breaks nothing else. A
+patch that merely no longer fails, or that hides the failure, always needs a person, whatever the policy says. Allowing
+it would silently accept a wrong tool. A patch that was never validated is not allowed either.
 
-A pattern names tools (`report_*`), tools of a persona (`teacher/report_*`), or those that an MCP client proposes a
-patch of (`claude-code/*/report_*`).
+A pattern names tools (`report_*`), tools of a persona (`teacher/report_*`), or those for which an MCP client proposes a
+patch (`claude-code/*/report_*`).
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def decide(
 ) -> PolicyAnswer:
     """Decide on a patch of that tool.
 
-    verdict: Of its validation, empty without one.
-    author: A person who writes a patch consents to it thereby, if it cures.
-    client: The name of the MCP client that proposes it, if one does.
+    verdict: The verdict of its validation, empty without one.
+    author: A person who writes a patch thereby consents to it, if it cures.
+    client: The name of the MCP client that proposes it, if any.
     auto: The user allowed this call's patches (`--auto`).
-    watched: It is for a person whatever was allowed: the tool changes something outside, or the patch reaches further
-        than the code that it replaces.
+    watched: A person must decide, whatever was allowed: the tool changes something outside, or the patch reaches
+        further than the code that it replaces.
     """
     if denied(tool_name, config, persona, client):
         return "deny"
@@ -71,21 +71,21 @@ def decide(
 
 
 def denied(tool_name: str, config: Config, persona: str = DEFAULT_PERSONA, client: str = "") -> bool:
-    """Return True for a tool that healing may never patch, so that no patch need be sought."""
+    """Return True for a tool that healing may never patch, so that no patch is sought."""
     return _matches(config.heal_deny, client, persona, tool_name)
 
 
 def _matches(patterns: Iterable[str], *found: str) -> bool:
-    """Return whether a pattern fits the client, the persona and the tool; parts that it leaves out fit all."""
+    """Return whether a pattern matches the client, the persona and the tool; missing parts match all."""
     pattern_parts = (["*", "*", *pattern.rsplit("/", 2)][-3:] for pattern in patterns)
     return any(all(map(fnmatch.fnmatchcase, found, parts)) for parts in pattern_parts)
 
 
 @dataclasses.dataclass(frozen=True)
 class Ending:
-    """End of a healing, as the report has it.
+    """End of a healing, in the form of the report.
 
-    refuted: The chosen attempt, where it failed once it was active.
+    refuted: The chosen attempt, if it failed once it was active.
     """
 
     outcome: Outcome
@@ -96,13 +96,13 @@ class Ending:
 
 
 def best_of(case: Case) -> Attempt | None:
-    """Return the likeliest patch that passes every check; None where none does."""
+    """Return the likeliest patch that passes every check; None if none does."""
     first = next(iter(case.attempts), None)
     return first if first is not None and first.plausible else None
 
 
 class PatchDecision:
-    """Decides on the likeliest patch of a healing that has searched: the policy first, then the person.
+    """Decides on the likeliest patch of a finished search: the policy first, then the person.
 
     case: Its attempts are in their last order.
     """
@@ -112,7 +112,7 @@ class PatchDecision:
         self._hk, self._options = context.hk, context.options
 
     def ending(self) -> Ending | None:
-        """Decide, and carry it out; None where no patch is to be decided on."""
+        """Decide, and carry it out; None if there is no patch to decide on."""
         best, options = best_of(self._case), self._options
         if best is None:
             return self._left_to_a_person()
@@ -157,7 +157,7 @@ class PatchDecision:
         return self._apply(best, request)
 
     def _left_to_a_person(self) -> Ending | None:
-        """Leave an agent's patch that nothing speaks against as a request: it cannot name what its checks need."""
+        """Leave an agent's patch without counter-evidence as a request: the agent cannot allow what its checks need."""
         undecided = (
             undecided_attempt
             for undecided_attempt in self._case.attempts
@@ -178,7 +178,7 @@ class PatchDecision:
         )
 
     def _apply(self, best: Attempt, request: PatchRequest | None = None) -> Ending:
-        """Make the patch a revision, with the answers as examples; take it back if it fails on the execution path."""
+        """Make the patch a revision, with the answers as examples; roll it back if it fails on the execution path."""
         entry, step, vault = self._case.entry, best.step_id or "", self._hk.vault
         try:
             patched_entry = self._revision_of(best, request)
@@ -245,7 +245,7 @@ class PatchDecision:
         )
 
     def _problem_of(self, kept: VaultEntry) -> str:
-        """Run the new revision once as any execution, on the failing input; return its problem, or an empty text."""
+        """Run the new revision once like any execution, on the failing input; return its problem, or an empty text."""
         checks = self._case.checks
         chosen = next((c for c in checks if c.origin == "failing"), None) or next(
             (c for c in checks if not c.call and not c.raises), None

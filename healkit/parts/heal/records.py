@@ -1,6 +1,6 @@
 """Healing as data: patches, attempts, verdicts, reports.
 
-A *patch* is other code for the tool, proposed by an advisor. A patch that passes every check is *plausible*; it is
+A *patch* is other code for the tool, proposed by an advisor. A patch that passes every check is *plausible*. It is
 *correct* only as far as a person has said what is right. The verdict keeps the two apart.
 """
 
@@ -27,7 +27,7 @@ Verdict = Literal["cured", "unproven", "silenced", "undecided", "not_cured"]
 
 
 class VerdictText(NamedTuple):
-    """Verdict as every face shows it: its words, its sign, its colour, what it means, and what it leaves open."""
+    """Verdict as every face shows it: its words, sign, colour and meaning, and what remains open."""
 
     words: str
     mark: str
@@ -72,11 +72,10 @@ VERDICTS: dict[Verdict, VerdictText] = {
 class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """New code for a tool. `rank` compares an advisor's own patches: higher is likelier right.
 
-    `reason` says in one sentence what is changed and why. `guard`: it keeps the failure from happening without saying
-    what is right instead. `doubt`: why the advisor itself is not sure, in a sentence; such a patch is never called
-    cured, unless a person has said meanwhile what is right. `kind` is what the advisor says that it does to the
-    meaning, and once it was judged, what is seen of it. `cost` is what it took to get, in the advisor's units
-    (`{"input_tokens": 812, …}`).
+    `reason` says in one sentence what changes and why. `guard`: It prevents the failure without saying what is right
+    instead. `doubt` is a sentence on why the advisor is not sure; such a patch is never called cured, unless a person
+    has said since then what is right. `kind` is what it does to the meaning, first by the advisor's own account, later
+    by the judged code. `cost` is the cost of getting it, in the advisor's units (`{"input_tokens": 812, …}`).
     """
 
     code: str
@@ -95,7 +94,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     unasked: Without an example that says what is right, it changes results, or returns what the annotation forbids;
         such an attempt comes after the other plausible ones.
-    reach: What its code reaches for and the old one does not, in words; such an attempt is never kept without a person.
+    reach: What its code reaches for and the old code does not, in words; such an attempt is never kept without a
+        person.
     lost: Its loss of data in numbers; its doubt begins with it.
     """
 
@@ -161,18 +161,17 @@ class Answered:
 class HealReportData:
     """Report of one healing from observation to revision.
 
-    revision: The active one, where the healing made a revision.
-    best: The attempt that was chosen; `not_cured` if it failed once it was active.
+    revision: The active revision, if the healing made one.
+    best: The chosen attempt; `not_cured` if it failed once it was active.
     reason: One sentence.
-    notes: Deviations on the way, such as an advisor that could not be asked.
-    cost: Of the advisors' work, summed by unit.
+    notes: Deviations on the way, such as an advisor that was not usable.
+    cost: Cost of the advisors' work, summed by unit.
     folder: The run folder; `healkit trace show` reads it.
-    nearest: Where no patch passes every check, the one that passes most, if that is more than the code as it is.
-
+    nearest: If no patch passes every check, the one that passes most, if that is more than the unpatched code.
     calls_answered: Calls in its checks that were answered from the record.
-    calls_live: Those that were made.
+    calls_live: Calls that were made.
     duration_s: Wall-clock time of all of it.
-    think_time_s: The part in which a person was waited for, at a question, for consent, or in an editor.
+    think_time_s: The part spent waiting for a person, at a question, for consent, or in an editor.
     """
 
     tool_name: str
@@ -200,7 +199,7 @@ class HealReportData:
 
     @property
     def working_time_s(self) -> float:
-        """Wall-clock time without the time in which a person was waited for."""
+        """Wall-clock time without the time of waiting for a person."""
         return max(0.0, self.duration_s - self.think_time_s)
 
     @property
@@ -210,12 +209,12 @@ class HealReportData:
 
     @property
     def verdict_code(self) -> Verdict | None:
-        """Chosen attempt's verdict as a code; None where none was chosen."""
+        """Chosen attempt's verdict as a code; None if none was chosen."""
         return None if self.best is None else self.best.verdict
 
     @property
     def verdict(self) -> str:
-        """Chosen attempt's verdict in words, for people; empty where none was chosen."""
+        """Chosen attempt's verdict in words for the user; empty if none was chosen."""
         return "" if self.best is None else VERDICTS[self.best.verdict].words
 
     @property
@@ -237,13 +236,13 @@ RequestAuthor = Literal["person", "rule", "search", "model", "agent"]
 class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Proposed code for a tool.
 
-    parent: The revision that it was made from.
-    diff: From that one's code to this.
+    parent: The revision from which it was made.
+    diff: The difference between that code and this one.
     advisor: The proposer, in the advisor's own name for itself.
-    verdict: Of its validation, empty without one.
+    verdict: The verdict of its validation, empty without one.
     motivating_log_id, run_id: The execution that it answers, and the healing that made it.
-    revision: The one that it became once it was accepted.
-    note: Why it was declined, or both sides where it was overtaken.
+    revision: The revision that it became once it was accepted.
+    note: Why it was declined, or both sides if it was overtaken.
     """
 
     id: int
@@ -268,7 +267,7 @@ class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Revision that it was made from: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
+        """Revision from which it was made: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
         return revision_label(self.tool_name, self.persona, self.parent)
 
     @property
@@ -288,7 +287,7 @@ CellOutcome = Literal["proposed", "question", "rerun", "not_cured", "not_tried"]
 
 @dataclasses.dataclass(frozen=True)
 class CellPlace:
-    """Cell as it ran: its prompt, `In [7]`, its text, and the notebook's own id of it, empty where it is not known."""
+    """Cell as it ran: its prompt, `In [7]`, its text, and its id in the notebook, empty if unknown."""
 
     cell: str
     source: str
@@ -299,21 +298,21 @@ class CellPlace:
 class CellFix:
     """Edit of one cell.
 
-    cell: The prompt of the cell to be edited, `In [7]`.
-    code: Its whole new text.
-    before: Its old one.
-    reason: What is changed, in a sentence.
-    advisor: Who proposed it.
-    ran: Whether the failing cell was run with it, in a worker.
-    gave: What it gave then, in words, such as `a table of 4 rows × 3 columns`.
-    verdict: None where it was not run.
+    cell: The prompt of the cell to edit, `In [7]`.
+    code: Its complete new text.
+    before: Its old text.
+    reason: What changes, in a sentence.
+    advisor: The advisor that proposed it.
+    ran: Whether the failing cell ran with it, in a worker.
+    gave: Its result then, in words, such as `a table of 4 rows × 3 columns`.
+    verdict: None if it did not run.
     unknown: What is not known about it, in sentences.
-    cell_id: The notebook's own id of that cell, empty where it is not known.
-    first: The cells to be run before it, because they made what it reads and has lost.
-    then: The cells to be run after it, the failing one last; none where that is the cell to be edited.
+    cell_id: The notebook's own id of that cell, empty if unknown.
+    first: The cells to run before it, because they made lost values that it reads.
+    then: The cells to run after it, the failing one last; none if that is the edited cell.
     kind: What it does to the meaning.
-    lost: What it loses of the data, as measured.
-    support: What speaks for it, in sentences.
+    lost: Its measured loss of data.
+    support: Evidence for it, in sentences.
     """
 
     cell: str
@@ -334,13 +333,13 @@ class CellFix:
 
     @property
     def rerun(self) -> str:
-        """Sentence on what has to be run for it to help; empty where that is the failing cell alone."""
+        """Sentence on the cells to run for it to help; empty if that is only the failing cell."""
         cells = [*(place.cell for place in self.first), self.cell, *(place.cell for place in self.then)]
         return f"Run {cells[0]} again, then {', then '.join(cells[1:])}." if cells[1:] else ""
 
     @property
     def hunks(self) -> list[tuple[list[str], list[str]]]:
-        """Lines that it takes out and the lines that take their place, for each place in the cell."""
+        """Lines that it removes and the lines that replace them, for each place in the cell."""
         before, after = self.before.split("\n"), self.code.split("\n")
         changes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
         return [(before[a:b], after[c:d]) for kind, a, b, c, d in changes if kind != "equal"]
@@ -359,7 +358,7 @@ class CellFix:
 
     @property
     def said(self) -> str:
-        """Sentence on what was seen."""
+        """Sentence on its result."""
         if not self.ran:
             return "Not run."
         if self.verdict == "silenced":
@@ -376,12 +375,12 @@ class CellReportData:
     found: The failure in a sentence.
     reason: The result in a sentence.
     fix: The likeliest fix.
-    others: Further ones, and readings that only you can choose from.
-    not_fixes: Edits that run, and change or lose data.
-    notes: What was run on what, what was left out.
+    others: Further fixes, and readings that only you can choose from.
+    not_fixes: Edits that run, but change or lose data.
+    notes: Which values were used, and what was left out.
     cells: Labels of cells to run first.
     report: The healing behind it.
-    refutes: Whether the card names another change than the first edit here, so that it is not to be told.
+    refutes: Whether the card names another change than the first edit here, so that it must not be shown.
     """
 
     label: str
@@ -399,7 +398,7 @@ class CellReportData:
 
     @property
     def chosen(self) -> CellFix | None:
-        """Edit that a person who asks for one gets: the fix, or the only reading that there is."""
+        """Edit for a user who wants one: the fix, or the only reading."""
         only = self.others if self.outcome == "question" else ()
         return self.fix or (only[0] if len(only) == 1 else None)
 
@@ -410,7 +409,10 @@ NotebookOutcome = Literal["passed", "healed", "failed", "stopped"]
 
 @dataclasses.dataclass(frozen=True)
 class CheckedCell:
-    """Code cell in the last run of a check; number: among all cells of the notebook, from 1."""
+    """Code cell in the last run of a check.
+
+    number: Its number among all cells of the notebook, from 1.
+    """
 
     number: int
     state: Literal["passed", "failed", "not_run"] = "not_run"
@@ -431,11 +433,11 @@ class CellEdit:
 class NotebookFailure:
     """Failure of a cell in a check.
 
-    number: The cell's, among all cells.
-    prompt: In this run, 3 for `In [3]`.
-    line: In the cell, 0 where that is not known.
-    file_line: In the notebook's file.
-    report: What healing found.
+    number: The cell's number among all cells.
+    prompt: Its prompt in this run, 3 for `In [3]`.
+    line: The line in the cell, 0 if unknown.
+    file_line: The line in the notebook's file.
+    report: The report of its healing.
     fixed: Whether the notebook ran on with the fix.
     """
 
@@ -453,9 +455,9 @@ class NotebookFailure:
 class NotebookReportData:
     """Report of a notebook's check.
 
-    cells: Its code cells, as the last run that counts left them.
-    failures: The first that it ran into; with healing, those behind it too.
-    edits: Of the fixes with which it ran on.
+    cells: Its code cells, as the last counted run left them.
+    failures: Its first failure; with healing, also the later ones.
+    edits: The edits of the fixes with which it ran on.
     """
 
     path: str

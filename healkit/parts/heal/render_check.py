@@ -1,7 +1,7 @@
 """Report of a notebook's check: card, GitHub, JUnit.
 
-All forms show the same words, and these pass through `to_text`: what a notebook says has no secrets, moves no cursor,
-and gives no orders to a service that reads the log.
+All forms show the same words, which pass through `to_text`. So texts from a notebook contain no secrets, move no
+cursor, and give no orders to a service that reads the log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def notebook_card(report: NotebookReportData, *, written: bool = False) -> Card:
-    """Build the card of a check; written: whether the fixes are in the notebook now."""
+    """Build the card of a check.
+
+    written: Whether the fixes are in the notebook now.
+    """
     head, tone = _HEADS[report.outcome]
     mark = "✓" if tone == "good" else "✗"
     if written and report.outcome == "healed":
@@ -54,7 +57,7 @@ def _title(failure: NotebookFailure) -> str:
 
 
 def _about(failure: NotebookFailure) -> Iterator[Part]:
-    """Yield the failing line, what is known of the failure, and the fix."""
+    """Yield the failing line, the known facts about the failure, and the fix."""
     error, report = failure.failure, failure.report
     place = (f"<In [{failure.prompt}]>", failure.line)
     yield from (Code(f.line.strip(), indent=6) for f in error.frames if (f.filename, f.lineno) == place)
@@ -85,7 +88,7 @@ def log_text(report: NotebookReportData, *, written: bool = False) -> str:
 
 
 def data(report: NotebookReportData) -> dict[str, Any]:
-    """Return a check as JSON data; of each fix, the diff too."""
+    """Return a check as JSON data, with the diff of each fix."""
     document: dict[str, Any] = msgspec.to_builtins(report)
     for failure, entry in zip(report.failures, document["failures"], strict=True):
         if failure.report is not None and failure.report.fix is not None:

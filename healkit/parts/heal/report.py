@@ -58,9 +58,9 @@ def nothing_cures(
     """Say how far the healing got without a fix, which check still fails, and what to do next.
 
     tried: The number of candidates.
-    spent_s: The budget that is used up; None where nothing was left to try.
-    searched: Whether the search was asked.
-    acts: Says which calls declare effects, so that none is advised.
+    spent_s: The used budget; None if nothing was left to try.
+    searched: Whether the search was used.
+    acts: Returns whether a call has declared effects, so that none is suggested.
     """
     told_of = case.entry.code if case.discreet else None
     unmet = why_not(case.checks, case.base, discreet_about=told_of) if case.base else ""
@@ -86,7 +86,7 @@ def nothing_cures(
 
 
 def total_cost(attempts: Sequence[Attempt], advisors: Sequence[Advisor]) -> dict[str, float]:
-    """Add up the cost of all attempts, and of questions asked in vain."""
+    """Add up the cost of all attempts, and of unsuccessful questions."""
     total: dict[str, float] = {}
     unclaimed = [getattr(advisor, "unclaimed", {}) for advisor in advisors]
     for cost in (*(attempt.patch.cost for attempt in attempts), *unclaimed):

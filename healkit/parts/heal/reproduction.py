@@ -1,6 +1,6 @@
 """Reproduction of a failure, with the code as it is.
 
-What the checks of a case give, and which of them count.
+It runs the checks of a case, and decides which of them count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FRESH_S = 0.7
 
 
 class Reproduction:
-    """Runs the code of one healing as it is."""
+    """Runs the unpatched code of one healing."""
 
     def __init__(self, context: HealContext) -> None:
         self._context, self._hk, self._entry = context, context.hk, context.entry
@@ -45,11 +45,11 @@ class Reproduction:
         self._notes = context.voice.notes
 
     def reproduced(self, case: Case, diagnosis: Diagnosis) -> tuple[Case, Ending | None]:
-        """Run the code on every check; return the case with those that count, and the ending where chance decides."""
+        """Run the code on every check; return the case with those that count, and the ending if chance decides."""
         return self._without_chance(self._settled(case), outside=bool(diagnosis.outside))
 
     def _settled(self, case: Case) -> Case:
-        """Run the tool as it is on every check, and leave out the checks that do not count."""
+        """Run the unpatched tool on every check, and leave out the checks that do not count."""
         if self._context.may_act:
             self._notes.append(
                 "The tool has side effects and runs without isolation, so healkit did not run it."
@@ -89,7 +89,7 @@ class Reproduction:
         return dataclasses.replace(case, checks=remaining, base=results, untried=untried)
 
     def _note_missing(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
-        """Say which calls of recorded runs are not on record, so that these runs say nothing."""
+        """Say which calls of recorded runs are not on record, so that these runs are not evidence."""
         missing = [
             was.failure.partition(": ")[2].removesuffix(", so it was not made")
             for check, was in zip(checks, base, strict=True)
@@ -98,14 +98,14 @@ class Reproduction:
         self._notes += [f"{message[:1].upper()}{message[1:]}." for message in dict.fromkeys(missing)]
 
     def _rerun(self, check: Check, was: CheckResult) -> CheckResult | None:
-        """Run a recorded run's check with the code it had; return None for any other check, and one that passed."""
+        """Run a recorded run's check with its old code; return None for any other check, and one that passed."""
         if check.origin != "passing" or was.outcome == "passed":
             return None
         code = own_code(self._hk.vault, self._hk.log, self._entry, check)
         return was if code is None else self._validator.run(code, [check])[0]
 
     def _fails_in_worker_only(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> bool:
-        """Return True where a recorded run of the same code failed, and so it does in a worker, but not in a trial."""
+        """Return True if a recorded run of the same code failed, and it also fails in a worker, but not in a trial."""
         code = self._entry.code
         if not self._validator.light or chance_in(code) not in ("", SET_ORDER):
             return False
@@ -115,9 +115,9 @@ class Reproduction:
         return any(result.outcome not in ("passed", "not_on_record") for result in again)
 
     def _without_chance(self, case: Case, *, outside: bool) -> tuple[Case, Ending | None]:
-        """Repeat the checks that chance may decide, and leave those out; with the ending where no other fails.
+        """Repeat the checks that chance may decide, and leave those out; with the ending if no other fails.
 
-        outside: The failure's cause may be outside of the code.
+        outside: The failure's cause may be outside the code.
         """
         remaining, chances = list[tuple[Check, CheckResult]](), list[Chance]()
         source = chance_in(self._entry.code) if self._entry.type == "python" else ""
@@ -141,7 +141,7 @@ class Reproduction:
         return case, Ending("by_chance", reason)
 
     def _chance_of(self, check: Check, was: CheckResult, source: str, *, outside: bool) -> Chance | None:
-        """Repeat a check that chance may decide; return how often it failed, None where it does not vary."""
+        """Repeat a check that chance may decide; return how often it failed, None if it does not vary."""
         clear, is_decisive = "" if source == SET_ORDER else source, check.origin != "passing"
         recorded = on_record(self._hk.log, self._entry, check) if is_decisive else None
         row = self._own_failure(check) if is_decisive else None
@@ -167,7 +167,7 @@ class Reproduction:
         return None if recorded is None else dataclasses.replace(recorded, source=source)
 
     def _told_as_memory(self, check: Check, was: CheckResult) -> CheckResult:
-        """Return the result of a check that was stopped before the memory ran out, as it did on record, as that."""
+        """Return an out-of-memory result for a check that was stopped earlier, but ran out of memory on record."""
         row = self._own_failure(check) if was.outcome == "timeout" else None
         code = "" if row is None else row.error_code
         return msgspec.structs.replace(was, error_code=code) if code == "TOOL_OUT_OF_MEMORY" else was
@@ -179,7 +179,7 @@ class Reproduction:
         return row if same else None
 
     def healthy(self, case: Case) -> str:
-        """Say that nothing fails, and what is known of a failure of the same code."""
+        """Say that nothing fails, and the known facts about a failure of the same code."""
         row = next(filter(None, map(self._own_failure, case.checks)), None)
         if row is None:
             return "Every check passes with the code as it is; nothing fails any more."
@@ -191,10 +191,10 @@ class Reproduction:
         )
 
     def cause_outside(self, case: Case, outside: str) -> str:
-        """Say what has to change outside of the code, where nothing else fails; empty where the code may be wrong.
+        """Say what has to change outside the code, if nothing else fails; empty if the code may be wrong.
 
-        outside: What the diagnosis says of it. A granted file is there for the checks too, so an example says which one
-            is meant.
+        outside: The diagnosis' sentence about it. A granted file exists for the checks too, so an example says which
+            one is meant.
         """
         if not outside or case.failure is None or (self._entry.grants.read and is_provable(case)):
             return ""

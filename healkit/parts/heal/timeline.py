@@ -1,6 +1,6 @@
 """Timeline of a run: step by step, in plain words.
 
-`story_of` makes plain data of a run folder's events; the card and the widget draw the same data, and neither knows an
+`story_of` makes plain data from a run folder's events. The card and the widget show the same data, and neither knows an
 event. So stepping through a run needs no kernel, no vault and no database.
 """
 
@@ -40,12 +40,12 @@ _FRAME = re.compile(r'^ *File "<[^>"]+>", line (\d+)', re.MULTILINE)
 
 
 def story_of(run: Run) -> dict[str, Any]:
-    """Tell the run as plain data that JSON can hold.
+    """Describe the run as plain data that JSON can contain.
 
     `steps` are in order, each with `kind`, `title` (a sentence), `tone` (good, warn, bad or empty), `text` (further
-    sentences), `facts` (pairs) and, where it has them, `checks`, `code`, `diff`, `attempt` (its number). `attempts`
-    are the patches with their verdicts and the positions of their steps; `base` is the code that failed, `failing` its
-    line and message. What was hidden when the run was written is not in it.
+    sentences), `facts` (pairs) and, if it has them, `checks`, `code`, `diff`, `attempt` (its number). `attempts` are
+    the patches with their verdicts and the positions of their steps. `base` is the failing code, `failing` its line and
+    message. Values that were hidden when the run was written are not in it.
     """
     teller = Teller(run)
     for event in run.events:
@@ -74,7 +74,7 @@ def times(number: int) -> str:
 
 
 class Teller:
-    """Teller of one run: goes through the events once, in order, with a method `_<event type>` for each it tells of."""
+    """Describes one run: goes through the events once, in order, with a method `_<event type>` for each type."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -95,7 +95,7 @@ class Teller:
         self.failing: dict[str, Any] | None = None
 
     def tell(self, event: TraceEvent) -> None:
-        """Take one more event; skip one that says nothing to a person."""
+        """Add one more event; skip one without meaning for a reader."""
         teller: Callable[[TraceEvent], None] | None = getattr(self, f"_{event.event_type}", None)
         if teller is None:
             return
@@ -135,7 +135,7 @@ class Teller:
         return next(matching, None)
 
     def _evidence(self, event: TraceEvent, kind: str) -> str:
-        """Return a piece of evidence as text; empty where there is none, or no longer; raise `EvidenceChanged`."""
+        """Return a piece of evidence as text; empty if there is none or it was deleted; raise `EvidenceChanged`."""
         ref = self._kept.get((event.step_id, kind))
         try:
             return "" if ref is None else self._run.read_evidence(ref).decode(errors="replace")
@@ -327,7 +327,7 @@ class Teller:
         step["title"] = f"{passed} with the patch." if "attempt" in step else f"Before any patch, {passed}."
 
     def _checked(self, event: TraceEvent) -> dict[str, Any]:
-        """Return the step that holds this step's checks; begin one where there is none."""
+        """Return the step with this step's checks; begin one if there is none."""
         step = self._earlier(event, "checked")
         if step is None:
             more = {"checks": [], "held": 0, "passed": 0, **self._number(event)}
@@ -427,13 +427,13 @@ class Teller:
 
 
 def _policy_of(event: TraceEvent) -> dict[str, Any]:
-    """Return how near a cap the run was; empty where that is not said, or not understood."""
+    """Return how near a cap the run was; empty if that is missing or unreadable."""
     policy = event.metadata.get("policy")
     return policy if isinstance(policy, dict) else {}
 
 
 def difference_of(before: str, after: str) -> str:
-    """Write the unified diff of two codes without its two head lines; empty where nothing differs."""
+    """Write the unified diff of two codes without its two head lines; empty if they are equal."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
     return "\n".join(list(lines)[2:])
 
@@ -498,7 +498,7 @@ _VALUE_MAX_CHARS, _MESSAGE_MAX_CHARS = 300, 600
 
 
 def short(value: object, limit: int = _VALUE_MAX_CHARS) -> str:
-    """Write a recorded value on one line; text as it is, all else as Python writes it."""
+    """Write a recorded value on one line; text unchanged, everything else as Python writes it."""
     return plain.one_line(value if isinstance(value, str) else plain.recorded_text(value, limit), limit)
 
 
@@ -509,12 +509,12 @@ def sentence(text: object) -> str:
 
 
 def verdict_text(verdict: str) -> VerdictText:
-    """Return how a verdict is shown; an unknown one is its own word."""
+    """Return the words for a verdict; an unknown one is its own word."""
     return next((text for word, text in VERDICTS.items() if word == verdict), VerdictText(verdict, "?", ""))
 
 
 def check_row(result: dict[str, Any]) -> dict[str, str]:
-    """Write one checked assertion as a row: what was held, and how it went."""
+    """Write one checked assertion as a row: the assertion, and its result."""
     mark, outcome = OUTCOMES.get(str(result.get("outcome")), ("?", short(result.get("outcome", "?"))))
     origin = ORIGINS.get(str(result.get("origin")), short(result.get("origin", "")))
     row = {"mark": mark, "origin": origin, "outcome": outcome, "what": "", "wanted": "", "got": ""}
@@ -546,8 +546,8 @@ _INDENT = 7
 def timeline_card(story: Mapping[str, Any]) -> Card:
     """Build a story's card: the attempts as a strip, and each step as a fold.
 
-    A story with a `total` of steps has only the first of them, for a class. A card without room for every step in
-    full shows the decided patch and the end in full.
+    A story with a `total` of steps has only the first of them, for a class. A card without room for every complete step
+    shows the decided patch and the end completely.
     """
     story_steps = story["steps"]
     decided = {step.get("attempt") for step in story_steps if step["kind"] in ("decided", "recovered")} - {
@@ -576,13 +576,13 @@ def _title(story: Mapping[str, Any]) -> str:
 
 
 def _tone(story: Mapping[str, Any]) -> Tone:
-    """Pick the tone by the outcome, as far as it is decided."""
+    """Choose the tone by the outcome, as far as it is decided."""
     decided = [step["tone"] for step in story["steps"] if step["kind"] in ("decided", "recovered", "halted")]
     return _TONES[decided[-1] if decided else ""]
 
 
 def _chips(attempts: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """Show the attempts in one line; a page has the first of them only."""
+    """Show the attempts in one line; a page shows only the first ones."""
     if not attempts:
         return []
     chips = []
@@ -613,7 +613,7 @@ def _step(number: int, step: Mapping[str, Any], rank: int) -> Step:
 
 
 def _below(step: Mapping[str, Any]) -> list[Part]:
-    """Show a step's text, its failed checks, its diff and its facts; the facts on a page only."""
+    """Show a step's text, its failed checks, its diff and its facts; the facts only on a page."""
     below: list[Part] = [Line(Span(text, "ticked"), indent=_INDENT) for text in step["text"]]
     if rows := [row for row in step.get("checks", ()) if row["mark"] != "✓"][:_ROWS_MAX]:
         names = ("mark", "origin", "what", "outcome", "wanted", "got")

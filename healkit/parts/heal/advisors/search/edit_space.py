@@ -1,8 +1,8 @@
 """Edits that a search tries, likeliest first, and why those.
 
-A baseline is how the code behaves before any patch; it says which lines are suspicious. The single edits are made
+A baseline is the behaviour of the code before any patch; it says which lines are suspicious. The single edits are made
 lazily: each pair of an operator and a node waits in a heap under the best score that its changes could have, and is
-expanded when nothing better is left. So the first candidates are there at once, however long the program.
+expanded when nothing better is left. So the first candidates are available at once, however long the program is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class EditSpace:
     """Single edits of a program; iterates over candidates in the order of their scores.
 
     Candidates with the same resulting text count once. The order depends only on the code, the hints and the suspicion.
-    seen: hashes of texts to leave out; those that are yielded are added.
+
+    seen: Hashes of texts to leave out; yielded ones are added.
     """
 
     def __init__(self, program: Program, suspicion: Suspicion, seen: set[int] | None = None) -> None:
@@ -126,7 +127,7 @@ _NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError)
 class Baseline:
     """Code and its behaviour before any patch.
 
-    failing, passing: Its checks, in the order in which candidates are run on them, the failing ones first.
+    failing, passing: Its checks, in the order in which candidates run on them, the failing ones first.
     before: Their outcomes by letter (`Workbench.score`).
     wrong_results: Checks whose result was wrong, each expecting that wrong result, so that a change of it is seen.
     ran: Lines that it executed.
@@ -178,8 +179,8 @@ class Baseline:
     def space_of(self, bench: Workbench, code: str, seen: set[int], *, watched: bool) -> EditSpace | None:
         """Return the single edits of a variant.
 
-        watched: Localize its fault anew, which takes time: a variant that fails elsewhere or later may have its mistake
-            there.
+        watched: Localize its fault again, which takes time: a variant that fails elsewhere or later may have its
+            mistake there.
         """
         if not watched:
             return _space(code, self.hints, self.suspicion, seen)
@@ -201,7 +202,7 @@ def parses(code: str) -> bool:
 
 
 def observe_baseline(case: Case, bench: Workbench, code: str) -> Baseline | None:
-    """Run code on the case's checks, some of them observed; None if there is nothing to search."""
+    """Run code on the case's checks, some of them watched; None if there is nothing to search."""
     checks = list(case.checks)
     if not checks or not parses(code):
         return None
@@ -329,7 +330,7 @@ class Suspicion:
             self.lines[line] = max(self.lines.get(line, 0.0), least)
 
     def of(self, program: Program, node: ast.AST, line: int = 0) -> float:
-        """Return the suspicion of a node: by its own lines, else by the first of its statement; at least `FLOOR`."""
+        """Return the suspicion of a node's own lines, or of the first line of its statement; at least `FLOOR`."""
         first = line or getattr(node, "lineno", 0)
         last = (
             first
@@ -369,7 +370,7 @@ def types_seen(observed: Sequence[Observed]) -> dict[str, frozenset[str]]:
 
 
 def endless_loops(program: Program, failed: Sequence[Observed]) -> set[int]:
-    """Return all lines of the `while` loops that ran: what should end one may be on a path never taken."""
+    """Return all lines of the `while` loops that ran: the line that should end one may be on an unused path."""
     executed_lines = {line for observation in failed for line in observation.lines}
     loop_lines: set[int] = set()
     for loop in program.nodes:
@@ -443,7 +444,7 @@ def bases(code: str, tried: Sequence[tuple[Candidate, str]], before: str, failin
 
 
 class HigherOrderSpace:
-    """Single edits of several bases as edits of the original code, likeliest first; bases may be added meanwhile."""
+    """Single edits of several bases as edits of the original code, likeliest first; bases may be added later."""
 
     def __init__(self, code: str, space_of: Callable[[str], EditSpace | None]) -> None:
         self._code, self._space_of = code, space_of
@@ -451,7 +452,7 @@ class HigherOrderSpace:
         self._count = 0
 
     def add(self, base: BaseVariant) -> None:
-        """Search from that base too."""
+        """Search also from that base."""
         space = self._space_of(base.code)
         if space is not None:
             self._next(iter(space), base)

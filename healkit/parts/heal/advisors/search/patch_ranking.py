@@ -1,11 +1,11 @@
 """Ranking of patches that pass every check, and doubts.
 
-Other evidence decides among them: how likely the kind of edit is and how suspicious its line, how small the patch is
-and whether its code makes sense, and what it does on inputs near those of the checks. A patch is less likely if it
-changes results near inputs where the code was right, fails where others do not, or returns a constant. Patches
-that behave in the same way support each other, as independent ways to one behaviour.
+Other evidence decides among them: how likely the kind of edit is and how suspicious its line, how small the patch is,
+whether its code makes sense, and what it does on inputs near those of the checks. A patch is less likely if it changes
+results near inputs where the code was right, fails where others do not, or returns a constant. Patches that behave in
+the same way support each other, as independent ways to one behaviour.
 
-Of a few thousand edits some meet two or three examples by chance. Where the evidence tells little, a patch gets a
+Among a few thousand edits, some pass two or three examples by chance. If there is little evidence, a patch gets a
 doubt: it is shown, but not called cured.
 """
 
@@ -55,7 +55,7 @@ _FAILS = ("raise AssertionError",)
 
 @dataclasses.dataclass(frozen=True)
 class PlausiblePatch:
-    """Code that passes every check, and the candidate it came from."""
+    """Code that passes every check, and its candidate."""
 
     code: str
     candidate: Candidate
@@ -66,8 +66,8 @@ class Comparison:
     """Behaviour of a code's variants on inputs near those of its checks, as letters of `Workbench.score`.
 
     before: Results of the code itself; empty if all variants do the same on the counted inputs.
-    same: For each variant, `.` where it does what the code did, or merely returns where the code failed.
-    agreed: `.` where it does what the likeliest variant does.
+    same: For each variant, `.` if it does the same as the code, or only returns where the code failed.
+    agreed: `.` if it does the same as the likeliest variant.
     constant: Whether it returns one value everywhere.
     counted: Inputs whose results should stay the same: where the code returned and, unless it fails loudly, that are
         not near a failing check.
@@ -80,10 +80,10 @@ class Comparison:
     counted: list[bool]
 
     def kept(self, place: int) -> float:
-        """Return the share of counted inputs on which a variant does what the code did.
+        """Return the share of counted inputs on which a variant does the same as the code.
 
-        Each distinct result of the code has the same weight: most inputs give "no" or "not found", and rare results
-        tell more.
+        Each distinct result of the code has the same weight: most inputs give "no" or "not found", and rare results say
+        more.
         """
         if not self.before:
             return 1.0
@@ -104,10 +104,10 @@ class Comparison:
 class RankedPatch:
     """Plausible patch with its rank.
 
-    kept: The share of counted inputs on which it does what the code did.
+    kept: The share of counted inputs on which it does the same as the code.
     share: The part (0 to 1) of the evidence for any patch that supports patches with the same behaviour as this one.
     behaviours: The number of distinct behaviours of all patches.
-    unused: The number of statements that the code ran and it never runs.
+    unused: The number of statements that the code ran but the patch never runs.
     does: Its behaviour on the inputs, for comparison; empty if it was not tried.
     """
 
@@ -125,8 +125,8 @@ def rank_patches(
 ) -> list[RankedPatch]:
     """Return the patches, likeliest first; runs them on inputs that `accepts` allows. Raises `BudgetSpent`.
 
-    Code that ended on no check is not run on other inputs. If the code never returned a wrong result, its results near
-    failing checks count as right too.
+    Code that ended on no check does not run on other inputs. If the code never returned a wrong result, its results
+    near failing checks also count as right.
     """
     code, fails_loudly = baseline.code, baseline.fails_loudly
     demanded = any(check.known for check in baseline.failing)
@@ -249,9 +249,9 @@ def _allowed(probes: Sequence[Check], accepts: Accepts) -> list[Check]:
 def _compare_letters(
     bench: Workbench, code: str, own: str, others: Sequence[str], probes: Sequence[Check], limit_s: float
 ) -> list[str]:
-    """Return for each of the others, by letter, whether it does what a code does, or returns where that fails.
+    """Return for each of the others, by letter, whether it does the same as a code, or returns where that fails.
 
-    own: The code's letters. It is not run again on inputs where it fails, which may take long.
+    own: The code's letters. It does not run again on inputs where it fails, which may take long.
     """
     edits = [[difference(code, variant)] if variant != code else [] for variant in others]
     rows = [["-"] * len(probes) for _ in others]
@@ -307,7 +307,7 @@ def _lost_statements(bench: Workbench, baseline: Baseline, found: Sequence[Candi
 
 
 def _marks(program: Program, ran: frozenset[int]) -> Iterator[Edit]:
-    """Yield an edit for each such statement that was run, which makes it fail."""
+    """Yield an edit for each executed statement, which makes it fail."""
     for statement, (block, position) in program.places.items():
         begins = position == 0 and isinstance(
             program.parent(statement), ast.If | ast.For | ast.While | ast.Try
@@ -395,10 +395,10 @@ def reason_for_doubt(
 
 
 def _doubt_by_one(one: RankedPatch, loudly: bool) -> str:
-    """Return a doubt about a patch for which a single failing check speaks.
+    """Return a doubt about a patch that only one failing check supports.
 
-    A check that only one in a thousand edits meets is met by some edit in every second program. What else the patch
-    changes is the evidence against it.
+    A check that only one in a thousand edits passes is passed by some edit in every second program. Other changes of
+    the patch are the evidence against it.
     """
     if loudly and one.kept < 1.0:
         return "It changes results for other inputs, although no example had a wrong result."
@@ -416,8 +416,8 @@ _PARTS_MAX, _FAILING = 64, "[].pop()"
 def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     """Return why a patch of another advisor is doubted, in a sentence; empty if it is not. Raises `BudgetSpent`.
 
-    What is new in it has to matter on some check: a condition that comes out the same on all of them, or a block that
-    none reaches, may do anything for other inputs. What a rule adds is known, and a peer has run before.
+    Each new part must matter on some check. A condition with the same result on all checks, or a block that none
+    reaches, may do anything for other inputs. Additions of a rule are known, and a peer has run before.
     """
     before, after = case.entry.code, patch.code
     if (patch.author == "rule" and patch.advisor != "memory") or not parses(after):
@@ -464,7 +464,7 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
 
 
 def _parts(program: Program) -> Iterator[tuple[ast.expr | ast.stmt, bool]]:
-    """Yield the conditions of a program, with True; with False what some condition, handler or case has to reach."""
+    """Yield the conditions of a program, with True; with False the blocks that a condition, handler or case guards."""
     for node in program.nodes:
         match node:
             case ast.If() | ast.While() | ast.IfExp():
@@ -480,7 +480,7 @@ def _parts(program: Program) -> Iterator[tuple[ast.expr | ast.stmt, bool]]:
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:
-    """Return what may stand in the place of a calculation, if that matters on no check."""
+    """Return a replacement for a calculation that makes no difference on any check."""
     match node:
         case ast.BinOp(left=left, right=right):
             return [left, right]
@@ -495,7 +495,7 @@ def _calculations(code: str) -> list[str]:
 
 
 def _copied(before: str, after: str, checks: Sequence[Check]) -> list[str]:
-    """Return the values that examples and only the new code have, where they are so many that it may be a table."""
+    """Return the values that only examples and the new code have, if they are so many that it may be a table."""
     binding = [check for check in checks if check.binding]
     values = [scalar for check in binding for scalar in scalars([check.arguments, check.expected])]
     example_values = {
@@ -509,7 +509,7 @@ def _copied(before: str, after: str, checks: Sequence[Check]) -> list[str]:
 
 
 def _unexplained(before: str, after: str, checks: Sequence[Check]) -> str:
-    """Return a literal that only the new code has, and that is in no example; empty if there is none."""
+    """Return a literal that only the new code has, and no example; empty if there is none."""
     example_values = [
         scalar for check in checks for scalar in scalars([check.arguments, check.call, check.expected])
     ]

@@ -54,7 +54,7 @@ class Hints:
     """Facts from outside the code: constants of expected values, types seen at run time, peers' code.
 
     errors: Exceptions that are right.
-    raised: Exceptions that were seen and are wrong.
+    raised: Exceptions that occurred and are wrong.
     columns: Names of the columns of frames in the checks.
     """
 
@@ -182,7 +182,7 @@ class Program:
         return Edit(*self.source.span(node), text)
 
     def swap(self, first: ast.expr, second: ast.expr, weight: float = 1.0, needed: int = TEST) -> Change:
-        """Return the change that puts two expressions into each other's place."""
+        """Return the change that swaps two expressions."""
         spans = self.source.span(first), self.source.span(second)
         texts = [self.piece(node, needed) if needed else self.segment(node) for node in (second, first)]
         return Change((Edit(*spans[0], texts[0]), Edit(*spans[1], texts[1])), weight)
@@ -388,7 +388,7 @@ _MOST_ANSWERS = 20
 def constants(checks: list[Check], answers: Sequence[Any] = ()) -> tuple[str, ...]:
     """Return Python literals of the expected values (scalars and keys), then of given records' keys and short texts.
 
-    answers: What calls gave; its records and short texts are given ones too.
+    answers: Answers of calls; their records and short texts are also included.
     """
     literals: dict[str, None] = {}
     for check in checks:
