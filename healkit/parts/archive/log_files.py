@@ -69,7 +69,7 @@ def import_log(database: Database, path: Path) -> Imported:
     """Import the executions of a file that do not exist here yet, by trace id.
 
     Raises `LogFileError` at the first record that cannot be read. The records before it are then imported; importing
-    the corrected file again duplicates none of them.
+    the corrected file again does not duplicate them.
     """
     read = added = 0
     batch: list[RecordRows] = []
@@ -253,10 +253,10 @@ def _read_parquet(file: IO[bytes], path: Path) -> Numbered:
 
 # Executions as records, read from the database and stored.
 #
-# One execution is one record: a dict with the log's columns by name (but the id, which is this database's own), and
-# under `calls`, `decisions` and `traces` the rows of the other tables that belong to it. Times are ISO 8601 with their
-# offset, JSON is JSON, so that an exported record and its re-import are equal. An execution that still runs has no
-# record yet.
+# One execution is one record: a dict with the log's columns by name, but without the id, which is this database's own.
+# Under `calls`, `decisions` and `traces` it has the rows of the other tables that belong to it. Times are ISO 8601 with
+# their offset, JSON is JSON, so that an exported record and its re-import are equal. An execution that still runs has
+# no record yet.
 #
 # A trace is imported as it stood, but never as one that waits to be sent: the database that it came from sends it.
 

@@ -287,10 +287,9 @@ def _stale(case: CellCase, state: NotebookState) -> CellAdvice | None:
 
 # Import lines for names that a cell lacks
 #
-# Many module names are ordinary variable names in notebooks (`code`, `test`, `string`). So the way in which the cell
-# uses the name decides: of a module it reads an attribute that the module has, a class or function it calls. The
-# table is short on purpose: the larger one of the rules for tools is part of their advisor, which takes longer to
-# load than a card may.
+# Many module names are ordinary variable names in notebooks (`code`, `test`, `string`). So the use of the name decides:
+# the cell reads an attribute that the module has, or calls the class or function. The table is short on purpose. The
+# rules for tools have a larger one, but it belongs to their advisor, which takes too long to load for a card.
 
 
 #: Conventional aliases in notebooks.

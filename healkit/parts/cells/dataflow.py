@@ -1,9 +1,9 @@
 """Dataflow of a cell: the names that it binds and reads.
 
-Code that runs when the cell runs is visited in the order in which it runs, so that a read before the cell binds the
-name differs from one after. Functions run later; for their bodies `symtable` tells which names are their own and which
-they look up in the notebook. From Python 3.12 on it does not separate the names of a comprehension from those around
-it, so those come from the syntax tree.
+Code that runs with the cell is visited in that order: a read before the cell binds the name differs from a read after
+it. Functions run later; for their bodies `symtable` tells which names are their own and which they look up in the
+notebook. From Python 3.12 on it does not separate the names of a comprehension from those around it, so those come from
+the syntax tree.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ def _read_scopes(
 
 # Visitor that follows a cell's code in the order it runs
 #
-# A name that is read before the cell binds it has to come from elsewhere; one that is read after does not. Each
-# branch is followed on its own; what all of them bind is bound.
+# A name that is read before the cell binds it has to come from elsewhere; a name that is read after that does not. Each
+# branch is followed on its own; a name is bound if all branches bind it.
 
 
 #: Methods that change their object when their result is not used.
@@ -497,8 +497,8 @@ def _leaves(body: list[ast.stmt]) -> bool:
 # Cell sources as plain Python, with magics blanked out
 #
 # IPython's own transformer turns a cell magic into a call with the cell's text as a string, which hides its names.
-# Here a line of magic is blanked and the lines keep their numbers; of a cell magic that runs its body in the
-# notebook's namespace (`%%time`) the body stays. Works without IPython.
+# Here, a line of magic is blanked and the lines keep their numbers. If a cell magic runs its body in the notebook's
+# namespace (`%%time`), the body stays. This works without IPython.
 
 
 #: Cell magics whose body is Python that runs in the notebook's own namespace.

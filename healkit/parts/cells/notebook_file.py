@@ -161,8 +161,8 @@ def _siblings(path: Path) -> list[Path]:
 
 # The file as text: the places of cells, and edits
 #
-# A cell's new text is put in the place of its old one, and no other byte of the file changes: what wrote it has its own
-# order of keys, indentation and escapes.
+# A cell's new text replaces the old one, and no other byte of the file changes. The program that wrote the file has its
+# own order of keys, indentation and escapes.
 
 
 #: Tag of a cell that is meant to fail, as nbclient and nbconvert know it.

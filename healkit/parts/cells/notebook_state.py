@@ -176,9 +176,9 @@ def same_text(one: str, other: str) -> bool:
 
 # Plan of cells to run so that names are defined
 #
-# The definer of a name is the nearest cell above that binds it unconditionally; cells between it and the reader that
-# change the value are run as well. Names that such a cell reads itself, and that the kernel does not have, are looked
-# up in the same way. The order is that of the notebook, unless a cell needs one further down.
+# The definer of a name is the nearest cell above that binds it unconditionally. Cells between it and the reader that
+# change the value run too. If such a cell reads a name that the kernel does not have, this name is looked up in the
+# same way. The order is that of the notebook, unless a cell needs one further down.
 
 
 #: A cell that needs more cells than this is better served by running the notebook from the top.

@@ -499,7 +499,7 @@ class KernelRuns:
     def earlier(self, texts: Sequence[str]) -> Callable[[str], list[CellRun]]:
         """Return a function that searches IPython's history for runs of a name before this kernel, in this notebook.
 
-        texts: The notebook's texts. A session in which none of them ran belongs to another notebook and is skipped.
+        texts: The notebook's texts. A session that ran no text of them belongs to another notebook and is skipped.
         """
 
         def found(name: str) -> list[CellRun]:

@@ -1,7 +1,7 @@
 """Collector behind both servers: a database and its threads.
 
 Nothing is opened, and SQLAlchemy is not imported, before the first request that needs it. Under Jupyter, every server
-loads this module, also if nobody ever sends a trace. The event loop only waits; threads read, clean and store.
+loads this module, also if it never gets a trace. The event loop only waits; threads read, clean and store.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ Answer = TypeVar("Answer")
 #: lock most of the time. Cleaning a large batch takes seconds, and questions have threads of their own, so that they
 #: never wait for it.
 STORING_THREADS, ASKING_THREADS = 4, 2
-#: Requests that are worked on or wait for a thread. One whose body is still arriving is none of them: who sends slowly
-#: keeps no other request out.
+#: Requests that are in work or wait for a thread. A request whose body is still arriving does not count, so a slow
+#: sender does not block other requests.
 MAX_ADMITTED = 64
 #: Bodies of the largest size that may be in memory at once, in whatever pieces; with it, the memory is bounded.
 MAX_HELD_BODIES = 64
@@ -237,13 +237,13 @@ def _sanitizer(config: Config) -> Cleaner:
 
 # Ingestion of trace batches: read, cleaned, stored once.
 #
-# A client's word is a claim, and that its traces were cleaned is one too, so all text in them that a person or a tool
-# wrote goes through this side's sanitiser before it is stored; ids, names, times and numbers are checked by the wire
-# form and left alone. No HTTP here.
+# A client only claims that its traces were cleaned. So all text in them that a person or a tool wrote goes through this
+# side's sanitiser before it is stored. Ids, names, times and numbers are checked by the wire form and not changed. No
+# HTTP here.
 #
-# JSON as Python writes it by default is not always JSON: `NaN` is no number, and half a surrogate pair is no text. A
-# body with such values is read by Python's own reader and put into the form that healkit itself would have sent ("NaN"
-# as text, the surrogate as an escape), so that one odd value does not cost the whole batch.
+# JSON as Python writes it by default is not always JSON: `NaN` and half a surrogate pair are not allowed in JSON.
+# Python's own reader reads a body with such values. They get the form that healkit itself would have sent ("NaN" as
+# text, the surrogate as an escape), so that one odd value does not cost the whole batch.
 
 
 #: Traces that one request may hold.

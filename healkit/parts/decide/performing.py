@@ -263,7 +263,7 @@ class Workshop:
         took, failure = round(execution.duration_ms or 0.0, 3), execution.failure
         if failure is None:
             return Attempt(took, execution.value, log_id=execution.log_id)
-        # A tool may name its exception after a cell: only Python's own names are told.
+        # A tool may name its exception after a cell: only Python's own names are shown.
         ename = failure.ename if isinstance(getattr(builtins, failure.ename, None), type) else None
         column = self._column_in(failure.ename, failure.evalue, tool, params)
         return Attempt(took, None, failure.code, ename, column, execution.log_id)

@@ -1,7 +1,7 @@
 """Audit: an execution's entries, its panes, the chain.
 
 A decision has three panes: its audit, its data, its analysis. Each has its own colour, icon and heading: green and a
-shield, blue and a database, purple and a label. The frame around them has none of these colours. Words always say a
+shield, blue and a database, purple and a label. The frame around them has another colour. Words always say a
 step's state too. The live panel shows the same words by `state_of` and `entry_facts`.
 """
 

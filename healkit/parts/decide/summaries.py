@@ -31,7 +31,7 @@ TOP, TOP_MAX = 10, 1000
 def summarize(value: object, cleaner: Cleaner, *, top: int = TOP) -> ShownTextSummary | ShownFrameSummary:
     """Return the summary of a text, a frame or an array.
 
-    top: The maximum number of entries in each list. Values that `cleaner` hides are in none of them.
+    top: The maximum number of entries in each list. They do not contain values that `cleaner` hides.
 
     Raises `UsageInvalid` for a value of another kind.
     """
@@ -342,8 +342,8 @@ _MARKS = (
 )
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _LETTERS = rf"[^\W_{_CJK}]"
-#: Word: letters, digits and marks that begin with a letter, with single hyphens and apostrophes between them; each
-#: character of Chinese and Japanese, which have no spaces.
+#: Word: letters, digits and marks that begin with a letter, with single hyphens and apostrophes between them. In
+#: Chinese and Japanese, which have no spaces, each character is a word.
 WORD = re.compile(
     rf"(?<!{_LETTERS})(?!\d){_LETTERS}++(?:[{_MARKS}]++{_LETTERS}*+|['’-]{_LETTERS}++)*+|[{_CJK}]"
 )

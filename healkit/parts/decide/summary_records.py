@@ -39,7 +39,7 @@ class TextSummary(msgspec.Struct, frozen=True):
     ngrams: By their number of words, 1 to 3.
     entities: By kind, such as `name` or `date`.
     citations: By kind, such as `doi`.
-    hidden: How often each rule of the sanitiser hid something; the other fields contain none of it.
+    hidden: How often each rule of the sanitiser hid something; the other fields do not contain it.
     invisible: How many characters of zero width were left out.
     cut: The text is longer than the part that was read.
     """

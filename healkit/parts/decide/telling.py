@@ -154,17 +154,17 @@ def _asked(step: StepFacts) -> int:
 
 # Names of columns.
 #
-# A column's name may be data: after a pivot it is a value of another column. So a name is told only if it cannot be
-# new data. Of the caller's frames these are plain names that no cell and no row label holds as a value, in any case,
-# with any accents, or in a list; and not those of frames that look pivoted or transposed. Of a result they are
+# A column's name may be data: after a pivot it is a value of another column. So a chooser gets a name only if it cannot
+# be new data. Names of the caller's frames must be plain. No cell and no row label may hold them as a value, in any
+# case, with any accents, or in a list. The frame must not look pivoted or transposed. The names of a result are
 #
-# - names that its input views tell, and names that the choice itself gives, where a built-in operation made it: only
-#   `pivot_rows` makes names of cells;
-# - else names of the caller's frames, and words of the tool's code or of a short choice that no input holds as a
-#   value or hides as a name.
+# - names that its input views show, and names that the choice itself gives, if a built-in operation made the result:
+#   only `pivot_rows` makes names from cells;
+# - else names of the caller's frames, and words of the tool's code or of a short choice, if no input holds them as a
+#   value or hides them as a name.
 #
-# Any other column is told by its number. Whether a name that the chooser invents is told must not depend on the data in
-# bulk: a chooser would learn which of its guesses exist.
+# Any other column appears only with its number. A chooser may invent names. Whether it gets them back must not depend
+# on the data in bulk: it would learn which of its guesses exist.
 
 
 #: Form of a plain name: words of letters, short numbers at the end of a word, the usual signs between them.

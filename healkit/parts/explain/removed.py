@@ -30,8 +30,8 @@ _NAMES = {
     "mean": "axis", "describe": "percentiles include", "resample": "rule closed label", "rolling": "window min_periods",
     "nlargest": "n columns keep", "to_csv": "path_or_buf sep", "pivot_table": "values index columns aggfunc", "ewm": "com span",
 }  # fmt: skip
-#: `method(argument=…)` that pandas no longer takes: what to write; `{o}` is the object, `{v}` the argument's text, `=`
-#: before a name only renames it, and empty leaves it out.
+#: `method(argument=…)` that pandas no longer takes: what to write. `{o}` is the object, `{v}` the argument's text. `=`
+#: before a name only renames the argument, and an empty text removes it.
 _ARGUMENTS = {
     "fillna method": ("ffill()", "bfill()"), "to_csv line_terminator": ("=lineterminator",), "sort_values columns": ("=by",),
     "drop_duplicates cols": ("=subset",), "pivot_table rows": ("=index",), "pivot_table cols": ("=columns",),

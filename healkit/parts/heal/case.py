@@ -53,8 +53,8 @@ from healkit.parts.trials.order import order, recorded_of
 _PASSING_MAX, _FAILING_MAX = 30, 3
 #: Number of those that are read, to choose from.
 _PASSING_READ = 200
-#: A recorded frame with more items is no check, as each candidate would be tried on it; of a failing one up to the
-#: second limit, some rows are.
+#: A recorded frame with more items does not become a check, as each candidate would be tried on it. But some rows of a
+#: failing one do, up to the second limit.
 _ITEMS_MAX, _SAMPLED_MAX = 100_000, 50_000_000
 #: Number of peers, and of earlier revisions among them: a long history leaves room for others.
 _PEERS_MAX, _REVISIONS_MAX, _REVISIONS_AT_ONCE = 12, 8, 50

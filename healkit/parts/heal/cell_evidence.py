@@ -316,7 +316,7 @@ class _Watcher(ast.NodeTransformer):
             return _call("operand", ast.Constant(self.operands), node)
         if isinstance(node, ast.Name):
             return node
-        if isinstance(node, ast.Call):  # the method itself is no value
+        if isinstance(node, ast.Call):  # the method itself is not a value
             if isinstance(node.func, ast.Attribute):
                 node.func.value = self.visit(node.func.value)
             node.args, node.keywords = [*map(self.visit, node.args)], [*map(self.visit, node.keywords)]

@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 _BASE_S, _LEFT_OUT_MAX = 20.0, 4
 #: Mistakes in one cell that are looked for, one after the other.
 _ROUNDS_MAX = 2
-#: Number of fixes that a report holds, of files that a cell names, and of readings of a text that is no Python.
+#: Number of fixes in a report, of files that a cell names, and of readings of a text that is not Python.
 _FIXES_MAX, _FILES_MAX, _READINGS_MAX = 4, 20, 3
 #: Edits by rules with the cells above that are run, and of assignments there.
 _ABOVE_MAX = 4
@@ -509,7 +509,7 @@ class CellHealing:
                 continue
             standing = _standing(patch.kind, attempt.verdict)
             if patch.rank < first.setdefault(standing, patch.rank) - _AS_LIKELY and standing == "fixes":
-                continue  # most of what is less likely than the first is wrong, and runs all the same
+                continue  # most edits less likely than the first are wrong, but still run
             fix = self._fix(program, patch, ran=True)
             if fix is not None:
                 gave = attempt.results[0].value if attempt.results else ""
@@ -602,7 +602,7 @@ class CellHealing:
         return made_by(dataclasses.replace(run, source=code), self._cell.history[:place], lost) or None
 
     def _untried(self, program: CellProgram | None, why: str) -> CellReport:
-        """Report the catalogue's own edits, none of which ran, and the reason."""
+        """Report the catalogue's own edits, which did not run, and the reason."""
         program = program or self._program_of(self._cell.run)
         if program is None:
             return self._report("not_tried", why)

@@ -308,9 +308,7 @@ def _stopped_by(stop: threading.Event) -> Iterator[None]:
 
 def check_result(check: Check, execution: Execution, duration_s: float) -> CheckResult:
     """Convert an execution to a check's result."""
-    failure = (
-        execution.uncleaned.failure
-    )  # compared with those of trials; a report shows none of it uncleaned
+    failure = execution.uncleaned.failure  # compared with those of trials; a report shows it only cleaned
     if failure is None:
         outline = type_outline(execution.value)
         right = not check.known or (not check.raises and values.meets(check.expected, execution.value))
@@ -359,8 +357,8 @@ def why_not(
     return ""
 
 
-# What whoever wrote the code is told of a check, where that is an agent or a model: how it ended, and of a value its
-# type and size. What a check gave may have been read by the tool's grants, or be another's.
+# What an agent or a model that wrote the code learns about a check: how it ended, and a value's type and size. The
+# tool's grants may have read the value, or it may belong to another person.
 
 #: Endings that say nothing of a value.
 _ENDINGS = {
@@ -471,9 +469,8 @@ def _short_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-# Time limits. Most variants of a code fail at once, and those that hang cost their whole limit. So a limit is short, a
-# variant that needs more gets more later (the slow lane), and the time that a candidate once needed is never refused
-# to it afterwards.
+# Time limits. Most variants of a code fail at once, and those that hang cost their whole limit. So a limit is short,
+# and a variant that needs more gets more later (the slow lane). A candidate always gets as much time as it once needed.
 
 #: Limit of a check by its own time on the code as it is: so many times that, and at least so many seconds.
 LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.005

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from healkit.core.store.models import ExecutionLog
     from healkit.services import Services
 
-#: Part of the budget that is kept for the validation of patches found at its end, and the most of it in seconds; a
-#: smaller budget has so long for it.
+#: Part of the budget that is reserved for the validation of patches found at its end, and its most in seconds. With
+#: a shorter budget, the validation still has that time.
 _VALIDATION_PART, _VALIDATION_S = 0.15, 3.0
 #: Number of recent executions whose calls are at hand besides those of the checks.
 _RUNS_MAX = 50
@@ -210,7 +210,7 @@ def prepare(hk: Services, options: HealOptions) -> tuple[HealContext, Case, list
         raise ConfigError(f"budget_s={options.budget_s!r} must be greater than 0 seconds.")
     advisors, notes = advisors_for(options.advisors, hk.config)
     voice = Voice(options, notes if options.advisors_named else [])
-    #: Persona whose rows alone are read, since an agent is told what they hold.
+    #: Only this persona's rows are read, since an agent learns what they hold.
     only = options.persona if options.client else None
     with views.noting() as read:
         case, log_id, blamed = _gathered(hk, options, only)

@@ -23,8 +23,8 @@ from healkit.core.pysource.nodes import (
 )
 from healkit.errors import near_misses
 
-#: Modules that reach nothing outside of a process: numbers, texts, dates, containers, types. Those that give other
-#: values each time (`random`, `time`, `uuid`) are not among them: no check sees what a patch does by chance or by date.
+#: Modules that reach nothing outside of a process: numbers, texts, dates, containers, types. Modules that give other
+#: values each time (`random`, `time`, `uuid`) are not included: no check sees what a patch does by chance or by date.
 _PURE = frozenset(
     {
         "__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath", "collections",
@@ -58,8 +58,8 @@ _BUILTINS = frozenset(
         "help", "id", "input", "locals", "memoryview", "open", "quit", "setattr", "vars",
     }
 )  # fmt: skip
-#: Attributes that write files or run something, that read from outside, that run a text as code or lead to a frame, and
-#: that ask the clock or chance; of any object.
+#: Attributes of any object that write files or run something, read from outside, run a text as code, lead to a frame,
+#: or use the clock or chance.
 _WRITES = re.compile(
     r"(write|sink)_\w+|to_(clipboard|csv|excel|feather|gbq|hdf|html|json|latex|markdown|orc|parquet|pickle|sql|stata"
     r"|string|xml)|to_?file|savetxt|savez?(_compressed)?|dump|unlink|rmdir|mkdir|symlink_to|hardlink_to|system|popen"
@@ -301,7 +301,7 @@ class _Reach:
                 while isinstance(node, ast.Attribute):
                     node = node.value
                 if isinstance(node, ast.Name) and node.id in self._modules:
-                    return  # the module's own name is no use of it by itself
+                    return  # the module's name alone does not use it
                 self._visit(node, local)
                 return
             case ast.Name(id=name):

@@ -42,7 +42,7 @@ from healkit.parts.runs.run_policy import RunPolicy
 from healkit.parts.runs.runs import OpenRun, tags_of
 from healkit.plain_text import count
 
-#: Advisors that repeat themselves when they are stuck; others enumerate, and their similar failures are no loop.
+#: Advisors that repeat themselves when they are stuck; others enumerate, and their similar failures are not a loop.
 _MAY_LOOP = {"model", "agent", "person"}
 #: Checks before a patch is validated, and after.
 _PRECONDITIONS, _POSTCONDITIONS = ("code_parses", "isolation"), ("all_passed",)

@@ -36,7 +36,7 @@ from healkit.parts.heal.records import (
 
 #: Number of attempts listed one by one; a search has many that fail.
 _SHOWN_MAX = 8
-#: Shortest wait for a person that is told.
+#: Shortest wait for a person that is shown.
 _THINK_TIME_LEAST_S = 1.0
 
 _HEADS = HEAL_ENDINGS | {"pending": "a patch is waiting for your approval"}

@@ -44,7 +44,7 @@ _TEXT_MIN_CHARS, _NUMBER_MIN = 4, 1_000
 _COMMON_TEXTS = frozenset(
     ["true", "false", "none", "null", "success", "error", "failed", "pending", "active"]
 )
-#: Origins whose executions are no one's next step.
+#: Origins whose executions never count as a next step.
 _NO_STEPS = frozenset({"heal", "rerun", "try", "answered"})
 #: What the first call inside a tool comes after; no tool is called so.
 _INSIDE = "inside {}"

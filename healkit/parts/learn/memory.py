@@ -292,7 +292,7 @@ class FixMemory:
         return len(read.fixes)
 
 
-# What may leave: names of Python itself and of its common modules, and constants that are no data.
+# What may leave: names of Python itself and of its common modules, and constants that are not data.
 
 _MODULES = (math, re, json, string, datetime, itertools, collections, statistics, functools)
 _TYPES = (

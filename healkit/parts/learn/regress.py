@@ -46,9 +46,10 @@ _ROWS_MAX = 1000
 _LIMIT_TIMES, _LIMIT_LEAST_S = 10.0, 2.0
 _SHOWN_MAX = 20
 
-#: `same`; `fixed`: it failed then, and returns now; `differs`: another value, another exception, or it fails now;
-#: `as_active`: it differs from the record as the active code does too, so not by this code (chance, or an earlier fix);
-#: `undecided`: it made a call that is not on record, would write, or would read a file that was not named.
+#: `same`. `fixed`: it failed then, and returns now. `differs`: another value, another exception, or it fails now.
+#: `as_active`: it differs from the record, but the active code does too, so this code is not the cause (chance, or an
+#: earlier fix). `undecided`: it made a call that is not on record, would write, or would read a file that was not
+#: named.
 Outcome = Literal["same", "fixed", "differs", "as_active", "undecided"]
 
 

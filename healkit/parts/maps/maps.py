@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 
 #: Executions under way for each lane: of an executor enough for a share of some tenths of a second.
 _AHEAD_HERE, _AHEAD_AWAY = 16, 256
-#: Most failures that are told apart.
+#: Most failures that are counted separately.
 _GROUPS_MAX = 1000
-#: How often progress is told, and how long a look for news takes at most.
+#: How often progress is shown, and how long a look for news takes at most.
 _TELL_S, _LOOK_S = 0.25, 0.2
 #: Ends that say nothing of the input: its worker or its host was lost, or it was stopped; and those before it was run.
 _UNKNOWN_ENDS = {"WORKER_LOST", "HOST_DIED", "TOOL_KILLED", "WORKER_ERROR"}

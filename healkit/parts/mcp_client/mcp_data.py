@@ -34,8 +34,8 @@ START_TIMEOUT_S = 30.0
 class ServerSpec:
     """Settings of one server: the `command` of a stdio server, or the `url` of a streamable HTTP server.
 
-    env: Added to a small safe environment (HOME, PATH and the like); a server does not inherit the rest of yours.
-    headers: Sent with each request to `url`. Both are never shown, because they contain keys.
+    env: Added to a small safe environment (HOME, PATH and the like); a server does not inherit the rest of your
+    environment. headers: Sent with each request to `url`. Both are never shown, because they contain keys.
     start_timeout_s: Time limit until it has listed its tools.
 
     Raises `ConfigError` for invalid settings.

@@ -43,7 +43,7 @@ _started: set[MCPServer] = set()
 _Work = Callable[["Session"], Coroutine[Any, Any, Any]]
 Submit = Callable[[Coroutine[Any, Any, Any]], "Future[Any]"]
 
-#: After a start that failed, the next is tried no sooner; until then its problem is told at once.
+#: After a failed start, the next try comes no sooner; until then, a call raises its problem at once.
 _RETRY_S = 5.0
 _CLOSE_S = 20.0
 #: Time for telling the server that a call has timed out.
@@ -119,8 +119,8 @@ class MCPServer:
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Call a tool of the server; called by the router on a bridge thread, several at a time.
 
-        Raises `CallRefused` for arguments that are not JSON, `CallTimedOut` after the context's time (the server is
-        told to stop), `McpUnavailable` and `McpError`.
+        Raises `CallRefused` for arguments that are not JSON, `CallTimedOut` after the context's time (healkit asks the
+        server to stop), `McpUnavailable` and `McpError`.
 
         The worker learns that a server is unavailable; the reason is in the error's cause, for the log.
         """

@@ -2,7 +2,7 @@
 
 One question is one request, which runs in an event loop in its own thread. The calling thread waits for it and shows
 progress. It cancels the request when the budget is spent, when Stop is pressed, or when it is interrupted itself. A
-blocking read would notice none of these.
+blocking read would not notice these events.
 
 A busy server is asked again within the budget. Its own `Retry-After` counts; if that is later than the end of the
 budget, the client gives up at once.
@@ -36,8 +36,8 @@ from healkit.parts.models.protocols import Progress, Prompt, Reader, Reply, Stre
 from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.traces.delivery import DaemonExecutor, retry_after_s, shown_reason
 
-#: How often a request is repeated while the server is busy or away, and the first pause before that, doubled by each;
-#: what the server asks for counts more.
+#: How often a request is repeated while the server is busy or away, and the first pause, which doubles each time. A
+#: pause that the server asks for counts more.
 RETRIES, BACKOFF_S = 3, 1.0
 #: Interval at which the budget and Stop are checked.
 _POLL_S = 0.05
@@ -192,8 +192,8 @@ async def send(request: ModelRequest, reader: Reader) -> Reply:
     host = request.endpoint.host
     try:
         async with asyncio.timeout(request.timeout_s):
-            # A redirect is never followed: the key would go to its target. httpx's own limits, which are for each
-            # read, come later than the deadline of the whole.
+            # A redirect is never followed: the key would go to its target. httpx's own limits are for each read; the
+            # deadline of the whole comes before them.
             async with httpx.AsyncClient(
                 timeout=request.timeout_s + 5, follow_redirects=False, verify=_authorities()
             ) as client:
@@ -322,8 +322,8 @@ def _broken_off(host: str, text: str) -> ModelUnavailable:
 
 # Errors for a server's refusals: wait, fix a setting, or end.
 #
-# The codes are those that OpenAI (https://platform.openai.com/docs/guides/error-codes) and Anthropic
-# (https://platform.claude.com/docs/en/api/errors) publish; 529 is Anthropic's for overloaded.
+# OpenAI (https://platform.openai.com/docs/guides/error-codes) and Anthropic
+# (https://platform.claude.com/docs/en/api/errors) publish the codes; 529 is Anthropic's code for overloaded.
 
 
 #: Codes after which another try may succeed.

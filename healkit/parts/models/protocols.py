@@ -177,13 +177,13 @@ def complaint_of(error: object) -> tuple[str, str]:
     return kind, text_or_empty(fields.get("message")) or text_or_empty(error)
 
 
-# Chat completions, as many servers speak them: published by OpenAI
-# (https://platform.openai.com/docs/api-reference/chat/create; calls of functions:
-# https://platform.openai.com/docs/guides/function-calling; the chunks of a stream:
-# https://platform.openai.com/docs/api-reference/chat-streaming) and spoken by Ollama
+# Chat completions, a protocol of OpenAI (https://platform.openai.com/docs/api-reference/chat/create). Calls of
+# functions: https://platform.openai.com/docs/guides/function-calling. The chunks of a stream:
+# https://platform.openai.com/docs/api-reference/chat-streaming. Ollama
 # (https://docs.ollama.com/api/openai-compatibility), vLLM
-# (https://docs.vllm.ai/en/stable/serving/openai_compatible_server.html), llama.cpp's server and LM Studio, each with a
-# little less: an optional field is left out once a server complains of it by name, and null stands for an empty list.
+# (https://docs.vllm.ai/en/stable/serving/openai_compatible_server.html), llama.cpp's server and LM Studio use it too,
+# each with a little less. An optional field is left out as soon as a server complains about it by name, and null stands
+# for an empty list.
 
 
 _CHAT_PATH = "/chat/completions"
@@ -305,11 +305,11 @@ class OpenAIChat(Adapter):
         return changed
 
 
-# Anthropic's messages: the request https://platform.claude.com/docs/en/api/messages; calls of tools
-# https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview; the events of a stream
-# https://platform.claude.com/docs/en/build-with-claude/streaming; errors, which may come in the middle of a stream too,
-# https://platform.claude.com/docs/en/api/errors. Of the protocol's version, only what it has in common with 2023-06-01
-# is used: https://platform.claude.com/docs/en/api/versioning.
+# Anthropic's messages. The request: https://platform.claude.com/docs/en/api/messages. Calls of tools:
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview. The events of a stream:
+# https://platform.claude.com/docs/en/build-with-claude/streaming. Errors, which may also come in the middle of a
+# stream: https://platform.claude.com/docs/en/api/errors. Only the part of the protocol that is also in version
+# 2023-06-01 is used: https://platform.claude.com/docs/en/api/versioning.
 
 
 _MESSAGES_PATH = "/v1/messages"

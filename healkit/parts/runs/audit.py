@@ -364,7 +364,7 @@ def _cleaned(step: AuditStep, make_cleaner: Callable[[], Cleaner]) -> tuple[Any,
 
 
 def _clean_alone(cleaner: Cleaner, part: object) -> Any:
-    if isinstance(part, list) and part:  # names of columns, or parameters that are no object
+    if isinstance(part, list) and part:  # names of columns, or parameters that are not an object
         share = max(_NAME_MAX_CHARS, PAYLOAD_MAX_BYTES // len(part))
         return [clean_bounded(cleaner, item, share).value for item in part[:_COLUMNS_MAX]]
     return clean_bounded(cleaner, part, PAYLOAD_MAX_BYTES).value
@@ -493,12 +493,13 @@ def _described(choice_type: str, tool_name: str, known: AuditMetadata) -> str:
 # The chain.
 #
 # An entry's hash is the SHA-256 of a JSON array: the hash of the entry before it, then the entry's own columns as they
-# are stored (`HASHED`), without spaces and without escapes for letters that UTF-8 has. The first entry follows the
+# are stored (`HASHED`). The array has no spaces, and no escapes for letters that UTF-8 has. The first entry follows the
 # chain's id, which is random and was made with the table. docs/audit.md has the rule as a few lines of Python.
 #
-# There is one chain for the whole table, and not one for each execution. A chain for each could not tell that an
-# execution was removed as a whole, and the manifest of a run would hold its own entries only; along one chain, each
-# manifest holds every entry before it too. The price is that appends queue, which all writes of healkit's do anyway.
+# There is one chain for the whole table, and not one for each execution. A chain for each execution could not show that
+# a whole execution was removed, and the manifest of a run would cover only its own entries. With one chain, each
+# manifest also covers every entry before it. The price is that appends queue, but all of healkit's writes do that
+# anyway.
 
 
 _sha256 = hashlib.sha256

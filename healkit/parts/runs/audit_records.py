@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
 
-#: What an entry is of: a decision loop, a healing, a cell of a notebook; or a swarm, tree or chat of agents, which
-#: appends its own entries.
+#: What an entry belongs to: a decision loop, a healing, a cell of a notebook, or a swarm, tree or chat of agents.
+#: Agents append their own entries.
 ExecutionType = Literal["decide", "heal", "notebook", "swarm", "tree", "chat"]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 EventNumber = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]

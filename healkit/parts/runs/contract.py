@@ -192,10 +192,10 @@ def error_object(
 
 # State signatures: the state of a tool's world, as hashes.
 #
-# Five hashes, each its own field, so that two signatures say *what* differs: the tool (name, persona and code), the
-# normalised failure (its fingerprint), the arguments, the outputs, and the worker. `state_key` joins the first three:
-# same code, same arguments and same failure are the same state, whatever was printed on the way and however isolated it
-# was. A revision's number is left out: to revert to a revision's code is to be back in its state.
+# A signature has five hashes, each in its own field, so two signatures show *what* differs. They are of the tool (name,
+# persona and code), the normalised failure (its fingerprint), the arguments, the outputs, and the worker. `state_key`
+# joins the first three: the same code, arguments and failure are the same state, whatever was printed and however
+# isolated it was. A revision's number is left out: a revert to a revision's code is back in its state.
 #
 # A hash is the first 32 hexadecimal digits of the SHA-256 of `<version>:<field>:` and the value as JSON with sorted
 # keys. The caller passes values that are already clean: a hash of a short secret can be guessed back.
@@ -265,10 +265,10 @@ def digest(field: str, value: object) -> str:
 
 # Manifests of a run folder, and a run as it is read back.
 #
-# runs/<run_id>/run_manifest.json       what was to be done, by which healkit, under which policy
-#               trace.jsonl             what happened, an event a line
-#               evidence/<sha256>.json  what it looked like, each file named by its content
-#               evidence_manifest.json  which file is what, of which step
+# runs/<run_id>/run_manifest.json       the plan, the version of healkit, the policy
+#               trace.jsonl             what happened, one event per line
+#               evidence/<sha256>.json  evidence; each file is named by its content
+#               evidence_manifest.json  what each file is, and its step
 
 
 TRACE, EVIDENCE = "trace.jsonl", "evidence"

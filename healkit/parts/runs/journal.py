@@ -320,10 +320,10 @@ def _line(event: TraceEvent) -> bytes:
         return _encode(to_jsonable(msgspec.to_builtins(event))[0]) + b"\n"
 
 
-# Evidence. A file is named by the SHA-256 of its content: the same code in twenty steps is one file, and a changed
-# file no longer fits its name. The order of writing keeps the manifest true at every moment: first the files, each
-# whole or absent; then the manifest, replaced as a whole; then the event that refers to them. A crash in between
-# leaves a file that no manifest names yet, never a name without its file.
+# Evidence. A file is named by the SHA-256 of its content. So the same code in twenty steps is one file, and a changed
+# file no longer fits its name. The order of writing keeps the manifest true at every moment. The files come first, each
+# whole or absent. Then the manifest is replaced as a whole. Then comes the event that refers to them. A crash in
+# between leaves a file that no manifest names yet, never a name without its file.
 
 
 #: Kinds that are stored as text; the others are JSON.

@@ -144,9 +144,10 @@ def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list
     return manifest
 
 
-# Validation. Each rule is one small function over what was read. Together they are the contract: numbers without a gap,
-# one run, a beginning and an end, codes of the catalogue, signatures that fit their parts, and evidence that fits its
-# name and the manifest. Times are not checked: a clock may be set back, and the numbers give the order.
+# Validation. Each rule is one small function over what was read. Together they are the contract. It demands numbers
+# without a gap, one run, a beginning and an end, and codes of the catalogue. Signatures must fit their parts, and
+# evidence must fit its name and the manifest. Times are not checked: a clock may be set back, and the numbers give the
+# order.
 
 
 Rule = Callable[[Run], Iterator[Problem]]
@@ -405,8 +406,8 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 # Differences between two runs, event by event. Times, durations, ids and numbers that differ between any two runs of
-# the same thing are left out. The rest is aligned by what happened in which step (Ratcliff and Obershelp's matching,
-# as in `difflib`), so that one event more in the middle does not make all later events differ.
+# the same thing are left out. The rest is aligned by event and step (Ratcliff and Obershelp's matching, as in
+# `difflib`). So one more event in the middle does not make all later events differ.
 
 
 #: Fields that differ between any two runs, or between two versions of healkit, at any place in an event.

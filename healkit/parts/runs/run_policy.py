@@ -25,7 +25,7 @@ from healkit.core.rendering import plain
 from healkit.errors import is_retryable
 from healkit.parts.runs.contract import Halt, Observation, PolicyDefaults, PolicyVerdict
 
-#: `step`, `retry` and `recovery` are asked before they are done; `observation` is told after a step.
+#: `step`, `retry` and `recovery` are asked before they are done; `observation` is reported after a step.
 Occasion = Literal["step", "observation", "retry", "recovery"]
 
 

@@ -233,7 +233,7 @@ def name_at(text: str, start: int, end: int) -> tuple[int, int, str]:
     """
     lowest = max(0, start - NAME_MAX_CHARS)
     begin = lowest + len(text[lowest:start].rstrip(_NAME_LETTERS))
-    while begin > lowest and text[begin - 1].isalnum():  # a letter that is no ASCII
+    while begin > lowest and text[begin - 1].isalnum():  # a letter that is not ASCII
         begin = lowest + len(text[lowest : begin - 1].rstrip(_NAME_LETTERS))
     if begin >= 1 and text[begin - 1] == "\\" and text[begin] in "nrt":
         begin += 1  # `\npassword`: the n is the escape's

@@ -390,10 +390,10 @@ def _merged(found: list[HiddenSpan]) -> list[HiddenSpan]:
 # Values that were hidden once, hidden wherever they stand.
 #
 # A secret travels under other names: an argument `password` is a local `p` in one frame and a word of the message in
-# the next. So what was hidden in one record is hidden at its other places too. Only a value that is no word of the
-# record by chance: at least six characters with a digit, a symbol or mixed case, or eight letters or digits, and no
-# common word; and only where it stands alone, not inside a longer word. Personal data is left out: each kind has its
-# own pattern.
+# the next. So what was hidden in one record is hidden at its other places too. The value must not be a word that is in
+# the record by chance. So it has at least six characters with a digit, a symbol or mixed case, or eight letters or
+# digits. It is not a common word, and it is hidden only where it stands alone, not inside a longer word. Personal data
+# is left out: each kind has its own pattern.
 
 
 _LEAST_MIXED, _LEAST_PLAIN, _MOST_CHARS = 6, 8, 512
@@ -502,7 +502,7 @@ def _alone(form: str) -> re.Pattern[str]:
 
 # Nested data: each leaf, judged by its key.
 #
-# Structure says more than text: a value under `password` is a password whatever it looks like, and
+# Structure says more than text: a value under `password` is a password whatever it looks like.
 # `{"name": …, "value": …}`, `["--token", …]` and `("Authorization", …)` put the name beside the value.
 
 

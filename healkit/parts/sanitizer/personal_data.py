@@ -355,7 +355,7 @@ def email(text: str, start: int, end: int) -> Span | None:
         return None
     lowest = max(0, start - 64)
     begin = lowest + len(text[lowest:start].rstrip(_LOCAL))
-    while begin > lowest and text[begin - 1].isalnum():  # a letter that is no ASCII
+    while begin > lowest and text[begin - 1].isalnum():  # a letter that is not ASCII
         begin = lowest + len(text[lowest : begin - 1].rstrip(_LOCAL))
     begin = _local_start(text, begin, start)
     if begin >= start or text[begin - 1 : begin] in {"@", "/"}:

@@ -36,7 +36,7 @@ _LINE_FORMS = {
     "=a1b2": _CHECKSUM,
 }
 _CLOSES = rf"(?={_BETWEEN}*(?:{_CHECKSUM}{_BETWEEN}*)?-----END)"
-#: A shorter last line: before the end any, otherwise one that is no word.
+#: A shorter last line: any before the end, otherwise one that is not a word.
 _LAST_LINE_FORMS = {
     "a1b2==\n-----END": rf"{_BETWEEN}*{_LETTER}{{1,15}}{_PADDING}{_CLOSES}(?:{_BETWEEN}*{_CHECKSUM})?",
     "\na1b2": rf"{_BETWEEN}{{1,40}}(?=[A-Za-z]*[0-9+/]|[A-Z]*[a-z]+[A-Z])[A-Za-z0-9+/]{{1,15}}={{0,3}}"

@@ -269,7 +269,7 @@ def as_markdown() -> str:
 
 # Custom rules: a file with rows like the built-in table's.
 #
-# Each row proves itself when it is loaded: a rule that misses one of its own `caught` examples, or takes one of its
+# Each row is tested when it is loaded. A rule that misses one of its own `caught` examples, or takes one of its
 # `survives`, is refused with its id and place. Patterns run on google-re2 where that is installed (`healkit[speed]`):
 # it takes linear time for every pattern. Otherwise they run on Python's `re`.
 
@@ -384,7 +384,7 @@ def compiled_pattern(pattern: str, where: str) -> re.Pattern[str]:
 
 
 def compiled_allow(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """Compile the allow-list; raise `RulesInvalid` for an entry that is no regular expression."""
+    """Compile the allow-list; raise `RulesInvalid` for an entry that is not a regular expression."""
     return tuple(
         compiled_pattern(pattern, f"sanitizer_allow[{place}]") for place, pattern in enumerate(patterns)
     )

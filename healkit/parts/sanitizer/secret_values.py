@@ -121,7 +121,8 @@ _ANY_VALUE = frozenset({Secrecy.PASSWORD, Secrecy.SECRET, Secrecy.PHRASE})
 _NUMBERS_TOO = _ANY_VALUE | {Secrecy.TOKEN}
 #: In data, behind such a name too, unless the name alone says nothing: `auth` may be a scheme, `pass` a count.
 _ANY_WORD = frozenset({Secrecy.TOKEN, Secrecy.HEADER})
-#: In data, what is no value: nothing, a type's name, a template as a whole, what was hidden or masked before.
+#: Texts that are not a value in data: nothing, a type's name, a whole template, a text that is already hidden or
+#: masked.
 _NO_DATA_FORMS = {
     "": "",
     "null": "none|null|nil|nan|undefined|true|false|required|optional",
@@ -269,7 +270,7 @@ def is_generated(value: str) -> bool:
 
 
 _PHRASE_WORD = re.compile(r"[a-z]{3,14}$")
-#: Words of sentences and labels; a phrase that is made up by chance or by a generator holds none of them.
+#: Words of sentences and labels; a phrase that was made by chance or by a generator does not contain them.
 _GRAMMAR = word_set(
     "the and for are was with must not has have had can cannot may will should your you our their this that these "
     "from into when where which what who how why use used using set get enter please type choose select missing "

@@ -278,10 +278,10 @@ class Syncer:
             self._outbox.release()
 
 
-# Verdicts on sent traces. Two kinds of failure are kept apart. *Trouble* is a collector that is not there, or not
-# itself: no connection, no answer in time, half of one, 429, 5xx, a page of HTML. It says nothing about the traces,
-# so they wait as long as it lasts. A *refusal* comes from a collector that works and does not want this one trace: it
-# is asked again a few times, then the trace is parked with the reason.
+# Verdicts on sent traces. Two kinds of failure are kept apart. *Trouble* means that the collector is missing or does
+# not work: no connection, no answer in time, half an answer, 429, 5xx, a page of HTML. It says nothing about the
+# traces, so they wait as long as it lasts. A *refusal* comes from a working collector that does not want this one
+# trace. healkit asks it again a few times, then parks the trace with the reason.
 #
 # 500 lies in between: the application may fail on one trace, or on everything. It counts as a refusal only of a trace
 # that was sent alone, and only if the collector took another trace since the last try. 400, 413 and 422 concern a whole

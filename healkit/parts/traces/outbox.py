@@ -234,19 +234,20 @@ def _is_dead(owner: str) -> bool:
 
 # Collected traces: stored once each, and read back by page.
 #
-# One request is one write transaction that reads what is stored already, so two clients that send the same trace at
+# One request is one write transaction, which also reads the stored traces. So two clients that send the same trace at
 # once cannot both insert it. A trace that the database itself refuses is left out by its savepoint; the others of the
-# request are stored all the same.
+# request are still stored.
 #
 # **The same id again.** An execution may be reported more than once: by a repeated delivery, or first as abandoned and
-# then in full by the host that comes back. So: the same content is `known` and changes nothing; more detail (calls,
-# decisions, an end that its host saw) replaces the stored trace; less detail is an older report, `known` too; as much
-# detail but other content is a `conflict`, and the first report stays. The result is the same in whatever order the
-# reports arrive, except between two that conflict.
+# then in full by the host when it returns. The same content is `known` and changes nothing. More detail (calls,
+# decisions, an end that its host saw) replaces the stored trace. Less detail is an older report, also `known`. As much
+# detail but other content is a `conflict`, and the first report stays. The result does not depend on the order of the
+# reports, except between two that conflict.
 #
-# **The tool's id.** A capability's name ends in the beginning of its code's hash, so `tool_id` is only set where this
-# registry has a revision of that very code, for that name and persona: another tool of the same name is another tool.
-# Until then a trace is standalone. Each later arrival of the capability links those before it, and reading looks again.
+# **The tool's id.** A capability's name ends in the beginning of its code's hash. So `tool_id` is only set if this
+# registry has a revision of exactly that code, for that name and persona. Another tool of the same name is another
+# tool. Until then, a trace is standalone. Each later arrival of the capability links those before it, and reading looks
+# again.
 
 
 #: The end of a capability's name: the first digits of its code's SHA-256, or `none`.

@@ -162,7 +162,7 @@ class BatchServer:
         ready, _, _ = select.select([reading], [], [], _TICK_S)
         ended = os.waitpid(pid, os.WNOHANG)[0] == pid
         if ready and not ended:
-            time.sleep(0.0005)  # its descriptors are closed, but it has not quite ended
+            time.sleep(0.0005)  # its descriptors are closed, but it is still ending
         return ended
 
     def _is_stuck(self, buffer: ResultBuffer, took_s: float, computed_s: float) -> bool:
@@ -261,8 +261,8 @@ class Candidates:
         self._is_cell = any(check.setup for check in batch.checks)
         self._checks = [_Prepared(check, batch.result_max_bytes) for check in batch.checks]
         self._shapes: dict[Any, Shape | None] = {}
-        #: Value of the last check that returned, as JSON has it or, of an exact check, as it is; and exception name
-        #: of the last that raised.
+        #: Value of the last check that returned, as in JSON, or as it is if the check is exact. Then the exception name
+        #: of the last check that raised.
         self._found: object = None
         self._raised = ""
 
@@ -356,7 +356,7 @@ class Candidates:
                 names = _names(error)
                 letter = PASSED if check.raises and check.raises in names else RAISED
                 self._raised = names[1]
-            if alarm.rang:  # it may have caught the alarm, and returned all the same
+            if alarm.rang:  # it may have caught the alarm, and still returned
                 letter = TIMED_OUT
         except TimeIsUp:  # rang between two of the lines above
             alarm.stop()

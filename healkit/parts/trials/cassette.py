@@ -331,7 +331,7 @@ def _definitions(
     patterns = entry.grants.call_patterns
     for server, provider in list(providers.items()):
         if not reaches(patterns, server):
-            listed.append(server)  # it may call none of them
+            listed.append(server)  # no tool of it may be called
             continue
         ask = getattr(provider, "known_definitions", None)
         try:

@@ -94,7 +94,7 @@ def _features(run: Recorded, literals: frozenset[float | str]) -> Iterator[tuple
     if run.succeeded:
         try:
             value = json.loads(run.outcome)
-        except ValueError:  # it was cut, or is no JSON
+        except ValueError:  # it was cut, or is not JSON
             return
         yield from ((feature, _TELLING) for feature in _shape(value, "->"))
 

@@ -218,7 +218,7 @@ def _vega_lite(table, kind, at_x, at_y, title):
 
 
 def export_csv(data: pd.DataFrame, separator: str = ",") -> str:
-    """Write a view as the text of a CSV file: a line of column names, then a line a row; a null is an empty cell."""
+    """Write a view as the text of a CSV file: the column names, then one line per row; a null is an empty cell."""
     table = _table(data)
     _require_new(table.columns, "the file")
     if len(separator) != 1 or separator in '"\r\n':

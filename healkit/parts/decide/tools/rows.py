@@ -49,7 +49,7 @@ def filter_rows(
 
 
 def _met(values, operator, value, name):
-    """Return for each value, none of them null, if it meets the condition."""
+    """Return for each value if it meets the condition; no value may be null."""
     ordered = isinstance(values.dtype, pd.CategoricalDtype) and values.cat.ordered
     if operator in ("contains", "starts with", "ends with"):
         if _kind(values) != "text" or not isinstance(value, str):
@@ -250,7 +250,7 @@ def date_parts(
     """Add parts of a date or time as columns, named like `sold_on_year`.
 
     Text is read as ISO 8601, or by `format` ("%d.%m.%Y"), which whole numbers such as 20240131 need too. Times with a
-    zone are told in `timezone` if it is given, else in their own. week is ISO 8601's, weekday is 1 (Monday) to 7.
+    zone are converted to `timezone` if it is given. week is ISO 8601's, weekday is 1 (Monday) to 7.
     """
     table = _table(data)
     values = table.iloc[:, _position(table, column)]

@@ -312,17 +312,17 @@ class ProgressSentences:
             self._say(f"{self._model}: {progress.received_chars:,} characters of the answer so far.")
 
 
-# The prompt. Most of it is text of a program and of its runs, and some of it may come from an attacker who wants the
-# model to do something else. So it stands between markers with a number that is not guessable, the model is told that
-# it is data, and the answer's code only runs as a candidate in a restricted worker.
+# The prompt. Most of it is text of a program and of its runs. Some of it may come from an attacker who wants the model
+# to do something else. So it stands between markers with a number that cannot be guessed, and the prompt says that it
+# is data. The answer's code only runs as a candidate in a restricted worker.
 #
 # Everything is hidden first (`SecretMap`) and cut after. The code is never cut: half a tool cannot be fixed. If the
-# rest does not fit, its least telling end is left out, and the model is told so.
+# rest does not fit, its least informative end is left out, and the prompt says so.
 
 #: Limits of one value, one message and one diff, in bytes and characters.
 _VALUE_MAX_BYTES, _MESSAGE_MAX_CHARS, _DIFF_MAX_CHARS = 2000, 2000, 4000
 _FRAMES_MAX, _LOCALS_MAX, _RESULTS_MAX, _TYPE_MAX_CHARS = 12, 40, 3, 100
-#: Limits of what is told of a cell's names: columns and rows of a table, and characters of all.
+#: Limits of the description of a cell's names: columns and rows of a table, and characters in all.
 _COLUMNS_MAX, _ROWS_MAX, _NAMES_MAX_CHARS = 200, 3, 20_000
 _WORDS = re.compile(r"\w+")
 #: What a message quotes, or tells behind a colon.
@@ -644,7 +644,7 @@ def _size(texts: Iterable[str]) -> int:
     return sum(len(text.encode()) + 2 for text in texts)
 
 
-# The answer: one sentence, and the new code. Models put code in one fence, or in three; they think aloud first, repeat
+# The answer: one sentence, and the new code. Models put code in one fence, or in three. They think aloud first, repeat
 # the wrong code, add an example of use, send a diff, or forget the fence. The last block that is a whole tool of the
 # same kind as before, with other code, is taken. Nothing of an answer runs here; its code is only a candidate.
 

@@ -226,8 +226,8 @@ def _head(entry: VaultEntry) -> tuple[str, str] | None:
 
 # A person with an editor, who sees why a patch fails and may try again.
 
-#: Lets a person edit the code: gets the case, the text so far, and the problem of the last try (empty at first);
-#: returns the edited code, or None for no more.
+#: Lets a person edit the code. It gets the case, the text so far, and the problem of the last try (empty at first). It
+#: returns the edited code, or None to end.
 AskEdit = Callable[[Case, str, str], "str | None"]
 
 

@@ -115,8 +115,8 @@ def normalized_code(text: str) -> Any:
 
 #: How many checks of a kind are observed, how many of those that do not end, and how many for a variant.
 _WATCHED, _WATCHED_HANGING, _WATCHED_AGAIN = 10, 1, 3
-#: Time limit of a plausible patch on an input near those of the checks: bounds in seconds, and the part of the longest
-#: passing check's time under observation, which takes several times as long as a plain run.
+#: Time limit of a plausible patch on an input near those of the checks: bounds in seconds, and a part of the longest
+#: passing check's time under observation. An observed run takes several times as long as a plain run.
 _PROBE_LEAST_S, _PROBE_MOST_S, _PROBE_WATCHED = 0.03, 0.5, 0.25
 #: How many wrong cells of a table count.
 _CELLS_MAX = 3
@@ -293,8 +293,8 @@ def _size(check: Check) -> int:
 
 
 # Fault localization, by Ochiai's coefficient over passing and failing checks (Abreu et al., "On the Accuracy of
-# Spectrum-based Fault Localization", 2007): for a line executed by `f` of the `F` failing checks and by `p` passing
-# ones, f / sqrt(F * (f + p)). Lines of a traceback are more suspicious, the innermost most.
+# Spectrum-based Fault Localization", 2007). If `f` of the `F` failing checks and `p` passing ones execute a line, it is
+# f / sqrt(F * (f + p)). Lines of a traceback are more suspicious, the innermost most.
 
 #: Added for the innermost line of a traceback; each frame further out adds half of that.
 TRACEBACK_BONUS = 0.3
@@ -380,10 +380,10 @@ def endless_loops(program: Program, failed: Sequence[Observed]) -> set[int]:
     return loop_lines
 
 
-# Several edits at once. A tool with two mistakes passes its checks only when both are fixed, but fixing one is often
-# visible: a failing check passes and none breaks, or a failure becomes another one. Such variants are bases. The single
-# edits of each base are tried in the order of their scores times the base's progress. A variant of a base that gets
-# further is a base in turn.
+# Several edits at once. A tool with two mistakes passes its checks only when both are fixed. But fixing one is often
+# visible: a failing check passes and no check breaks, or the failure becomes another one. Such variants are bases. The
+# single edits of each base are tried in the order of their scores times the base's progress. A variant of a base that
+# gets further is a base in turn.
 
 #: How many bases are used, and how many of them at one place or with the same outcomes.
 _BASES, _OF_A_KIND = 24, 3

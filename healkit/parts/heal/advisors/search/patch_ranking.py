@@ -36,9 +36,9 @@ _EDGES, _NEAR_PASSING, _NEAR_FAILING = 6, 16, 6
 _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.8, 3.0, 0.8, 1.5
 #: Where no check says what is right for a failing input: how far a patch that changes other results is put back.
 _CHANGED_UNASKED = 6.0
-#: Agreement counts little and is capped, however many agree: ten ways to disable a condition are not ten opinions.
-#: (Of 75 tools of the project's own sets with right and wrong patches, the top one was right for 65 with a weight of
-#: 0.5 and a cap of 3, and for 70 with these.)
+#: Agreement counts little and is capped, however many agree: ten ways to disable a condition are not ten opinions. (75
+#: tools of the project's own sets had right and wrong patches. The top one was right for 65 with a weight of 0.5 and a
+#: cap of 3, and for 70 with these.)
 _AGREED, _AGREED_MOST = 0.35, 1.3
 #: The kind of an edit tells more than its place, which has already decided how early the edit is tried.
 _PRIOR, _PLACE = 1.6, 0.5
@@ -321,17 +321,17 @@ def _marks(program: Program, ran: frozenset[int]) -> Iterator[Edit]:
 
 # Doubts.
 
-#: Thresholds of doubt: the prior of a rare kind of edit, the share of evidence for its behaviour, the number of
-#: behaviours, and the weight of unexplained literals.
+#: Thresholds of doubt: prior of a rare kind of edit, share of evidence for its behaviour, number of behaviours, weight
+#: of unexplained literals.
 _RARE, _SURE, _BEHAVIOURS, _FOREIGN_MAX = 0.25, 0.85, 3, 0.9
 #: Fixed checks that make up for a rare kind of edit, and for a smaller share of the evidence.
 _MANY, _SURE_OF_MANY = 3, 0.75
-#: One failing check alone proves nothing, nor does one that several edits meet which differ nearby. (Of 57 claims with
-#: one failing check in `own`, `dev`, `fresh` and forty mutants three were wrong: one of edits that differ nearby, one
-#: of an edit that only removed what raised. These doubts take one right claim with them.)
-#: Least share of the tool's other results that a patch keeps if one failing check speaks for it. (Of 219 patches that
-#: the search vouched for, in five sets, 98 of the 107 with one failing check were right, and 107 of the 112 with more.
-#: With the doubts about the former, the same sets have 3 wrong ones in 212.)
+#: One failing check alone proves nothing, and a check proves nothing if several edits pass it and differ nearby. (57
+#: claims had one failing check, in `own`, `dev`, `fresh` and forty mutants. Three were wrong: one of edits that differ
+#: nearby, one of an edit that only removed what raised. These doubts also remove one right claim.)
+#: Least share of the tool's other results that a patch keeps if it has only one failing check as evidence. (The search
+#: vouched for 219 patches in five sets. With one failing check, 98 of 107 were right; with more, 107 of 112. With the
+#: doubts about the former, the same sets have 3 wrong ones in 212.)
 _KEPT_LEAST = 0.5
 #: An operator that puts any short text where another was.
 _SEPARATOR = "another separator"

@@ -193,7 +193,7 @@ class Program:
             text = self.quoted(text)
             try:
                 yield Change((self.replace(node, text),), weight, guard)
-            except SyntaxError:  # the text is no expression by itself
+            except SyntaxError:  # the text alone is not an expression
                 return
 
     def quoted(self, text: str) -> str:
@@ -294,8 +294,9 @@ def _is_docstring(field: str, child: object) -> bool:
     )
 
 
-# Guessed types of expressions: from literals, the results of built-in functions and methods, and types seen at run
-# time; an empty set means that nothing is known. They serve to leave out changes that could only raise a TypeError.
+# Guessed types of expressions, from literals, the results of built-in functions and methods, and types seen at run
+# time. An empty set means that nothing is known. With the types, changes that could only raise a TypeError are left
+# out.
 
 TypeNames = frozenset[str]
 UNKNOWN: TypeNames = frozenset()
@@ -374,8 +375,8 @@ def type_agreement(first: TypeNames, second: TypeNames) -> float:
     return 0.5 if related or "NoneType" in first | second else 0.0
 
 
-# Ingredients of patches. Most of what a wrong program lacks is somewhere in it already, or in another program for the
-# same purpose (the "plastic surgery hypothesis", Barr et al. 2014). Constants of the expected values are added. An
+# Ingredients of patches. Most missing code is already somewhere in the program, or in another program for the same
+# purpose (the "plastic surgery hypothesis", Barr et al. 2014). Constants of the expected values are added. An
 # ingredient is offered only where its names are in scope.
 
 _MOST_CONSTANTS, _MOST_CONDITIONS, _MOST_COLUMNS = 40, 60, 30

@@ -74,8 +74,8 @@ class SearchAdvisor:
 
 
 # Parts of the budget are shares of the search's whole time.
-#: The top patch is suspicious if it keeps a smaller share of the tool's results than this, and if there are so few
-#: failing checks that it may pass them by chance. Then more candidates are tried, in this part of the budget.
+#: The top patch is suspicious if it keeps a smaller share of the tool's results than this, and if it may pass the few
+#: failing checks by chance. Then more candidates are tried, in this part of the budget.
 _KEPT_SHARE_MIN, _CHANCE_CHECKS_MAX = 0.75, 2
 _MORE_CANDIDATES, _MORE_CANDIDATES_PART = 1000, 0.15
 #: Single edits that are tried before anything else, and their part of the budget; the first pairs have the same part.
@@ -84,8 +84,8 @@ _SINGLE_EDITS_MIN, _SINGLE_EDITS_PART = 3000, 0.15
 _BASES_PART, _SEVERAL_EDITS_PART, _SINGLE_EDITS_AGAIN_PART = 0.15, 0.35, 0.2
 #: The most candidates of a stage that are considered as bases, or as halves of a fix.
 _CONSIDERED_MAX = 3000
-#: The most candidates retried with more time, and of those with a really long time; its limit in seconds and as a part
-#: of the budget. A right patch may take a second.
+#: The most candidates retried with more time, and the most of those with a really long time. Then the limit of the
+#: latter, in seconds and as a part of the budget. A right patch may take a second.
 _RETRIED_MAX, _RETRIED_LONG_MAX = 40, 4
 _LONG_TIME_S, _LONG_TIME_PART = 5.0, 0.15
 #: How many of the likeliest single edits are paired: at first, when few pairs cost little, and later.
@@ -98,8 +98,8 @@ _PAIRS_MAX = 20_000
 _OTHER_ADVISOR_PRIOR = 0.9
 #: The most patches with the same behaviour that are proposed.
 _SAME_BEHAVIOUR_MAX = 2
-#: The most single edits that lack a call on record and are proposed all the same, where a call may be made and where
-#: none may; outcomes of their checks.
+#: The most single edits that are proposed although a call of theirs is not on record: if calls may be made, and if not.
+#: Then the outcomes of their checks.
 _UNDECIDED_MAX, _UNDECIDED_TOLD, _OPEN = 12, 5, frozenset({PASSED, NOT_ON_RECORD, NOT_RUN})
 #: The most single edits that another advisor's patch is compared with, their time in seconds and as a part of the rest.
 _RIVALS_MAX, _RIVALS_S, _RIVALS_PART = 1200, 0.8, 0.1
@@ -463,15 +463,15 @@ class Search:
 
 # Candidates of a stage are evaluated until the stop criterion is reached.
 
-#: After the first candidate that passes, the search goes on for a while, because a better one may follow. It ends at
-#: the first of these, but not within `_MORE_MIN_S` seconds:
+#: After the first candidate that passes, the search continues for a while, because a better one may follow. It ends
+#: at the first of these events, but not within `_MORE_MIN_S` seconds:
 #: - it has tried as many further candidates as were tried until then, and at least `_MORE_MIN`;
 #: - it has taken as long as until then, plus `_MORE_S` seconds;
 #: - it has taken `_MORE_MAX_S` seconds, or `_MORE_PART` of the budget;
 #: - after `_MORE_LIKELY_MIN` tries, a candidate is less likely than `_LIKELY_SHARE_MIN` times the best one that passed.
 #:   (For 159 tools the first proposal was right. It was always at least 0.6 times as likely as any other that passed.)
-#: Where candidates are so slow that fewer than `_MORE_MIN` were tried until then, it goes on to `_COMPARED_PART` of the
-#: budget; if they are still too few, nothing is claimed of what has passed.
+#: If candidates are so slow that fewer than `_MORE_MIN` were tried until then, it continues to `_COMPARED_PART` of the
+#: budget. If they are still too few, nothing is claimed about the patches that passed.
 _MORE_MIN, _MORE_MIN_S = 400, 0.15
 _MORE_S, _MORE_MAX_S, _MORE_PART = 1.0, 3.0, 0.15
 _LIKELY_SHARE_MIN, _MORE_LIKELY_MIN = 0.2, 200
