@@ -68,7 +68,7 @@ export class CellFix {
       } else {
         const report = h("div", {});
         report.innerHTML = this.answer.html;
-        const title = "Sends the cell, the functions of other cells that it calls, and the names, types, columns and shapes of its values, but no values. The answer is tried like any other edit";
+        const title = "Sends the cell and the functions of other cells that it calls. Of the cell's values, only the names, types, columns and shapes are sent. The answer is tried like any other edit";
         const model = this.model && this.answer.askable && button(`Ask ${this.model}`, () => this.look({ ask: true }), { title });
         clear(this.found, report, model ? h("div", { class: "hk-actions" }, model) : null);
       }

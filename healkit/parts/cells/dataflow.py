@@ -146,7 +146,7 @@ def _read_scopes(
 
 # Visitor that follows a cell's code in the order it runs
 #
-# A name that is read before the cell binds it has to come from elsewhere; a name that is read after that does not. Each
+# A name that is read before the cell binds it has to come from elsewhere. A name that is read after that does not. Each
 # branch is followed on its own; a name is bound if all branches bind it.
 
 

@@ -243,7 +243,7 @@ def _sanitizer(config: Config) -> Cleaner:
 #
 # JSON as Python writes it by default is not always JSON: `NaN` and half a surrogate pair are not allowed in JSON.
 # Python's own reader reads a body with such values. They get the form that healkit itself would have sent ("NaN" as
-# text, the surrogate as an escape), so that one odd value does not cost the whole batch.
+# text, the surrogate as an escape). So one odd value does not cost the whole batch.
 
 
 #: Traces that one request may hold.

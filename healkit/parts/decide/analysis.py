@@ -2,7 +2,7 @@
 
 The model gets a `Turn`, like a chooser, and writes references in place of numbers: `{sum(by_region.sales)}`,
 `{count(by_region)}`, `{max(a.x) > max(b.x)}`. Code fills them in from the views for the reader; the model never sees
-the values. A sentence is struck out, and listed, in three cases: it has its own number, it has a comparison that code
+the values. A sentence is struck out, and listed, in three cases. It has its own number, it has a comparison that code
 did not make, or its reference matches no view. Other words are not checked, hence the label.
 """
 

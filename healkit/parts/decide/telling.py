@@ -1,4 +1,4 @@
-"""Telling of a chooser: `tell` makes all that it is told.
+"""Telling of a chooser: `tell` makes everything that it gets.
 
 A plan and a person get exact facts. Any other chooser may send its data away, and may choose so that a count reveals a
 cell: `SELECT ... FROM range((SELECT max(salary) FROM staff))` has as many rows as one salary. So it gets counts of

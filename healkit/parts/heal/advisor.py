@@ -1,6 +1,6 @@
 """Advisors: what they get, what they give, and their names.
 
-An advisor gets a `Case`, which contains everything known, and a `Workbench`, on which it may try code: restricted,
+An advisor gets a `Case`, with everything known, and a `Workbench`, on which it may try code: restricted,
 recorded, and within the rest of the budget. It yields patches, likeliest first. The loop validates each patch, whoever
 made it, and stops when it has enough. Plug-ins add advisors (`hooks.Specs.advisors`).
 """

@@ -1,6 +1,6 @@
 """Failure inside a called tool: who is to blame, its checks.
 
-If a tool passes on the failure of another tool, it is not to blame, unless that tool refused its arguments: by its
+A tool that passes on the failure of another tool is not to blame, unless that tool refused its arguments: by its
 schema, or by its own `raise`. So the called tool is healed. The examples of its callers are checks of it: the caller
 runs beside each candidate, which answers the caller's calls of it.
 """

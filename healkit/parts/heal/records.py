@@ -92,11 +92,10 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Patch with the results of its validation; `why` names the first failed check, in one sentence.
 
-    unasked: Without an example that says what is right, it changes results, or returns what the annotation forbids;
-        such an attempt comes after the other plausible ones.
-    reach: What its code reaches for and the old code does not, in words; such an attempt is never kept without a
-        person.
-    lost: Its loss of data in numbers; its doubt begins with it.
+    unasked: Without an example that says what is right, it changes results, or returns what the annotation forbids.
+        Such an attempt comes after the other plausible ones. reach: What its code reaches for and the old code does
+        not, in words; such an attempt is never kept without a person. lost: Its loss of data in numbers; its doubt
+        begins with it.
     """
 
     number: int

@@ -186,8 +186,7 @@ class Reproduction:
         error = f"{row.ename}: {row.evalue}" if row.evalue else row.ename
         return (
             f"Every check passes with the code as it is, but log row {row.id} failed with the same code "
-            f"({error}): something "
-            "outside the code is the cause, such as a file, the time, or chance."
+            f"({error}). So something outside the code is the cause, such as a file, the time, or chance."
         )
 
     def cause_outside(self, case: Case, outside: str) -> str:

@@ -5,13 +5,13 @@ The verdicts promise no more than is known. A patch that passes all checks is
 - *cured* if an example or an answer says what is right for an input that the broken code got wrong;
 - *unproven* if there is no such example, or if the patch is doubted (`Patch.doubt`) and no answer has settled that;
 - *silenced* if it only prevents the failure, or returns an example's result as a constant. It is also silenced if it
-  returns any constant from its own handler or guard and only one example asks for that, or if it makes code idle: a
-  condition that decides nothing, statements that are never reached.
+  returns any constant from its own handler or guard and only one example asks for that. And it is silenced if it makes
+  code idle: a condition that decides nothing, statements that are never reached.
 
 Some doubts come from results. Checks compare numbers by value and lists with tuples. So a patch is doubted if it passes
 with another type than the tool returned, or than the example has. If an exception was in an argument, a patch that only
 removes the argument is doubted. If no example says what a failing input should give, a patch that changes another
-result may be right, but there is no evidence for it: it comes after those that keep the other results.
+result may be right. But there is no evidence for it, so it comes after patches that keep the other results.
 """
 
 from __future__ import annotations
@@ -354,9 +354,9 @@ def _constant_answers(tree: ast.Module) -> list[tuple[Any, bool]]:
 def _makes_up_answer(before: str, after: str, case: Case) -> bool:
     """Return True if only the new code has a handler or a guard that gives an example's answer as a constant.
 
-    Two examples that raised and have that answer ask for it. A single one asks for a guard in a special case: its input
-    is at an edge (empty, zero, negative, one item, two equal arguments), or the guard asks whether something exists at
-    all. Elsewhere, the constant hides the failing step.
+    Two examples that raised and have that answer ask for it. A single one asks for a guard in two special cases. Its
+    input is at an edge (empty, zero, negative, one item, two equal arguments), or the guard asks whether something
+    exists at all. Elsewhere, the constant hides the failing step.
     """
     trees = _trees(before, after)
     if trees is None:

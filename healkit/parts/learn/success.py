@@ -265,8 +265,8 @@ def warning_of(database: Database, tool: str, arguments: Mapping[str, Any], code
 def warning(runs: Sequence[Run], arguments: Mapping[str, Any], code_hash: str) -> str | None:
     """Say why a run is very likely to fail: all the last runs with one of its features failed; otherwise None.
 
-    runs: The tool's runs, oldest first. Only runs with the same code count: at least five with the feature, of which
-        95% failed, and at least five without it, of which 80% succeeded.
+    runs: The tool's runs, oldest first. Only runs with the same code count. There must be at least five with the
+        feature, of which 95% failed, and five without it, of which 80% succeeded.
     """
     comparable_runs = [run for run in runs if run.code_hash in ("", code_hash) and run.arguments is not None]
     names = sorted({name for run in comparable_runs for name in run.arguments or ()} | arguments.keys())

@@ -192,7 +192,7 @@ async def send(request: ModelRequest, reader: Reader) -> Reply:
     host = request.endpoint.host
     try:
         async with asyncio.timeout(request.timeout_s):
-            # A redirect is never followed: the key would go to its target. httpx's own limits are for each read; the
+            # A redirect is never followed: the key would go to its target. The limits of httpx are for each read; the
             # deadline of the whole comes before them.
             async with httpx.AsyncClient(
                 timeout=request.timeout_s + 5, follow_redirects=False, verify=_authorities()

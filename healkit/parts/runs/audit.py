@@ -497,9 +497,8 @@ def _described(choice_type: str, tool_name: str, known: AuditMetadata) -> str:
 # chain's id, which is random and was made with the table. docs/audit.md has the rule as a few lines of Python.
 #
 # There is one chain for the whole table, and not one for each execution. A chain for each execution could not show that
-# a whole execution was removed, and the manifest of a run would cover only its own entries. With one chain, each
-# manifest also covers every entry before it. The price is that appends queue, but all of healkit's writes do that
-# anyway.
+# a whole execution was removed. The manifest of a run would cover only its own entries. With one chain, each manifest
+# also covers every entry before it. The price is that appends queue, but all of healkit's writes do that anyway.
 
 
 _sha256 = hashlib.sha256

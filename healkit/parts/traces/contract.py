@@ -1,9 +1,9 @@
 """Execution traces: their wire form, and their delivery.
 
 The wire form is JSON in camelCase with exactly the names of the classes below (`taskResults`, `nodeId`, …); times are
-ISO 8601 in UTC. `read_trace` and `read_batch` read traces and trust no part of them: they check ids, names, times and
-numbers, and the fault of one trace does not lose the others. A batch may come from a client that is not healkit's.
-`read_batch` accepts other names for a field, a time in milliseconds, and missing fields (docs/collector.md).
+ISO 8601 in UTC. `read_trace` and `read_batch` read traces and do not trust any part of them. They check ids, names,
+times and numbers, and an error in one trace does not lose the others. A batch may come from a client that is not
+healkit's. `read_batch` accepts other names for a field, a time in milliseconds, and missing fields (docs/collector.md).
 """
 
 from __future__ import annotations

@@ -281,7 +281,7 @@ class Syncer:
 # Verdicts on sent traces. Two kinds of failure are kept apart. *Trouble* means that the collector is missing or does
 # not work: no connection, no answer in time, half an answer, 429, 5xx, a page of HTML. It says nothing about the
 # traces, so they wait as long as it lasts. A *refusal* comes from a working collector that does not want this one
-# trace. healkit asks it again a few times, then parks the trace with the reason.
+# trace. It is asked again a few times, then the trace is parked with the reason.
 #
 # 500 lies in between: the application may fail on one trace, or on everything. It counts as a refusal only of a trace
 # that was sent alone, and only if the collector took another trace since the last try. 400, 413 and 422 concern a whole

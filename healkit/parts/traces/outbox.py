@@ -239,10 +239,10 @@ def _is_dead(owner: str) -> bool:
 # request are still stored.
 #
 # **The same id again.** An execution may be reported more than once: by a repeated delivery, or first as abandoned and
-# then in full by the host when it returns. The same content is `known` and changes nothing. More detail (calls,
-# decisions, an end that its host saw) replaces the stored trace. Less detail is an older report, also `known`. As much
-# detail but other content is a `conflict`, and the first report stays. The result does not depend on the order of the
-# reports, except between two that conflict.
+# then in full by its returned host. The same content is `known` and changes nothing. More detail (calls, decisions, an
+# end that its host saw) replaces the stored trace. Less detail is an older report, also `known`. As much detail but
+# other content is a `conflict`, and the first report stays. The result does not depend on the order of the reports,
+# except between two that conflict.
 #
 # **The tool's id.** A capability's name ends in the beginning of its code's hash. So `tool_id` is only set if this
 # registry has a revision of exactly that code, for that name and persona. Another tool of the same name is another

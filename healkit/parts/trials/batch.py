@@ -6,9 +6,9 @@ the machine is busy, and it gets more time. A child that crashes ends by itself.
 another child after that check, whose result is `t` or `d`.
 
 In a child, every check gets a fresh module namespace and freshly decoded arguments. Other things that a candidate can
-change in the process are restored if that is cheap: the interpreter's settings, random numbers, builtins, modules,
-environment, working directory and scratch folder. The rest (variables of imported modules, state of C code) stays until
-this child ends, a fraction of a second later. Important results are validated as trials.
+change in the process are restored if that is cheap. They are the interpreter's settings, random numbers, builtins,
+modules, environment, working directory and scratch folder. The rest (variables of imported modules, state of C code)
+stays until this child ends, a fraction of a second later. Important results are validated as trials.
 
 A child can write any letters it likes, but it harms only its own search: a winner is validated again, in trials.
 """

@@ -1,6 +1,6 @@
 """Executions in children of trial servers.
 
-They may also run on the workers of an executor. The executor's path gives each execution's work to `Places.run`, which
+They may also run on the workers of an executor. The executor's path gives an execution's work to `Places.run`, which
 is a `core.runtime.executor.Place`: it waits in a queue for one of the lanes, like a trial.
 """
 

@@ -1,8 +1,8 @@
 """Code whose trials may share a child, found by reading it.
 
-Such code changes nothing outside its own module: it imports harmless modules of the standard library and does not
-change them, reads and writes no file, and uses no name that reaches further. Each trial has a fresh module and its own
-arguments. So the trials of one child find the same state as they would find alone.
+Such code changes nothing outside its own module. It imports only harmless modules of the standard library and does not
+change them. It reads and writes no file, and uses no name that reaches further. Each trial has a fresh module and its
+own arguments. So the trials of one child find the same state as they would find alone.
 
 This check is not a boundary. Every child is sealed, and the trials that share one belong to the same tool with the same
 authority. Code that deceives the check disturbs only its own results. Code that is not known to be pure is tried alone,

@@ -41,7 +41,7 @@ class Replays:
 
         what: The execution's row in the log, or a file that `export_cassette` has written. It runs with its old code,
             and so ends as before, unless chance or time decides. So it can be shown without the servers that it called.
-            It can only read a folder that it could write. The code of a file comes from its writer: it has no grants,
+            It can only read a folder that it could write. The code of a file comes from its writer. It has no grants,
             whatever the vault has under that name, and the vault does not change.
         active: Run the tool's active revision instead, to see whether it is fixed.
         live: Patterns of calls that may be made if they are not on record (`["host.price"]`).

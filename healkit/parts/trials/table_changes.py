@@ -149,7 +149,7 @@ class Seen:
             either = [m for m in parts if int(m[1]) <= 12 and int(m[2]) <= 12]
             if len(either) == len(texts) and any(m[1] != m[2] for m in either):
                 message = (
-                    f"{_shown(texts[0])} may be a day in two different months: no date in the data "
+                    f"{_shown(texts[0])} may be a day in two different months. No date in the data "
                     "shows whether day or month comes first."
                 )
                 self._unsure[message] = None

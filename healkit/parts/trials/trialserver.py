@@ -1,7 +1,7 @@
 """Trial servers, on the host's side.
 
-A trial server is a restricted process that forks a child for each trial, or for some candidates of a batch: no kernel,
-no bridge, no displays. Its output is kept, and its outcome is reported as precisely as for any execution.
+A trial server is a restricted process that forks a child for each trial, or for some candidates of a batch. It has no
+kernel, no bridge and no displays. Its output is kept, and its outcome is reported as precisely as for any execution.
 """
 
 from __future__ import annotations

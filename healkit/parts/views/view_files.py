@@ -6,9 +6,9 @@ instead. In both cases a value is identified by the SHA-256 of that encoding. A 
 of the value>.<SHA-256 of the file's bytes>.parquet`, `<SHA-256 of the value>.contents`.
 
 Each reading checks the content: the file is read into memory once, and exactly the checked bytes are decoded. So
-nothing can be swapped in between. Bytes are checked instead of the value, because a new version of healkit or pandas
-may encode a value differently, and an unchanged file must stay readable. A Parquet file of an older healkit has no hash
-of its bytes in its name, so its value is checked.
+nothing can be swapped in between. Bytes are checked instead of the value. A new version of healkit or pandas may encode
+a value differently, and an unchanged file must stay readable. A Parquet file of an older healkit has no hash of its
+bytes in its name, so its value is checked.
 """
 
 from __future__ import annotations

@@ -402,8 +402,8 @@ class Briefing:
         room = self._max_bytes - _size([self._system, *must])
         if room < 0:
             raise ModelInputTooLarge(
-                f"The code of {self._case.entry.label} and its failure take {self._max_bytes - room:,} bytes of a "
-                f"request, but only {self._max_bytes:,} are allowed; nothing was sent.",
+                f"The code of {self._case.entry.label} and its failure need {self._max_bytes - room:,} bytes. "
+                f"A request may have {self._max_bytes:,}, so nothing was sent.",
                 hint="Raise heal_model_input_max_bytes if the model can take it, or split the tool.",
             )
         parts = _Parts(room)

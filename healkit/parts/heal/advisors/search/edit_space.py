@@ -1,7 +1,7 @@
 """Edits that a search tries, likeliest first, and why those.
 
 A baseline is the behaviour of the code before any patch; it says which lines are suspicious. The single edits are made
-lazily: each pair of an operator and a node waits in a heap under the best score that its changes could have, and is
+lazily. Each pair of an operator and a node waits in a heap under the best score that its changes could have. It is
 expanded when nothing better is left. So the first candidates are available at once, however long the program is.
 """
 

@@ -1,9 +1,9 @@
 """Ranking of patches that pass every check, and doubts.
 
-Other evidence decides among them: how likely the kind of edit is and how suspicious its line, how small the patch is,
-whether its code makes sense, and what it does on inputs near those of the checks. A patch is less likely if it changes
-results near inputs where the code was right, fails where others do not, or returns a constant. Patches that behave in
-the same way support each other, as independent ways to one behaviour.
+Other evidence decides among them: how likely the kind of edit is, how suspicious its line, and how small the patch. It
+also counts whether the code makes sense, and what it does on inputs near those of the checks. A patch is less likely if
+it changes results near inputs where the code was right, fails where others do not, or returns a constant. Patches that
+behave in the same way support each other, as independent ways to one behaviour.
 
 Among a few thousand edits, some pass two or three examples by chance. If there is little evidence, a patch gets a
 doubt: it is shown, but not called cured.

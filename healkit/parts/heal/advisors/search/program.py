@@ -1,6 +1,6 @@
 """Parsed tool as the operators see it.
 
-Everything that an operator needs to know about the code around a node is here, so an operator is only the few lines
+Everything that an operator needs to know about the code around a node is here. So an operator is only the few lines
 that make its edits. It yields a `Change`; the search adds which operator made it and how likely it is.
 """
 

@@ -74,8 +74,8 @@ class SearchAdvisor:
 
 
 # Parts of the budget are shares of the search's whole time.
-#: The top patch is suspicious if it keeps a smaller share of the tool's results than this, and if it may pass the few
-#: failing checks by chance. Then more candidates are tried, in this part of the budget.
+#: The top patch is suspicious if it keeps a smaller share of the tool's results than this, and may pass the few failing
+#: checks by chance. Then more candidates are tried, in this part of the budget.
 _KEPT_SHARE_MIN, _CHANCE_CHECKS_MAX = 0.75, 2
 _MORE_CANDIDATES, _MORE_CANDIDATES_PART = 1000, 0.15
 #: Single edits that are tried before anything else, and their part of the budget; the first pairs have the same part.
