@@ -285,7 +285,7 @@ def test_answers_without_code_are_retried_and_then_refused(server: ModelServer) 
 def test_code_that_does_not_fit_is_not_sent(server: ModelServer) -> None:
     raised = asked(server.config(heal_model_input_max_bytes=500))
     assert isinstance(raised, ModelInputTooLarge)
-    assert_says(raised, "halve v1 .* 500 are allowed; nothing was sent")
+    assert_says(raised, "halve v1 .* A request may have 500 bytes, so nothing was sent")
     assert not server.requests
 
 

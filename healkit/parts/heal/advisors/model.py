@@ -403,7 +403,7 @@ class Briefing:
         if room < 0:
             raise ModelInputTooLarge(
                 f"The code of {self._case.entry.label} and its failure need {self._max_bytes - room:,} bytes. "
-                f"A request may have {self._max_bytes:,}, so nothing was sent.",
+                f"A request may have {self._max_bytes:,} bytes, so nothing was sent.",
                 hint="Raise heal_model_input_max_bytes if the model can take it, or split the tool.",
             )
         parts = _Parts(room)
