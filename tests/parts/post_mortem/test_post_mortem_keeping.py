@@ -26,7 +26,7 @@ def test_a_bounded_number_is_kept_and_the_oldest_goes(tmp_path: Path, kept: int)
     with Healkit(tmp_path / "healkit.db", config=config) as healkit:
         healkit.vault.add("tool", "def tool(n):\n    return 1 / 0\n")
         first, second = (healkit.execute("tool", arguments={"n": n}) for n in range(2))
-        why = "newer failures took its place" if kept else "HEALKIT_POST_MORTEM_KEPT=0"
+        why = "newer failures replaced it" if kept else "HEALKIT_POST_MORTEM_KEPT=0"
         with pytest.raises(PostMortemGone, match=why):
             first.post_mortem()
         if kept:
