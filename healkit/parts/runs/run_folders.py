@@ -127,8 +127,8 @@ def publish(folder: Path, runs_dir: Path, run_id: str) -> Path:
             raise _unwritable(runs_dir, error) from error
         if is_being_written(target):
             raise RunLocked(
-                f"Another process is writing run {run_id!r}, in {str(target)!r}.",
-                hint="Give this run another id, or none; otherwise the two would overwrite each other.",
+                f"Run {run_id!r} is already being written, in {str(target)!r}.",
+                hint="Give this run another id, or no id. Otherwise, the two writers would overwrite each other.",
             ) from None
         raise RunExists(
             f"Run {run_id!r} already exists, in {str(target)!r}.",

@@ -138,7 +138,7 @@ ODD: list[Any] = [
 def test_a_wrong_entry_is_refused_and_nothing_is_appended(audit: Audit) -> None:
     for wrong in WRONG:
         given = {"execution_id": "a", "execution_type": "decide", "choice_type": "gather_info", **wrong}
-        with pytest.raises(AuditEntryInvalid, match=r"This is no audit entry: .*Nothing was appended"):
+        with pytest.raises(AuditEntryInvalid, match=r"This is not an audit entry: .*Nothing was appended"):
             audit.append(**given)
         assert audit.verify().entries == 0, wrong
 
