@@ -187,7 +187,7 @@ _HEAL = Option(
 )
 _APPLY = Option(
     "apply",
-    "write the fixes with which the notebook ran on to the notebook (includes --heal)",
+    "write the fixes with which the notebook got further into its file (includes --heal)",
     bool,
     default=False,
 )

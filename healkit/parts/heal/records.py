@@ -421,7 +421,7 @@ class CheckedCell:
 
 @dataclasses.dataclass(frozen=True)
 class CellEdit:
-    """New text of a cell with which the notebook ran on."""
+    """New text of a cell with which the notebook got further."""
 
     number: int
     before: str
@@ -437,7 +437,7 @@ class NotebookFailure:
     line: The line in the cell, 0 if unknown.
     file_line: The line in the notebook's file.
     report: The report of its healing.
-    fixed: Whether the notebook ran on with the fix.
+    fixed: Whether the notebook got further with the fix.
     """
 
     number: int

@@ -72,7 +72,9 @@ def _about(failure: NotebookFailure) -> Iterator[Part]:
         facts.append(("healing", Span(report.reason, "ticked")))
     if fix is not None:
         outcome = (
-            "the notebook ran on with it" if failure.fixed else "the notebook did not get further with it"
+            "the notebook got further with it"
+            if failure.fixed
+            else "the notebook did not get further with it"
         )
         facts.append(("fix", Span(f"{fix.cell}: {fix.reason}", "ticked")))
         facts.append(("seen", Span(f"{fix.said} In a complete run, {outcome}.")))

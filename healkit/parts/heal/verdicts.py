@@ -615,7 +615,7 @@ def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
             stay = {ast.dump(argument) for argument in (*new_call.args, *new_call.keywords)}
             gone = [argument for argument in (*call.args, *call.keywords) if ast.dump(argument) not in stay]
             if len(call.args) + len(call.keywords) - len(gone) == len(stay) and named & _names(gone):
-                return f"It removes the argument `{ast.unparse(gone[0])}`, which caused the error."
+                return f"It removes the argument `{ast.unparse(gone[0])}`, in which the error occurred."
     return ""
 
 

@@ -168,7 +168,9 @@ class RetainedWorkers(Retainer):
         assert worker.process is not None
         while len(self._retained) >= config.post_mortem_kept:
             oldest = next(iter(self._retained))
-            self.let_go(oldest, f"newer failures replaced it (healkit keeps at most {config.post_mortem_kept})")
+            self.let_go(
+                oldest, f"newer failures replaced it (healkit keeps at most {config.post_mortem_kept})"
+            )
         self._retained[trace_id] = RetainedWorker(worker, lambda reason: self.let_go(trace_id, reason))
         self._set_timer(trace_id, KEPT_S)
         self._watches[trace_id] = asyncio.create_task(self._limit_disk(trace_id))

@@ -77,8 +77,8 @@ def test_errors_on_the_way_are_told(tmp_path: Path) -> None:
         "The run continues without this: the model is busy.",
         "The language model proposes patch 1.",
         "It cannot run as this tool: line 2 has no colon.",
-        "It is tried again: WORKER_LOST, which the patch did not cause.",
-        "It is taken back: it fails when it runs.",
+        "It runs again: WORKER_LOST, which the patch did not cause.",
+        "It is rolled back: it fails when it runs.",
         "The policy halts the run: No attempt changes it.",
         "The run ends: completed.",
     ]

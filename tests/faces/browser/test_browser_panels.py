@@ -191,7 +191,7 @@ def test_a_try_that_never_ends_is_stopped_and_a_patch_that_was_overtaken_is_comp
     fix(book, editor)
     book.run(4)
     press(panel, "Accept untried")
-    expect(panel.get_by_role("alert")).to_contain_text("v2 was saved meanwhile", timeout=SLOW_MS)
+    expect(panel.get_by_role("alert")).to_contain_text("v2 was saved in the meantime", timeout=SLOW_MS)
     expect(panel.locator(".cm-merge-a")).to_contain_text("return 0")
     expect(panel.locator(".cm-merge-b")).to_contain_text("return total / len(values)")
     press(panel, "Accept untried")

@@ -268,9 +268,9 @@ def test_what_a_check_gave_is_told_by_type_and_size_only(db: Path, beside: Healk
     examples = [{"arguments": {"n": 2}, "result": [4, 5, 6]}, {"arguments": {"n": 777}, "result": "word"}]
     beside.vault.add("tool", "def tool(n: int):\n    return undefined\n", examples=examples)
     bodies = {
-        "return [n, 91735]": "gives a list of 2 items where a list of 3 items is right",
+        "return [n, 91735]": "gives a list of 2 items, but a list of 3 items is right",
         "return [n, 91735, 1]": "gives another value, a list of 3 items too",
-        "return 'x91735' * 20": "gives a str of 120 characters where a list of 3 items is right",
+        "return 'x91735' * 20": "gives a str of 120 characters, but a list of 3 items is right",
         "raise ValueError('91735')": "raises ValueError where a list of 3 items is right",
         "raise type('x91735', (Exception,), {})": "raises x91735 where a list of 3 items is right",
         "raise type(f'x{90000 + 1735}', (Exception,), {})": "raises an exception where a list of 3 items is right",

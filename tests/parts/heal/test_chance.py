@@ -60,14 +60,14 @@ def test_a_tool_that_fails_by_chance_is_told_so_with_counts(healing: Healkit) ->
     )
     assert (report.outcome, idea.cases) == ("by_chance", [])
     told = re.match(
-        r"It passes and fails by chance\. The failing input \(n=1\) failed in (\d+) of (\d+) "
+        r"It sometimes passes and sometimes fails\. The failing input \(n=1\) failed in (\d+) of (\d+) "
         r"(?:recorded runs of this code|runs) \(ValueError: bad luck\)\. The code reads random\.random\.",
         report.reason,
     )
     assert told is not None, report.reason
     assert 0 < int(told[1]) < int(told[2]) >= 10
     assert report.reason.endswith("Give it a seed, and run it again.")
-    assert "passes and fails by chance" in str(report)
+    assert "sometimes passes and sometimes fails" in str(report)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_fails_each_time_is_healed_beside_what_chance_decides(healing: Heal
     healing.vault.add("tool", code, examples=known)
     report = healing.heal("tool", advisors=["rules"], auto=True)
     assert (report.outcome, report.verdict_code) == ("kept", "cured"), str(report)
-    assert any("passes and fails by chance. The example (n=" in note for note in report.notes)
+    assert any("sometimes passes and sometimes fails. The example (n=" in note for note in report.notes)
 
 
 def test_a_patch_that_passes_by_chance_is_no_fix(healing: Healkit) -> None:

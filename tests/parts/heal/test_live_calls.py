@@ -105,5 +105,5 @@ def test_a_call_that_declares_effects_is_never_made_nor_advised(bank: Bank) -> N
 
 @HEAL_11
 def test_a_number_of_calls_that_is_none_is_refused(bank: Bank) -> None:
-    with pytest.raises(ConfigError, match="'many' is no number of calls"):
+    with pytest.raises(ConfigError, match="'many' is not a number of calls"):
         bank.healkit.heal("pay", live=["host.transfer:many"])

@@ -35,7 +35,7 @@ def test_a_failure_that_no_code_fixes_ends_at_once(healing: Healkit) -> None:
     healing.vault.add("slow", "import time\ndef slow():\n    time.sleep(60)\n")
     with pytest.raises(HealError, match="There is no failure of slow v1 on record"):
         healing.heal("slow")
-    with pytest.raises(HealError, match="no failure of 'slow'"):
+    with pytest.raises(HealError, match="not a failure of 'slow'"):
         healing.heal("slow", log_id=1)
 
 
@@ -67,7 +67,7 @@ def test_a_spent_budget_says_how_far_it_got(healing: Healkit, budget_s: float, s
     report = healing.heal("odd", advisors=["search"], budget_s=budget_s)
     assert report.outcome == "not_cured"
     assert re.search(said, report.reason)
-    assert "Still failing: the example (n=1): gives 1 where 7 is right." in report.reason
+    assert "Still failing: the example (n=1): gives 1, but 7 is right." in report.reason
     assert report.reason.endswith("Raise it: budget_s=….")
 
 

@@ -52,8 +52,8 @@ def test_a_likely_edit_without_rivals_has_no_doubt() -> None:
         (rank_patches(CODE.replace("n > 3", "n >= 3"), behaviours=9), 1, "behave differently"),
         (rank_patches(CODE.replace("n > 3", "n > 77")), 1, "contains a number"),
         (rank_patches(CODE.replace("while True", "while n < 9")), 1, "contains a number"),
-        (rank_patches(CODE.replace("n > 3", "n >= 3"), unused=1), 1, "is not reached on any check"),
-        (rank_patches(CODE.replace("while True", "while n")), 1, "may end without returning a value"),
+        (rank_patches(CODE.replace("n > 3", "n >= 3"), unused=1), 1, "does not run in any check"),
+        (rank_patches(CODE.replace("while True", "while n")), 1, "may end without a return value"),
     ],
 )
 def test_each_doubt_has_its_sentence(one: RankedPatch, edits: int, said: str) -> None:
@@ -97,7 +97,7 @@ def test_one_failing_example_alone_is_not_enough() -> None:
         == "Only one failing example supports it, and no other example says what must stay."
     )
     assert "behave differently" in doubt(two, 1)
-    assert "only removes what raised" in doubt(removed, 1, loudly=True)
+    assert "only removes the code that raised" in doubt(removed, 1, loudly=True)
     assert doubt(twin, 3, BOARD) == TWIN
     assert [
         doubt(one, 1),

@@ -45,7 +45,7 @@ def closed_port() -> int:
         ),
         pytest.param(
             {"command": plain("garbage"), "start_timeout_s": 3},  # time enough to print it
-            "it prints what is no message: 'Welcome!'",
+            "it prints text that is not a message: 'Welcome!'",
             marks=pytest.mark.slow,
         ),
         ({"url": f"http://127.0.0.1:{closed_port()}/mcp"}, "cannot connect"),
