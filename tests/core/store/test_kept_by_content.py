@@ -283,7 +283,7 @@ def test_the_look_for_room_removes_files_of_views_only(tmp_path: Path) -> None:
         kept = healkit.views.put(DATA["parquet"](0.0), "sales")
         folder = healkit.view_keeper.views.folder
         large = pd.DataFrame({"a": np.random.default_rng(0).normal(size=200_000)})
-        with pytest.raises(ViewError, match="no room"):
+        with pytest.raises(ViewError, match="not enough room"):
             healkit.views.put(large, "large")
         assert list(folder.iterdir()) == [kept.file]
         notes, left_behind = folder / "notes.txt", folder / f"{'0' * 64}.1.part"
@@ -301,5 +301,5 @@ def test_a_file_of_an_older_healkit_is_checked_by_its_value(healkit: Healkit) ->
     changed_row(healkit, "UPDATE dataview SET file_name = ?", old.name)
     assert_frame_equal(healkit.views.load("sales"), DATA["parquet"](0.0))
     other_file(old, healkit)
-    with pytest.raises(ViewChanged, match="other data"):
+    with pytest.raises(ViewChanged, match="does not hold the data that was kept"):
         healkit.views.load("sales")
