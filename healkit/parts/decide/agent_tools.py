@@ -21,7 +21,7 @@ async def decide(
     """Answer a question about tables from their metadata only. data: name → data view.
 
     choices: {"type": "gather_info" or "execute_data_op", "tool", "params", "viewName"}, then {"type": "finalize",
-    "finalViewName"}. Without choices, lists views and tools. tools: vault tools instead of the operations.
+    "finalViewName"}. With none, lists views and tools. tools: vault tools instead of the operations.
     """
     services = call.services
     views = {name: (await asyncio.to_thread(call.view, view)).name for name, view in data.items()}

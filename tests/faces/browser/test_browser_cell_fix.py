@@ -167,7 +167,9 @@ def test_a_cell_that_was_changed_locked_or_deleted_meanwhile_is_left_as_it_is(no
     mine = text(book, 2)
     press(shown, "✓ Apply and run")
     alert = panel.get_by_role("alert")
-    expect(alert).to_contain_text("In [3] was changed in the meantime, so no cell was edited.", timeout=SLOW_MS)
+    expect(alert).to_contain_text(
+        "In [3] was changed in the meantime, so no cell was edited.", timeout=SLOW_MS
+    )
     book.shot("35-cell-changed", panel)
     assert text(book, 2) == mine
     for _ in "  # mine":

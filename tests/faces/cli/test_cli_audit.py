@@ -71,7 +71,7 @@ def test_a_head_that_was_printed_is_checked_later(audited, environment: dict[str
     done = audited("audit", "verify", "--head", f"{chain}:{entries}:{'0' * 64}")
     assert (done.returncode, "the head that was kept elsewhere has another hash" in done.stdout) == (1, True)
     assert (
-        "is not the head of an audit. Give the word"
+        "is not the head of an audit. Give the text"
         in audited("audit", "verify", "--head", "nonsense").stderr
     )
 

@@ -202,7 +202,9 @@ def test_granted_files_are_read_and_never_written(shop: Shop, tmp_path: Path) ->
     shop.healkit.vault.patch("bill", code)
     attempt = shop.heal(worse, files=["*"]).attempts[0]
     assert attempt.verdict == "undecided"
-    assert attempt.why.endswith("is unknown: a check does not repeat what the tool writes to a granted folder")
+    assert attempt.why.endswith(
+        "is unknown: a check does not repeat what the tool writes to a granted folder"
+    )
     assert (folder / "rates.txt").read_text() == "4"
 
 

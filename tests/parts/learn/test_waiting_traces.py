@@ -112,9 +112,7 @@ def test_a_question_does_not_wait_for_learning_that_hangs(healkit: Healkit, stuc
     assert "Not learned yet: 1,500 traces." in repr(healkit.graph)
     assert "Not learned yet: 1,500 traces." in repr(healkit.suggest())
     shown = healkit.graph.drawn()
-    assert json.loads(shown.mermaid().splitlines()[1].removeprefix("title: ")).startswith(
-        "Not learned yet"
-    )
+    assert json.loads(shown.mermaid().splitlines()[1].removeprefix("title: ")).startswith("Not learned yet")
     assert "Not learned yet: 1,500 traces." in shown.svg()
 
 
