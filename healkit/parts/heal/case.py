@@ -327,7 +327,8 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None, persona: str |
         return None
     if row.tool_name != entry.tool_name or row.status != "FAILURE":
         raise HealError(
-            f"Log row {row.id} of {row.tool_name!r} has the status {row.status}. It is not a failure of {entry.tool_name!r}.",
+            f"Log row {row.id} of {row.tool_name!r} has the status {row.status}. "
+            f"It is not a failure of {entry.tool_name!r}.",
             hint="`hk.executions(status='FAILURE')` lists the failures.",
         )
     if is_refused(row.error_code):
