@@ -102,7 +102,7 @@ def test_a_step_is_opened_by_keyboard_corrections_are_amber_and_the_data_is_expo
         assert least <= panel.get_by_role("heading", name=name).evaluate(HUE) <= greatest, name
     corrected = panel.locator("details", has_text="↻ corrected")
     summary = corrected.locator("summary")
-    held = panel.get_by_label("what step 4 holds")
+    held = panel.get_by_label("details of step 4")
     expect(held).to_be_hidden()
     panel.locator("details").nth(2).locator("summary").focus()
     keyboard.press("Tab")
