@@ -43,7 +43,7 @@ function step(one) {
   const state = h("b", { class: `hk-nowrap ${TONES[one.tone] ?? ""}` }, `${one.mark} ${one.state}`);
   const tool = one.tool ? [" ", code(one.tool)] : null;
   const summary = h("summary", {}, `${one.seq}. `, state, " ", code(one.choice), tool, ` ${one.said}`);
-  const held = block(one.facts.map(([name, text]) => `${name.padEnd(10)}  ${text}`).join("\n"), { "aria-label": `what step ${one.seq} holds` });
+  const held = block(one.facts.map(([name, text]) => `${name.padEnd(10)}  ${text}`).join("\n"), { "aria-label": `details of step ${one.seq}` });
   return h("li", {}, h("details", { class: `hk-audited ${one.apart ? `hk-apart ${TONES[one.tone]}` : ""}`, dataset: { seq: String(one.seq) } }, summary, held));
 }
 
@@ -110,7 +110,7 @@ export class AuditPanel {
     const { data, files } = this.found;
     const written = files.length ? fold(`${count(files.length, "file")} written`, h("ul", { class: "hk-plain" }, files.map((file) => h("li", {}, code(file))))) : null;
     if (!data) return pane("data", "Data", h("p", {}, "No result."), written);
-    this.file = h("input", { class: "hk-input hk-mono", "aria-label": "file to export to, .csv or .parquet", value: data.file, spellcheck: "false", autocomplete: "off", onkeydown: (event) => event.key === "Enter" && this.save() });
+    this.file = h("input", { class: "hk-input hk-mono", "aria-label": "export file, .csv or .parquet", value: data.file, spellcheck: "false", autocomplete: "off", onkeydown: (event) => event.key === "Enter" && this.save() });
     this.said = h("div", { role: "status" });
     const left = data.left_out ? h("p", { class: "hk-muted" }, `… ${count(data.left_out, "more column")}`) : null;
     return pane(

@@ -21,7 +21,7 @@ export class CellFix {
     Object.assign(this, { link, notebook });
     this.found = h("div", { class: "hk-results" });
     this.said = h("div", { role: "status" });
-    this.fix = button("✚ Fix", () => this.look(), { class: "hk-primary", title: "Look for an edit, and run each in a worker; the cell stays as it is" });
+    this.fix = button("✚ Fix", () => this.look(), { class: "hk-primary", title: "Look for edits and run each one in a worker; the cell stays unchanged" });
     this.element = h("div", { class: "hk-view" });
   }
 
@@ -68,7 +68,7 @@ export class CellFix {
       } else {
         const report = h("div", {});
         report.innerHTML = this.answer.html;
-        const title = "Sends the cell, what it calls of other cells, and names, types, columns and shapes of its values; no values. What comes back is tried like any other edit";
+        const title = "Sends the cell and the functions of other cells that it calls. Of the cell's values, only the names, types, columns and shapes are sent. The answer is tried like any other edit";
         const model = this.model && this.answer.askable && button(`Ask ${this.model}`, () => this.look({ ask: true }), { title });
         clear(this.found, report, model ? h("div", { class: "hk-actions" }, model) : null);
       }
@@ -88,7 +88,7 @@ export class CellFix {
   /** Show the readings of the cell, of which none is likelier than another: a person says which is meant. */
   askWhich() {
     const reading = (one) => h("div", { class: "hk-line" }, h("p", { class: "hk-prewrap" }, coded(one.reason), " ", h("span", { class: "hk-muted" }, one.said)), lineChanges(one.edit.hunks), button("Show it", () => this.show(one), { class: "hk-quiet" }));
-    const head = h("div", { class: "hk-headline hk-warn" }, h("b", {}, "? Which is meant?"));
+    const head = h("div", { class: "hk-headline hk-warn" }, h("b", {}, "? Which one do you mean?"));
     clear(this.found, h("div", { class: "hk-proposal", role: "group", "aria-label": "question" }, head, this.answer.fixes.map(reading), this.answer.notes.map((note) => h("p", { class: "hk-muted hk-prewrap" }, coded(note))), this.notFixes()));
   }
 
@@ -108,7 +108,7 @@ export class CellFix {
     this.drawAction(fix, target);
     const area = h("div", { class: "hk-code-area" });
     const label = (change) => h("label", { class: "hk-line" }, change.box, `also in ${this.notebook.label(change.cell)}`);
-    const head = `${fix.sure ? "✓ A fix for" : fix.ran ? "? If this is meant, for" : "? A fix, not run, for"} ${edit.cell}`;
+    const head = `${fix.sure ? "✓ A fix for" : fix.ran ? "? If you mean this, for" : "? A fix, not run, for"} ${edit.cell}`;
     this.close();
     clear(
       this.found,
@@ -118,7 +118,7 @@ export class CellFix {
         h("div", { class: `hk-headline ${fix.sure ? "hk-good" : "hk-warn"}` }, h("b", {}, head)),
         h("p", { class: "hk-prewrap" }, coded(fix.reason), " ", h("span", { class: "hk-muted" }, fix.said)),
         area,
-        this.similar.length ? h("fieldset", { class: "hk-asked" }, h("legend", {}, "The same lines stand in other cells"), this.similar.map((change) => h("div", {}, label(change), lineChanges(change.lines)))) : null,
+        this.similar.length ? h("fieldset", { class: "hk-asked" }, h("legend", {}, "Other cells have the same lines"), this.similar.map((change) => h("div", {}, label(change), lineChanges(change.lines)))) : null,
         this.action,
         [...fix.unknown, ...this.answer.notes].map((note) => h("p", { class: "hk-muted hk-prewrap" }, coded(note))),
         others.length ? fold(count(others.length, "other edit"), others.map((one) => h("div", { class: "hk-line" }, h("span", {}, coded(one.reason), " ", h("span", { class: "hk-muted" }, one.said)), button("Show it", () => this.show(one), { class: "hk-quiet" })))) : null,
@@ -135,11 +135,11 @@ export class CellFix {
     const { known, runs } = this.notebook;
     const done = target && this.notebook.has(target, edit.code); // before the page was reloaded
     this.apply = null;
-    if (!known) clear(this.action, h("p", { class: "hk-note" }, "A panel cannot edit the cells of this page: ", coded("`%heal --apply`"), " puts the fix into a cell of its own."));
+    if (!known) clear(this.action, h("p", { class: "hk-note" }, "A panel cannot edit the cells of this page: ", coded("`%heal --apply`"), " puts the fix into a new cell."));
     else if (done && !runs) clear(this.action, h("p", { class: "hk-good" }, `✓ The fixed text is in ${edit.cell}: run ${asThen(labels)}.`));
     else {
       const text = done ? "▶ Run" : runs ? "✓ Apply and run" : "✓ Apply";
-      this.apply = button(text, () => this.put(fix), { class: "hk-primary", title: done ? null : "One edit of the cell, which Ctrl-Z there takes back" });
+      this.apply = button(text, () => this.put(fix), { class: "hk-primary", title: done ? null : "One edit of the cell, which Ctrl-Z in the cell undoes" });
       const more = runs ? (labels.length > 1 ? `runs ${asThen(labels)}` : "") : `then run ${asThen(labels)}`;
       clear(this.action, this.apply, h("span", { class: "hk-muted" }, more));
     }
@@ -154,7 +154,7 @@ export class CellFix {
     try {
       await guarded(this.said, async () => {
         const { first, target, then } = this.cellsOf(fix);
-        if (!target) throw Object.assign(new Error(`No cell of this notebook has the text of ${edit.cell} any more: it was changed or deleted.`), { hint: "%heal --apply puts the fix into a cell of its own." });
+        if (!target) throw Object.assign(new Error(`No cell of this notebook has the text of ${edit.cell} any more, because it was changed or deleted.`), { hint: "%heal --apply puts the fix into a new cell." });
         if (!notebook.has(target, edit.code)) {
           const chosen = this.similar.filter(({ box }) => box.checked);
           notebook.edit([{ cell: target, before: edit.source, code: edit.code }, ...chosen]);
@@ -174,7 +174,7 @@ export class CellFix {
       const rest = steps.slice(index).map((step) => step.cell);
       const left = rest.length > 1 ? ` Not run: ${listed(rest.slice(1))}.` : "";
       if (!at) return this.tell(`No cell of this notebook has the text of ${cell} any more.${left}`, "hk-note");
-      if (!this.notebook.has(at, source)) return this.tell(`${cell} was changed since it failed: look at it, and run it yourself.${left}`, "hk-note");
+      if (!this.notebook.has(at, source)) return this.tell(`${cell} was changed since it failed. Look at it, and run it yourself.${left}`, "hk-note");
       if (!(await progress(this.said, `Running ${cell}`, this.notebook.run(at), { stoppable: false }))) return this.tell(`✗ ${cell} failed.${left}`, "hk-bad");
     }
     return this.tell(`✓ ${listed(steps.map(({ cell }) => cell))} ran.`, "hk-good");

@@ -32,7 +32,7 @@ export class CellOrder {
     this.results = h("div", { class: "hk-results" });
     const below = this.cells(this.advice.move);
     const move = below.length > 0 && below.every(Boolean) && this.notebook.runs && this.notebook.own();
-    const up = move && button(`⇡ Move ${below.length > 1 ? `these ${below.length} cells` : this.advice.steps[this.advice.move[0]].label} up and run`, () => this.moveUp(), { title: "Above this cell, so that Run All works too; undo in the notebook takes it back" });
+    const up = move && button(`⇡ Move ${below.length > 1 ? `these ${below.length} cells` : this.advice.steps[this.advice.move[0]].label} up and run`, () => this.moveUp(), { title: "Above this cell, so that Run All works too; you can undo it in the notebook" });
     const items = steps.map((step) => h("li", {}, fold(h("span", {}, coded(step.label), " ", h("span", { class: "hk-muted" }, coded(step.why))), block(step.source))));
     clear(
       this.element,

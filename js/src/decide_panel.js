@@ -1,11 +1,11 @@
-// The decide panel: a person chooses the next step, and sees what a model would be told, word for word.
+// The decide panel: a person chooses the next step, and sees what a model would get, word for word.
 import { AuditPanel } from "./audit_panel.js";
 import { block, button, clear, h, problem } from "./dom.js";
 import { guarded } from "./frame.js";
 
 const TYPES = {
-  gather_info: "gather_info: run a tool for facts",
-  execute_data_op: "execute_data_op: make a view",
+  gather_info: "gather_info: run a tool for information",
+  execute_data_op: "execute_data_op: create a view",
   execute_output: "execute_output: write a file",
   finalize: "finalize: end with a view",
 };
@@ -42,7 +42,7 @@ export class DecidePanel {
     else if (state.phase === "done") this.end();
     else if (state.phase === "failed") clear(this.place, problem(state.problem));
     else clear(this.place, h("p", {}, "Running the step …"));
-    this.said.textContent = { choosing: `Turn ${state.turn?.number ?? ""}: choose the next step.`, done: "The decision has ended.", failed: "The decision could not begin." }[state.phase] ?? "";
+    this.said.textContent = { choosing: `Turn ${state.turn?.number ?? ""}: choose the next step.`, done: "The decision has ended.", failed: "The decision could not start." }[state.phase] ?? "";
   }
 
   choose(turn) {
@@ -83,8 +83,8 @@ export class DecidePanel {
     clear(
       this.place,
       turn.problem ? h("p", { class: "hk-note", role: "alert" }, `⚠ ${turn.problem}`) : null,
-      h("p", { class: "hk-muted" }, "This is all that a model would be told:"),
-      block(turn.told, { class: "hk-block hk-turn", "aria-label": "what a model would be told" }),
+      h("p", { class: "hk-muted" }, "A model would get only this:"),
+      block(turn.told, { class: "hk-block hk-turn", "aria-label": "what a model would get" }),
       form,
       this.problems,
     );

@@ -11,7 +11,7 @@ const TICK_MS = 500;
 /** So long after its budget, with no word from the kernel, something is wrong; validation may take some seconds. */
 const SILENT_S = 20;
 const RUNNING = ["working", "question", "consent", "keeping"];
-const GONE = "The kernel does not answer: it was restarted or has ended, and the healing with it. `%healkit requests` lists the patches that are waiting for approval. Run the cell again for a new panel.";
+const GONE = "The kernel does not answer: it was restarted or has ended, and so has the healing. `%healkit requests` lists the patches that are waiting for approval. Run the cell again for a new panel.";
 
 function diffLines(text) {
   const look = (line) => (/^(\+\+\+|---|@@)/.test(line) ? "hk-muted" : line.startsWith("+") ? "hk-plus" : line.startsWith("-") ? "hk-minus" : "");
@@ -62,7 +62,7 @@ export class Heal {
     const { opened } = this;
     this.boxes = new Map(opened.advisors.map((one) => [one.name, h("input", { type: "checkbox", checked: one.chosen, disabled: Boolean(one.why_not) })]));
     const label = (one) => h("label", { class: "hk-line hk-nowrap", title: one.why_not || null }, this.boxes.get(one.name), one.name);
-    this.budget = h("input", { class: "hk-input hk-seconds", type: "number", min: "1", max: "86400", step: "any", value: String(opened.budget_s), "aria-label": "seconds for all of it" });
+    this.budget = h("input", { class: "hk-input hk-seconds", type: "number", min: "1", max: "86400", step: "any", value: String(opened.budget_s), "aria-label": "seconds for the whole healing" });
     this.startButton = button("✚ Heal", () => this.begin(), { class: "hk-primary", title: "Look for a patch; nothing is kept without your approval" });
     const missing = opened.advisors.filter((one) => one.why_not);
     this.form = h(
@@ -80,7 +80,7 @@ export class Heal {
     this.problems = h("div", {});
     this.place = h("div", {});
     this.more = h("div", {});
-    const unfailed = `no failure on record; ${count(opened.examples, "example")} to go by`;
+    const unfailed = `no failure on record; ${count(opened.examples, "example")} to check with`;
     const why = opened.failure ? h("span", { class: "hk-bad hk-prewrap" }, `✗ ${opened.failure}`) : h("span", { class: "hk-muted" }, unfailed);
     const head = this.headed ? h("div", { class: "hk-headline" }, h("b", {}, `Heal ${opened.label} `), why) : null;
     clear(this.element, head, this.form, this.said, this.place, this.problems, this.more);
@@ -137,7 +137,7 @@ export class Heal {
     const spent = Math.min(state.spent_s + since, state.budget_s);
     this.bar.value = spent;
     const parts = [
-      state.stopping ? "Stopping" : state.phase === "keeping" ? "Keeping it, and running it once more" : state.advisor ? `Asking ${state.advisor}` : "Looking at the failure",
+      state.stopping ? "Stopping" : state.phase === "keeping" ? "Saving it, and running it once more" : state.advisor ? `Asking ${state.advisor}` : "Looking at the failure",
       state.tried ? `${count(state.tried, "candidate")} tried` : null,
       `${Math.floor(spent)} of ${state.budget_s} s`,
     ];
@@ -200,7 +200,7 @@ export class Heal {
     const stop = button("■ Stop", () => {
       stop.textContent = "Stopping…";
       return this.send("heal_stop", {}, []);
-    }, { dataset: { first: "" }, title: "End it, with what was found; the kernel goes on" });
+    }, { dataset: { first: "" }, title: "Stop it and keep what was found; the kernel continues" });
     clear(this.place, h("div", { class: "hk-progress" }, this.bar, this.numbers, this.state.phase === "keeping" ? null : stop), this.log);
   }
 
@@ -208,7 +208,7 @@ export class Heal {
     const { asked } = this.state;
     const buttons = [];
     const say = (more) => this.send("heal_answer", { number: asked.number, ...more }, buttons);
-    const choices = asked.choices.map((choice, place) => button([choice.table ? table(choice.table) : code(choice.text), h("span", { class: "hk-muted" }, ` ${choice.patches === 1 ? "1 patch" : `${choice.patches} patches`}`)], () => say({ choice: place }), { "aria-label": `${choice.text}, as ${choice.patches} of the patches say`, dataset: place ? {} : { first: "" } }));
+    const choices = asked.choices.map((choice, place) => button([choice.table ? table(choice.table) : code(choice.text), h("span", { class: "hk-muted" }, ` ${choice.patches === 1 ? "1 patch" : `${choice.patches} patches`}`)], () => say({ choice: place }), { "aria-label": `${choice.text}, the result of ${choice.patches} of the patches`, dataset: place ? {} : { first: "" } }));
     const field = h("input", { class: "hk-input hk-mono", "aria-label": "another value", placeholder: "another value: JSON, text, or raises ValueError", spellcheck: "false", autocomplete: "off" });
     const other = button("Answer", () => say({ said: field.value }));
     const unknown = button("I don't know", () => say({}));
@@ -218,10 +218,10 @@ export class Heal {
       h(
         "div",
         { class: "hk-outcome hk-asks", role: "group", "aria-label": "question" },
-        h("div", { class: "hk-headline" }, h("b", {}, `What is right for `), code(asked.call), h("b", {}, " ?")),
+        h("div", { class: "hk-headline" }, h("b", {}, `What is the right result of `), code(asked.call), h("b", {}, " ?")),
         asked.tables.map(({ name, text }) => h("div", {}, h("span", { class: "hk-muted" }, code(name)), table(text, { "aria-label": `the table ${name}`, tabindex: "0" }))),
-        h("p", { class: "hk-muted" }, `Patches that pass every check disagree here. Question ${asked.number} of 3 at most; the answer becomes an example of the tool.`),
-        h("div", { class: "hk-actions", role: "group", "aria-label": "what the patches say" }, choices),
+        h("p", { class: "hk-muted" }, `Patches that pass every check give different results here. Question ${asked.number} of at most 3; the answer becomes an example of the tool.`),
+        h("div", { class: "hk-actions", role: "group", "aria-label": "results of the patches" }, choices),
         h("form", { class: "hk-actions", onsubmit: (event) => { event.preventDefault(); if (!other.disabled) other.click(); } }, field, other, unknown, this.stopButton()),
       ),
     );
@@ -229,7 +229,7 @@ export class Heal {
   }
 
   stopButton() {
-    return button("■ Stop", () => this.send("heal_stop", {}, []), { title: "End it; the question counts as not answered" });
+    return button("■ Stop", () => this.send("heal_stop", {}, []), { title: "Stop it; the question counts as not answered" });
   }
 
   showConsent() {
@@ -242,9 +242,9 @@ export class Heal {
       this.chosen = (this.cells ?? []).filter(({ box }) => box.checked);
       return decide("keep");
     };
-    const keep = button(runs ? "✓ Keep and run" : "✓ Keep", kept, { class: sure ? "hk-primary" : "", title: `Make it the next revision; it is run once more${runs ? ", and then the failing cell is" : ""}. Undo takes it back` });
+    const keep = button(runs ? "✓ Keep and run" : "✓ Keep", kept, { class: sure ? "hk-primary" : "", title: `Save it as the next revision and run it once more${runs ? ", then run the failing cell" : ""}. You can undo it` });
     const decline = button("Decline", () => decide("decline"), { title: "Nothing is changed" });
-    const later = button("Later", () => decide("later"), { title: "It waits as a request: %healkit requests" });
+    const later = button("Later", () => decide("later"), { title: "It stays as a request: %healkit requests" });
     buttons.push(keep, decline, later);
     const area = h("div", { class: "hk-code-area" });
     const cells = h("div", { class: "hk-cells" });
@@ -303,14 +303,14 @@ export class Heal {
     const best = report.attempts.find((one) => one.number === report.best);
     const others = report.attempts.filter((one) => one !== best);
     const buttons = [];
-    const undo = button("↶ Undo", () => this.send("heal_undo", {}, buttons), { title: "A new revision with the code that it was made from" });
+    const undo = button("↶ Undo", () => this.send("heal_undo", {}, buttons), { title: "A new revision with the previous code" });
     const steps = button("Step by step", () => this.step(), { "aria-expanded": "false" });
     const edit = button("✎ Change it yourself", () => this.edit(), { "aria-expanded": "false" });
     const kept = report.outcome === "kept" && !undone;
     const again = kept && this.opened.log_id ? button("↻ Re-run", () => this.rerun(again), { class: "hk-primary" }) : null;
     const waits = report.outcome === "pending" && !settled;
     const settle = (decision) => this.send("heal_settle", { decision }, buttons);
-    const keep = button("✓ Keep it now", () => settle("keep"), { title: "Make it the next revision" });
+    const keep = button("✓ Keep it now", () => settle("keep"), { title: "Save it as the next revision" });
     const decline = button("Decline", () => settle("decline"), { title: "Nothing is changed" });
     buttons.push(undo, keep, decline);
     this.results = h("div", { class: "hk-results" });
@@ -322,7 +322,7 @@ export class Heal {
         "div",
         { class: `hk-outcome hk-report-card hk-outcome-${report.tone}`, role: "group", "aria-label": "report", dataset: { outcome: report.outcome } },
         h("div", { class: `hk-headline hk-${report.tone}` }, h("b", {}, `${report.mark} ${report.title}`)),
-        undone ? h("p", { class: "hk-note" }, `Undone: ${undone} is active, with the code from before.`) : null,
+        undone ? h("p", { class: "hk-note" }, `Undone: ${undone} is active, with the previous code.`) : null,
         settled ? h("p", { class: "hk-note" }, settled) : null,
         waits ? h("p", { class: "hk-note" }, "It is waiting for your approval, here or later: ", code(`%healkit requests accept ${report.request_id}`), " or ", code(`%healkit requests decline ${report.request_id}`), ".") : null,
         best?.diff ? diffLines(best.diff) : null,

@@ -6,7 +6,7 @@ import { watchKernel } from "./page.js";
 const SILENT_MS = 1500;
 /** So often a question is asked again that has no answer yet: either may be lost on the way. The kernel answers it once. */
 const AGAIN_MS = 5000;
-const NOBODY = { message: "The kernel is not there to be asked.", hint: "Restart it and run the cell again." };
+const NOBODY = { message: "The kernel does not answer.", hint: "Restart it and run the cell again." };
 
 /** What the kernel's half raised. */
 export class KernelError extends Error {

@@ -33,7 +33,7 @@ async function render({ model, el }) {
     waiting.remove();
     return open(model, el);
   } catch (error) {
-    waiting.textContent = `healkit: this panel could not be opened (${error}). The output above says all it knew.`;
+    waiting.textContent = `healkit: this panel could not be opened (${error}). The output above shows everything it knew.`;
   }
 }
 

@@ -9,7 +9,7 @@ const MARKS = { SUCCESS: ["✓", "hk-good"], FAILURE: ["✗", "hk-bad"], RUNNING
 const TEXTS = [
   ["text", "words in the traceback", "words in the traceback", "search"],
   ["persona", "persona", "persona", "text"],
-  ["since", "since, as 2h, 3d or a date", "since: 2h, 3d…", "text"],
+  ["since", "since, such as 2h, 3d or a date", "since: 2h, 3d…", "text"],
   ["until", "until that date, included", "until: a date", "text"],
 ];
 
@@ -59,7 +59,7 @@ export class LogBrowser {
     this.detail = h("div", { class: "hk-detail" });
     clear(
       this.element,
-      h("form", { class: "hk-filters", role: "search", onsubmit: (event) => event.preventDefault() }, Object.values(this.fields), this.names, this.groupButton, h("span", { class: "hk-line" }, h("label", { class: "hk-line", title: "also a healing's trials and searches" }, this.triedBox, "trials"), h("label", { class: "hk-line" }, this.liveBox, "live"))),
+      h("form", { class: "hk-filters", role: "search", onsubmit: (event) => event.preventDefault() }, Object.values(this.fields), this.names, this.groupButton, h("span", { class: "hk-line" }, h("label", { class: "hk-line", title: "also trials and searches of healing" }, this.triedBox, "trials"), h("label", { class: "hk-line" }, this.liveBox, "live"))),
       this.chosen,
       this.list,
       this.paging,
@@ -148,7 +148,7 @@ export class LogBrowser {
       this.triedBox.focus();
       return this.filtered();
     };
-    return h("span", { class: "hk-muted hk-left-out" }, `${many}, such as a healing makes, ${number === 1 ? "is" : "are"} hidden. `, button(number === 1 ? "Show it" : "Show them", show, { class: "hk-quiet" }));
+    return h("span", { class: "hk-muted hk-left-out" }, `${many}, for example of a healing, ${number === 1 ? "is" : "are"} hidden. `, button(number === 1 ? "Show it" : "Show them", show, { class: "hk-quiet" }));
   }
 
   turn(anchor) {
@@ -195,7 +195,7 @@ export class LogBrowser {
       ),
     );
     this.replace(["", "last seen", "tool", "failure", "times", ""], rows, "No failures match.");
-    clear(this.paging, h("span", { class: "hk-muted" }, rows.length < most ? count(rows.length, "group") : `the ${most} groups seen last`), refused ? this.leftOutRefused(refused) : null);
+    clear(this.paging, h("span", { class: "hk-muted" }, rows.length < most ? count(rows.length, "group") : `the ${most} most recent groups`), refused ? this.leftOutRefused(refused) : null);
   }
 
   /** How many refused calls the groups leave out, and a press to see them. */

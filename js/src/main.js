@@ -112,9 +112,9 @@ class View {
       this.closed(title);
     };
     const tab = dock(this.model, title, root, gone);
-    root.prepend(button("✕", gone, { class: "hk-quiet hk-close", "aria-label": "close this panel", title: "Close; a healing that goes on here ends" }));
+    root.prepend(button("✕", gone, { class: "hk-quiet hk-close", "aria-label": "close this panel", title: "Close; a healing that is running here ends" }));
     link.ask("remember", { key: "closed", value: null }).catch(() => {});
-    this.note(`${title}: open at the right-hand side of the window.`, "Show it", () => tab.front());
+    this.note(`${title}: open on the right side of the window.`, "Show it", () => tab.front());
     this.ends.push(tab.close);
     if (front) tab.front();
   }

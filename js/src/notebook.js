@@ -100,9 +100,9 @@ export class Notebook {
   edit(changes) {
     const { cells } = this;
     for (const { cell, before } of changes) {
-      if (!cells.includes(cell)) throw refused("A cell to be edited was deleted meanwhile; no cell was changed.", "Press Fix again.");
-      if (!this.has(cell, before)) throw refused(`${this.label(cell)} was changed meanwhile; no cell was changed.`, "Run it again: if it still fails, its new text gets a proposal.");
-      if (cell.getMetadata?.("editable") === false || context(this.model).model.readOnly) throw refused(`${this.label(cell)} is read-only; no cell was changed.`);
+      if (!cells.includes(cell)) throw refused("A cell to edit was deleted in the meantime, so no cell was changed.", "Press Fix again.");
+      if (!this.has(cell, before)) throw refused(`${this.label(cell)} was changed in the meantime, so no cell was edited.`, "Run it again. If it still fails, you get a proposal for its new text.");
+      if (cell.getMetadata?.("editable") === false || context(this.model).model.readOnly) throw refused(`${this.label(cell)} is read-only, so no cell was changed.`);
     }
     const shared = context(this.model).model.sharedModel;
     // A cell's own undo knows only what the cell itself has begun; what the notebook has begun has to be named to it.

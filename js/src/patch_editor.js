@@ -59,7 +59,7 @@ export class PatchEditor {
     this.showHistory(opened.history);
     this.mark();
     this.label();
-    if (this.memory && this.memory.base !== this.base) this.say(`Unsaved changes were kept; they were made from v${this.memory.base}, and v${this.base} is active by now.`);
+    if (this.memory && this.memory.base !== this.base) this.say(`Unsaved changes were kept; they are based on v${this.memory.base}, but v${this.base} is active now.`);
     else if (this.memory) this.say("Unsaved changes were kept.");
   }
 
@@ -74,7 +74,7 @@ export class PatchEditor {
   keptPart() {
     const { kept } = this.opened;
     if (!kept.length) return null;
-    return h("ul", { class: "hk-plain", "aria-label": "arguments that are used as they were" }, kept.map(({ name, text }) => h("li", { class: "hk-prewrap" }, code(name), `: ${text}`)));
+    return h("ul", { class: "hk-plain", "aria-label": "arguments that are used unchanged" }, kept.map(({ name, text }) => h("li", { class: "hk-prewrap" }, code(name), `: ${text}`)));
   }
 
   /** The input schema, which arguments are checked against; it belongs to the tool, not to a revision. */
@@ -82,7 +82,7 @@ export class PatchEditor {
     const place = h("div", { class: "hk-arguments-area" });
     const came = h("div", { role: "status" });
     const save = button("Save schema", () => this.saveSchema(came, this.schema.text()));
-    const again = button("Read it off the code", () => this.saveSchema(came, ""), { title: "It follows the code from then on" });
+    const again = button("Read it from the code", () => this.saveSchema(came, ""), { title: "From then on it follows the code" });
     const part = fold("Input schema", place, h("div", { class: "hk-actions" }, save, again), came);
     part.addEventListener("toggle", () => {
       if (part.open && !this.schema) this.schema = small({ parent: place, doc: JSON.stringify(this.opened.schema, null, 2), language: "json", label: "input schema", onleave: () => save.focus() });
@@ -96,7 +96,7 @@ export class PatchEditor {
       const saved = await this.link.ask("schema", { tool: this.opened.tool, persona: this.opened.persona, text });
       this.opened.schema = saved.schema;
       this.schema.set(JSON.stringify(saved.schema, null, 2));
-      clear(place, h("p", { class: "hk-good" }, saved.derived ? "✓ Schema read off the code." : "✓ Schema saved."));
+      clear(place, h("p", { class: "hk-good" }, saved.derived ? "✓ Schema read from the code." : "✓ Schema saved."));
     });
   }
 
@@ -193,7 +193,7 @@ export class PatchEditor {
       this.element.querySelector("b.hk-mono").textContent = saved.label;
       this.showHistory(saved.history);
       this.mark();
-      this.say(saved.changed ? `✓ ${saved.label} is active.` : `${saved.label} has this code already.`, "hk-good");
+      this.say(saved.changed ? `✓ ${saved.label} is active.` : `${saved.label} already has this code.`, "hk-good");
       this.onsaved?.(saved);
       if (this.opened.log_id) setTimeout(() => this.rerunButton.focus());
     });
@@ -213,8 +213,8 @@ export class PatchEditor {
       h(
         "div",
         { class: "hk-problem", role: "alert" },
-        h("b", {}, `✗ v${conflict.revision} was saved meanwhile. `),
-        "Your code is untouched, and is compared with it now: join the two, then Accept again.",
+        h("b", {}, `✗ v${conflict.revision} was saved in the meantime. `),
+        "Your code is unchanged and is now compared with it. Merge the two, then press Accept again.",
         fold("Both sides", block(conflict.message)),
       ),
     );

@@ -13,7 +13,7 @@ export class PostMortem {
 
   async start() {
     await guarded(this.element, async () => {
-      this.frames = await progress(this.element, "Asking the failed run's worker", this.link.ask("pm_frames", { log_id: this.logId }), { stoppable: false });
+      this.frames = await progress(this.element, "Asking the worker of the failed execution", this.link.ask("pm_frames", { log_id: this.logId }), { stoppable: false });
       this.draw();
       const own = this.frames.filter((frame) => frame.own);
       const innermost = (own.length ? own : this.frames).at(-1);
@@ -36,7 +36,7 @@ export class PostMortem {
       this.locals,
       this.answers,
       h("div", { class: "hk-line" }, this.input, this.run),
-      h("p", { class: "hk-muted" }, "Evaluated in the failed run's worker, with its restrictions, for 5 s at most."),
+      h("p", { class: "hk-muted" }, "Evaluated in the worker of the failed execution, with its restrictions, for at most 5 s."),
     );
   }
 

@@ -24,7 +24,7 @@ export class RequestView {
     const link = (text, ...to) => button(text, () => this.go(...to), { class: "hk-link" });
     const rows = [
       ["tool", link(request.label, "tools", toolPlace(request.tool, request.persona))],
-      ["state", request.state === "pending" ? "waits for a person" : [request.state, request.decided_by ? ` by ${request.decided_by}, ` : ", ", request.decided ? moment(request.decided) : ""]],
+      ["state", request.state === "pending" ? "is waiting for a person" : [request.state, request.decided_by ? ` by ${request.decided_by}, ` : ", ", request.decided ? moment(request.decided) : ""]],
       ["verdict", request.verdict],
       ["asked by", [request.by, ", ", moment(request.when)]],
       request.reason ? ["reason", h("span", { class: "hk-prewrap" }, request.reason)] : null,

@@ -1,8 +1,8 @@
 // Questions to Jupyter's server, and their answers: what is behind the side panel and the stand-alone page.
 import { KernelError } from "./link.js";
 
-const GONE = { message: "Jupyter's server does not answer.", hint: "Is it still running? This page goes on by itself once it answers." };
-const LOGGED_OUT = { message: "Jupyter's server does not know you any more.", hint: "Reload the page and log in." };
+const GONE = { message: "Jupyter's server does not answer.", hint: "Is it still running? This page continues as soon as it answers." };
+const LOGGED_OUT = { message: "You are no longer logged in to Jupyter's server.", hint: "Reload the page and log in." };
 
 /**
  * The methods of `Link`. `request(url, init)` is like `fetch`, and brings along what the server asks for (a token, the

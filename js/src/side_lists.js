@@ -39,7 +39,7 @@ export const LISTS = [
     extra: [{ name: "open", words: "which failures", choices: [["", "all"], ["yes", "unresolved"]] }],
     async load(panel, { text, fields }) {
       const { groups, most, left_out: refused } = await panel.link.ask("groups", { filters: {} });
-      const note = [groups.length >= most ? `The ${most} groups seen last.` : "", refused ? `${count(refused, "refused call")} not listed.` : ""];
+      const note = [groups.length >= most ? `The ${most} most recent groups.` : "", refused ? `${count(refused, "refused call")} not listed.` : ""];
       const wanted = fields.open ? groups.filter((group) => group.cured_by === null) : groups;
       return { rows: holding(wanted, text, "tool", "summary"), note: note.join(" ") };
     },
@@ -67,9 +67,9 @@ export const LISTS = [
     none: "No executions match.",
     extra: [
       { name: "status", words: "status", choices: [["", "any status"], ["FAILURE", "✗ failed"], ["REFUSED", "✗ refused"], ["SUCCESS", "✓ succeeded"], ["RUNNING", "… running"]] },
-      { name: "since", words: "since, as 2h, 3d or a date", hint: "since: 2h, 3d…" },
+      { name: "since", words: "since, such as 2h, 3d or a date", hint: "since: 2h, 3d…" },
       { name: "persona", words: "persona", hint: "persona" },
-      { name: "tried", words: "trials", check: "also a healing's trials and searches" },
+      { name: "tried", words: "trials", check: "also trials and searches of healing" },
     ],
     async load(panel, { text, fields, anchor }) {
       const filters = { ...fields, tried: fields.tried ? "yes" : "", ...(text && (await panel.names()).has(text) ? { tool: text } : { text }) };
@@ -147,8 +147,8 @@ export const LISTS = [
   {
     name: "decisions",
     title: "Decisions",
-    about: "on the audit, the newest first",
-    none: "No decisions are on the audit.",
+    about: "in the audit, the newest first",
+    none: "No decisions are in the audit.",
     async load(panel, { anchor }) {
       const { rows, older } = await panel.link.ask("decisions", anchor);
       return { rows, older: older === null ? null : { before: older }, newer: anchor.before ? {} : null, goesOn: rows.some((row) => row.mark === "…") };
@@ -161,7 +161,7 @@ export const LISTS = [
   {
     name: "requests",
     title: "Requests",
-    about: "patches, those that wait first",
+    about: "patches, waiting ones first",
     search: "tool or reason",
     none: "No patch requests.",
     async load(panel, { text }) {

@@ -8,7 +8,7 @@ const LOOK_MS = 2000;
 /** So often it looks while it is hidden: for the count of requests that wait. */
 const LOOK_HIDDEN_MS = 30_000;
 const TYPING_MS = 250;
-const GONE = "Jupyter's server does not answer. What stands here is how it was.";
+const GONE = "Jupyter's server does not answer. This list may be out of date.";
 
 let panels = 0;
 
@@ -50,7 +50,7 @@ export class SidePanel {
     );
     this.badge = h("span", { class: "hk-count", hidden: true });
     this.tabs.at(-1).append(" ", this.badge);
-    const tablist = h("div", { class: "hk-tabs", role: "tablist", "aria-label": "what is on record", onkeydown: (event) => this.turn(event) }, this.tabs);
+    const tablist = h("div", { class: "hk-tabs", role: "tablist", "aria-label": "recorded entries", onkeydown: (event) => this.turn(event) }, this.tabs);
     this.life = h("div", { role: "status" });
     this.search = h("form", { class: "hk-side-search", role: "search", onsubmit: (event) => event.preventDefault() });
     this.trouble = h("div", { class: "hk-side-trouble" });
@@ -131,7 +131,7 @@ export class SidePanel {
         state.more = {};
         this.drawSearch();
         changed();
-      }, { class: "hk-quiet", title: "List all again" }),
+      }, { class: "hk-quiet", title: "Show all again" }),
     );
     clear(this.search, h("div", { class: "hk-side-line" }, text, first), names, others, chips);
     this.search.hidden = !text;

@@ -43,7 +43,7 @@ export class TracebackView {
     const codeOf = (number) => this.link.ask("code", { tool: run.tool, persona: run.persona, revision: number });
     const [old, code] = await Promise.all([codeOf(run.revision), codeOf(revision)]);
     const cells = notebook.ofTool(run.tool, run.persona, old);
-    const put = cells.length > 0 && button(`Put it into ${cells.map(({ label }) => label).join(", ")}`, () => this.put(cells.map((one) => one.with(code))), { title: "One edit, which Ctrl-Z in the cell takes back" });
+    const put = cells.length > 0 && button(`Put it into ${cells.map(({ label }) => label).join(", ")}`, () => this.put(cells.map((one) => one.with(code))), { title: "One edit, which Ctrl-Z in the cell undoes" });
     const cell = this.failingCell;
     const start = cell && button("▶ Run the cell again", () => notebook.run(cell));
     return [put, start];
@@ -78,7 +78,7 @@ export class TracebackView {
     const known = !readOnly && (failure === null || failure.ran);
     this.buttons = {
       heal: failure?.ran && run.may_heal ? button("✚ Fix", () => this.toggle("heal"), { class: "hk-primary", "aria-expanded": "false", title: "Look for a patch; nothing is kept without your approval" }) : null,
-      edit: known ? button("✎ Edit", () => this.toggle("edit"), { "aria-expanded": "false", title: "Change the code, and try it with the same arguments" }) : null,
+      edit: known ? button("✎ Edit", () => this.toggle("edit"), { "aria-expanded": "false", title: "Change the code and try it with the same arguments" }) : null,
       rerun: known ? button("↻ Re-run", () => this.rerun(), { title: "Run it again with the same arguments" }) : null,
       locals: failure?.ran && !readOnly ? button("Look inside", () => this.toggle("locals"), { "aria-expanded": "false", title: "Variables and expressions in the worker that failed" }) : null,
       share: failure ? button("Share", () => this.toggle("share"), { "aria-expanded": "false" }) : null,

@@ -77,7 +77,7 @@ def left_out_line(number: int, ask: str) -> str:
     """Return how many executions on trial are not listed, and which command lists them."""
     more = " or more" if number >= TRIED_COUNTED_MAX else ""
     runs, are, them = ("trial run", "is", "it") if number == 1 else ("trial runs", "are", "them")
-    return f"{number:,}{more} {runs}, such as a healing makes, {are} hidden; {ask} lists {them} too."
+    return f"{number:,}{more} {runs}, for example of a healing, {are} hidden; {ask} lists {them} too."
 
 
 # Tools and their revisions.

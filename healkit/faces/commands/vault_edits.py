@@ -140,7 +140,7 @@ def saved_line(entry: VaultEntry, before: VaultEntry | None) -> str:
     if entry.revision == before.revision and entry.grants != before.grants:
         return f"{entry.label} has other grants now, and the code it had"
     if entry.revision == before.revision:
-        return f"{entry.label} unchanged (the vault has this code already)"
+        return f"{entry.label} unchanged (the vault already has this code)"
     grants = ", with other grants" if entry.grants != before.grants else ""
     return f"{entry.label} saved (patched from v{before.revision}){draft}{grants}"
 

@@ -283,14 +283,14 @@ _add(
     "Show which tools go together: which calls which, which comes after which, whose result goes into which.\n"
     "Its value is that part of the graph, as Mermaid, SVG and text.",
     "Python twin: hk.graph, hk.graph.neighbours(tool), .path(a, b), .to_networkx(), .to_pandas()",
-    _word("tool", "a tool: only what it goes with"),
+    _word("tool", "a tool; shows only the tools that it is used with"),
 )
 _add(
     "%suggest",
     "Suggest tools to call, for an intent or after other calls, and say why.\nIts value is the suggestions.",
     'Examples: %suggest "refund an order"\n          %suggest --after find_order\n'
     "Python twin: hk.suggest(intent, after=[…], k=5)",
-    _word("intent", "what is wanted, in words and in quotes"),
+    _word("intent", "what you want to do, in words and in quotes"),
     *(o.AFTER, o.SUGGESTED),
 )
 _add(

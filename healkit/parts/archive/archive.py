@@ -3,11 +3,11 @@
 Each archiving that moves anything adds one file to the folder:
 
     executions-…jsonl.partial    being written; nothing is deleted yet
-    executions-…jsonl.verified   whole, on disk, read back, counted and compared; its rows are being deleted
+    executions-…jsonl.verified   complete, on disk, read back, counted and compared; its rows are being deleted
     executions-…jsonl            done
 
-A kill between any two steps loses nothing and doubles nothing: a partial file is written anew, and the rows of a
-verified one are deleted by the next archiving, before anything else. Which rows those are is read from the file.
+A kill between any two steps loses nothing and duplicates nothing. A partial file is written again. The next archiving
+first deletes the rows of a verified file; it reads from the file which rows these are.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ class Archive(Retention):
     """Round of retention that moves executions to a folder of files."""
 
     def move(self, older_than: timedelta | None, keep: int | None, folder: Path, suffix: str) -> PruneReport:
-        """Move executions older than that or beyond the newest so many to a file with that suffix.
+        """Move executions older than an age, or beyond the newest ones, to a file with that suffix.
 
-        Views of data that only they were given or returned are deleted; no archive holds those. Raises `LogFileError`.
+        Also deletes the views of data that only these executions used; an archive does not contain views. Raises
+        `LogFileError`.
         """
         check_suffix(Path(f"x{suffix}"))
         try:
@@ -64,8 +65,8 @@ class Archive(Retention):
                 return self._move(older_than, keep, folder, suffix)
         except OSError as error:
             raise LogFileError(
-                f"The archive {str(folder)!r} cannot be written: {error.strerror or error}.",
-                hint="Nothing that is not in a whole archive file was deleted.",
+                f"Cannot write the archive {str(folder)!r}: {error.strerror or error}.",
+                hint="Only executions that are in a complete archive file were deleted.",
             ) from None
 
     def _move(self, older_than: timedelta | None, keep: int | None, folder: Path, suffix: str) -> PruneReport:
@@ -75,8 +76,8 @@ class Archive(Retention):
         for verified in sorted(folder.glob(f"executions-{name}-*.verified")):
             if verified.is_symlink():
                 raise LogFileError(
-                    f"{str(verified)!r} is a link, and links are not followed.",
-                    hint="Nothing was deleted. Remove it, or put the archive's file in its place.",
+                    f"{str(verified)!r} is a link, and healkit does not follow links.",
+                    hint="Nothing was deleted. Remove the link, or replace it by the archive's file.",
                 )
             resumed += self._delete_archived(verified, archives)
         for partial in folder.glob(f"executions-{name}-*.partial"):
@@ -89,7 +90,7 @@ class Archive(Retention):
             return self._ended(resumed, archives, resumed)
         if digest_of(partial, suffix) != (count, digest):
             raise LogFileError(
-                f"The archive {str(partial)!r} does not read back as it was written.",
+                f"The archive {str(partial)!r} could not be read back correctly.",
                 hint="Nothing was deleted. Check the disk.",
             )
         verified = partial.with_suffix(".verified")
@@ -108,7 +109,7 @@ class Archive(Retention):
             yield from records
 
     def _delete_archived(self, verified: Path, archives: list[Path]) -> int:
-        """Delete the rows that the file holds, as far as they are still here, and give the file its last name."""
+        """Delete the rows that the file contains and that still exist, and give the file its final name."""
         suffix = Path(verified.stem).suffix
         records: Iterable[Record] = (record for _, record in read_file(verified, suffix))
         records, deleted = iter(records), 0
@@ -125,14 +126,14 @@ class Archive(Retention):
 
 
 def _whole(archived_parts: dict[str, int], session: Session, trace_ids: list[str]) -> list[str]:
-    """Leave out executions that have more parts by now than their archive holds."""
+    """Leave out executions that now have more parts than their archive contains."""
     counts = count_parts(session, trace_ids)
     return [trace_id for trace_id in trace_ids if counts[trace_id] <= archived_parts[trace_id]]
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock the archive's folder for this process, made where it is missing; raise `ArchiveBusy`."""
+    """Lock the archive's folder for this process, and create it if needed; raise `ArchiveBusy`."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -148,14 +149,14 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 class Files(LogFiles):
-    """Files of executions, in the formats that the end of their names says."""
+    """Files of executions, in the formats that their file extensions name."""
 
     def export(self, path: Path, filters: Filters, *, overwrite: bool) -> int:
-        """Write the finished executions that the filters hold for."""
+        """Write the finished executions that match the filters."""
         return export_log(self.database, path, filters, overwrite=overwrite)
 
     def bring_in(self, path: Path) -> Imported:
-        """Import the executions of a file that are not here yet."""
+        """Import the executions of a file that do not exist here yet."""
         return import_log(self.database, path)
 
     def archive(

@@ -1,9 +1,8 @@
 """Retention that runs by itself, in the background.
 
-It deletes nothing unless a limit is set, `retention_days` or `retention_rows`. A thread of its own works in batches
-that hold the database for some milliseconds each, first half a minute after the database was opened, then once an
-interval. What `log.prune` leaves in any case stays here too. Several processes on one database may do it; each finds
-what is left.
+It deletes nothing unless a limit is set, `retention_days` or `retention_rows`. Its thread works in batches that lock
+the database for some milliseconds each. It starts half a minute after the database was opened, and then runs once an
+interval. It keeps everything that `log.prune` always keeps. Several processes may do this on one database.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _END_S = 10.0
 
 
 class AutoRetention:
-    """Thread that deletes records beyond the configured limits, from `start` to `close`; none without a limit."""
+    """Thread that deletes records beyond the configured limits, from `start` to `close`; without a limit, no thread."""
 
     def __init__(self, database: Database, config: Config) -> None:
         self._database, self._config = database, config

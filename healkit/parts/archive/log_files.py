@@ -1,8 +1,8 @@
 """Files of executions, as JSON lines or Parquet.
 
-Each JSON line is one record, strict JSON in UTF-8 wherever the stored values are. The columns of Parquet are the
-log's, times as timestamps in UTC, JSON and the parts of an execution as JSON text. Both are written and read a few
-hundred records at a time, and a file appears under its name only when it is whole and on disk.
+Each JSON line is one record, as strict JSON in UTF-8 if the stored values are. Parquet has the columns of the log:
+times are timestamps in UTC; JSON and the parts of an execution are JSON text. Both formats are written and read a few
+hundred records at a time. A file appears under its final name only when it is complete and on disk.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ Numbered = Iterator[tuple[str, Record]]
 
 
 def export_log(database: Database, path: Path, filters: Filters, *, overwrite: bool = False) -> int:
-    """Write the finished executions that the filters hold for, oldest first; return how many."""
+    """Write the finished executions that match the filters, oldest first; return how many."""
     return write_file(path, read_records(database, filters), overwrite=overwrite)
 
 
 def import_log(database: Database, path: Path) -> Imported:
-    """Import the executions of a file that are not here yet, by trace id.
+    """Import the executions of a file that do not exist here yet, by trace id.
 
-    Raises `LogFileError` at the first record that cannot be read; those before it are imported by then, and importing
-    the corrected file again doubles none of them.
+    Raises `LogFileError` at the first record that cannot be read. The records before it are then imported; importing
+    the corrected file again does not duplicate them.
     """
     read = added = 0
     batch: list[RecordRows] = []
@@ -88,19 +88,21 @@ def import_log(database: Database, path: Path) -> Imported:
 
 
 def check_suffix(path: Path) -> None:
-    """Raise `LogFileError` unless the name ends in that of a format, whose package is installed."""
+    """Raise `LogFileError` unless the name has the extension of a format whose package is installed."""
     if path.suffix not in _SUFFIXES:
         raise LogFileError(
-            f"{str(path)!r} does not say which format is meant.",
-            hint="Let its name end in .jsonl or .parquet.",
+            f"{str(path)!r} has no known file format.",
+            hint="Use a file name that ends in .jsonl or .parquet.",
         )
 
 
 def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False) -> int:
-    """Write records to a file of that name, whole or not at all; return how many. Raises `LogFileError`."""
+    """Write records to a file, completely or not at all; return how many. Raises `LogFileError`."""
     check_suffix(path)
     if path.exists() and not overwrite:
-        raise LogFileError(f"{str(path)!r} is there already.", hint="Name another file, or remove it first.")
+        raise LogFileError(
+            f"{str(path)!r} already exists.", hint="Choose another file, or remove this one first."
+        )
     partial = path.with_name(f"{path.name}.partial")
     try:
         count, _ = write_unfinished(partial, path.suffix, records)
@@ -115,7 +117,7 @@ def write_file(path: Path, records: Iterable[Record], *, overwrite: bool = False
 
 
 def write_unfinished(path: Path, suffix: str, records: Iterable[Record]) -> tuple[int, str]:
-    """Write records to disk in that suffix's format; return how many, and the digest that `digest_of` must find."""
+    """Write records to disk in that suffix's format; return how many, and the digest that `digest_of` must return."""
     count, digest = 0, hashlib.sha256()
 
     def counted() -> Iterator[Record]:
@@ -184,18 +186,16 @@ def _read_jsonl(file: IO[bytes], path: Path) -> Numbered:
         try:
             record = json.loads(line)
         except RecursionError:
-            raise LogFileError(f"{where} is nested too deep.", hint=_MEND) from None
+            raise LogFileError(f"{where} is nested too deeply.", hint=_MEND) from None
         except ValueError as error:
-            what = "is cut off" if not line.endswith(b"\n") else f"is no JSON ({error})"
+            what = "is cut off" if not line.endswith(b"\n") else f"is not JSON ({error})"
             raise LogFileError(f"{where} {what}.", hint=_MEND) from None
         if not isinstance(record, dict):
-            raise LogFileError(f"{where} is no object.", hint=_MEND)
+            raise LogFileError(f"{where} is not an object.", hint=_MEND)
         yield where, record
 
 
-_MEND = (
-    "All before it was imported. Correct or remove it and import the file again; nothing is imported twice."
-)
+_MEND = "Everything before it was imported. Correct or remove it and import the file again; nothing is imported twice."
 
 
 def _schema(pa: ModuleType) -> Any:
@@ -253,10 +253,10 @@ def _read_parquet(file: IO[bytes], path: Path) -> Numbered:
 
 # Executions as records, read from the database and stored.
 #
-# One execution is one record: a dict with the log's columns by name (but the id, which is this database's own), and
-# under `calls`, `decisions` and `traces` the rows of the other tables that belong to it. Times are ISO 8601 with their
-# offset, JSON is JSON, so that an exported record and its re-import are equal. An execution that still runs has no
-# record yet.
+# One execution is one record: a dict with the log's columns by name, but without the id, which is this database's own.
+# Under `calls`, `decisions` and `traces` it has the rows of the other tables that belong to it. Times are ISO 8601 with
+# their offset, JSON is JSON, so that an exported record and its re-import are equal. An execution that still runs has
+# no record yet.
 #
 # A trace is imported as it stood, but never as one that waits to be sent: the database that it came from sends it.
 
@@ -276,7 +276,7 @@ _NUMBERS: dict[type, tuple[type, ...]] = {Boolean: (bool,), Integer: (int,), Flo
 
 
 def read_records(database: Database, filters: Filters) -> Iterator[Record]:
-    """Read the finished executions that the filters hold for, oldest first, a few hundred at a time."""
+    """Read the finished executions that match the filters, oldest first, a few hundred at a time."""
     last: tuple[datetime, int] | None = None
     while True:
         with database.read() as session:
@@ -324,7 +324,7 @@ def checked(dialect_name: str, where: str, record: Record) -> RecordRows:
     """Check a record and return its rows; raise `LogFileError` that says `where` the record was read."""
     row = _inward(where, record, COLUMNS)
     if row["status"] not in {"SUCCESS", "FAILURE"}:
-        raise LogFileError(f"{where}: {row['status']!r} is no way for an execution to end.", hint=_HINT)
+        raise LogFileError(f"{where}: {row['status']!r} is not a valid status of an execution.", hint=_HINT)
     parts = {
         name: [_inward(where, part, _own_columns(table)) for part in _list_of(where, record, name)]
         for name, (table, _) in PARTS.items()
@@ -343,7 +343,7 @@ def checked(dialect_name: str, where: str, record: Record) -> RecordRows:
 
 
 def _for_server(values: dict[str, Any], table: Table) -> dict[str, Any]:
-    """Return the values as PostgreSQL takes them: no NUL in a text, and no NaN in JSON, where any character may be."""
+    """Return values that PostgreSQL accepts: no NUL in a text, and no NaN in JSON."""
     return {
         name: finite(value) if isinstance(table.c[name].type, JSON) else escaped(value)
         for name, value in values.items()
@@ -351,7 +351,7 @@ def _for_server(values: dict[str, Any], table: Table) -> dict[str, Any]:
 
 
 def store_records(database: Database, records: Sequence[RecordRows]) -> int:
-    """Insert the rows in one transaction; return how many executions were new. Existing ones stay as they are."""
+    """Insert the rows in one transaction; return how many executions were new. Existing ones stay unchanged."""
     rows = [record.row for record in records]
     there = select(func.count()).where(LOG.c.trace_id.in_([row["trace_id"] for row in rows]))
     with database.write() as session:
@@ -382,28 +382,26 @@ def _outward(value: object) -> Any:
 def _list_of(where: str, record: Record, name: str) -> list[Any]:
     value = record.get(name) or []
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise LogFileError(f"{where}: {name!r} is no list of objects.", hint=_HINT)
+        raise LogFileError(f"{where}: {name!r} is not a list of objects.", hint=_HINT)
     return [{**item, "trace_id": record["trace_id"]} for item in value]
 
 
 #: The next step for a record that cannot be read.
-_HINT = (
-    "All before it was imported. Correct or remove it and import the file again; nothing is imported twice."
-)
+_HINT = "Everything before it was imported. Correct or remove it and import the file again; nothing is imported twice."
 
 
 def _inward(where: str, record: Record, columns: Sequence[Column[Any]]) -> dict[str, Any]:
-    """Return the record's values as the columns take them; raise `LogFileError` for one that they refuse."""
+    """Return the record's values for the columns; raise `LogFileError` for a value that a column refuses."""
     names = {column.name for column in columns}
     if unknown := [name for name in record if name not in names and name not in PARTS]:
         raise LogFileError(
-            f"{where}: the column {unknown[0]!r} is unknown here.",
+            f"{where}: this healkit does not know the column {unknown[0]!r}.",
             hint="A newer healkit wrote this file: upgrade healkit (pip install -U healkit), then import it again.",
         )
     if columns is COLUMNS and (
         missing := [name for name in _REQUIRED if not isinstance(record.get(name), str)]
     ):
-        raise LogFileError(f"{where} is no execution: it has no {missing[0]!r}.", hint=_HINT)
+        raise LogFileError(f"{where} is not an execution: it has no {missing[0]!r}.", hint=_HINT)
     return {column.name: _value(where, column, record.get(column.name)) for column in columns}
 
 
@@ -416,7 +414,7 @@ def _value(where: str, column: Column[Any], value: Any) -> Any:
         return None if column.nullable else 0 if isinstance(kind, Integer) else ""
     if isinstance(kind, JSON):
         if _is_too_deep(value):
-            raise LogFileError(f"{where}: {column.name!r} is nested too deep.", hint=_HINT)
+            raise LogFileError(f"{where}: {column.name!r} is nested too deeply.", hint=_HINT)
         return value
     if isinstance(kind, UtcDateTime):
         try:
@@ -425,7 +423,9 @@ def _value(where: str, column: Column[Any], value: Any) -> Any:
         except (TypeError, ValueError, OverflowError):
             has_offset = False
         if not has_offset:
-            raise LogFileError(f"{where}: {column.name!r} is no time with an offset: {value!r}.", hint=_HINT)
+            raise LogFileError(
+                f"{where}: {column.name!r} is not a time with an offset: {value!r}.", hint=_HINT
+            )
         return moment
     wanted = next((types for base, types in _NUMBERS.items() if isinstance(kind, base)), (str,))
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted != (bool,)):
@@ -449,7 +449,7 @@ def _number(where: str, column: Column[Any], value: float) -> float:
 
 
 def _is_too_deep(value: object) -> bool:
-    """Return True for lists and objects in one another that no JSON encoder writes for sure."""
+    """Return True for lists and objects that are nested too deeply for a JSON encoder."""
     level = [value]
     for _ in range(_MAX_DEPTH):
         inner = [list(item.values()) if isinstance(item, dict) else item for item in level]

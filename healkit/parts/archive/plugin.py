@@ -24,7 +24,7 @@ def log_files(database: Database) -> Files:
 
 @hookimpl
 def attributes() -> Mapping[str, Callable[[Services], Any]]:
-    """`retention`, which deletes what is beyond the configured limits."""
+    """`retention`, which deletes records beyond the configured limits."""
     return {"retention": lambda services: AutoRetention(services.database, services.config)}
 
 
@@ -42,6 +42,6 @@ def closing(services: Services) -> None:
 
 @hookimpl
 def problem(services: Services) -> str:
-    """Say what was wrong in its last round."""
+    """Return the error of its last round."""
     problem: str = services.retention.problem
     return problem

@@ -1,8 +1,8 @@
 """Advice on a failing cell: which cells define what it lacks.
 
-Two thirds of the NameErrors in real notebooks come from cells run out of order, or after a cell that failed; one in
-fifteen is a misspelling. So the notebook is searched first: which cell defines the name, and whether it ran. Missing
-imports come next, similar names last. Nothing here runs code or asks IPython: facts go in, advice comes out as data.
+In real notebooks, two thirds of the NameErrors come from cells that ran out of order, or after a failed cell. One in
+fifteen is a misspelling. So the notebook is searched first: which cell defines the name, and did it run? Missing
+imports come next, similar names last. Nothing here runs code or calls IPython: facts go in, advice comes out as data.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CellStep:
 class CellAdvice:
     """Cause of a failure in one sentence, and the cells to run, in order.
 
-    moves: those of them that stand below the failing cell and may be moved above it, so that Run All works too.
+    moves: The cells below the failing cell that may be moved above it, so that Run All works too.
     """
 
     kind: AdviceKind
@@ -62,7 +62,7 @@ class CellAdvice:
 
     @property
     def reruns(self) -> bool:
-        """True where cells of the notebook have to be run; an import that is missing is an edit of this cell."""
+        """True if cells of the notebook must run; a missing import is an edit of this cell instead."""
         return bool(self.steps) and self.kind != "import"
 
     @property
@@ -76,10 +76,12 @@ class CellAdvice:
 class CellCase:
     """Known facts about a failing cell.
 
-    failed: the run that failed; `failed.missing` is the name that the notebook's namespace lacks, if it was that.
-    history: the kernel's runs before it. defined: the names that the kernel has. frames: function and prompt number
-    of the traceback's frames that are cells' own, innermost first. earlier: asks the sessions before this kernel for
-    runs that mention a name. near: names like it.
+    failed: The failed run; `failed.missing` is the missing name, if the failure was about one.
+    history: The kernel's earlier runs.
+    defined: The names that the kernel has.
+    frames: Function and prompt number of the traceback's own cells, innermost first.
+    earlier: Searches the sessions before this kernel for runs that mention a name.
+    near: Similar names.
     """
 
     failed: CellRun
@@ -97,7 +99,7 @@ class CellCase:
 
 
 def advise(case: CellCase) -> CellAdvice | None:
-    """Return what to run, or the cause; None if no advice is more likely right than wrong."""
+    """Return which cells to run, or the cause; None if no advice is more likely right than wrong."""
     state = NotebookState(case.failed, case.history, case.notebook)
     stale = _stale(case, state)
     name = case.failed.missing
@@ -131,7 +133,7 @@ def _from_a_cell(case: CellCase, state: NotebookState, name: str) -> CellAdvice 
 
 
 def _movable(state: NotebookState, plan: RerunPlan) -> list[Cell]:
-    """Return the cells of a plan below the failing one; none where moving them above it changes another cell."""
+    """Return the cells of a plan below the failing one; none if moving them above it would change another cell."""
     here = state.failed_cell.position
     below = [cell for cell, _ in plan.steps if cell.position > here and not cell.deleted]
     remaining = [cell for cell in state.cells if cell not in below and not cell.deleted]
@@ -234,7 +236,7 @@ def _inside(state: NotebookState, name: str) -> CellAdvice | None:
 
 
 def _star(state: NotebookState, name: str) -> CellAdvice | None:
-    """Return advice if a cell that was not run imports everything from a module that has the name."""
+    """Return advice if an unrun cell imports everything from a module that has the name."""
     for cell in state.cells:
         if cell.state not in {"not_run", "edited"} or cell.deleted or "*" not in cell.source:
             continue
@@ -257,8 +259,8 @@ def _near(case: CellCase, name: str) -> CellAdvice | None:
 def _stale(case: CellCase, state: NotebookState) -> CellAdvice | None:
     """Return advice if a function of the traceback is older than the text in the notebook.
 
-    That text is the one of the cell that ran, or of a cell between it and the failing one. What is defined again below
-    is not what this cell calls.
+    That text belongs to the cell that ran, or to a cell between it and the failing one. Definitions further down do not
+    count.
     """
     here = state.failed_cell.position
     for function, count in case.frames:
@@ -285,10 +287,9 @@ def _stale(case: CellCase, state: NotebookState) -> CellAdvice | None:
 
 # Import lines for names that a cell lacks
 #
-# Many module names are ordinary variable names in notebooks (`code`, `test`, `string`). So the way in which the cell
-# uses the name decides: of a module it reads an attribute that the module has, a class or function it calls. The
-# table is short on purpose: the larger one of the rules for tools is part of their advisor, which takes longer to
-# load than a card may.
+# Many module names are ordinary variable names in notebooks (`code`, `test`, `string`). So the use of the name decides:
+# the cell reads an attribute that the module has, or calls the class or function. The table is short on purpose. The
+# rules for tools have a larger one, but it belongs to their advisor, which takes too long to load for a card.
 
 
 #: Conventional aliases in notebooks.
@@ -337,7 +338,7 @@ _SOURCE_MAX_BYTES = 2_000_000
 
 
 def import_for(name: str, source: str) -> str | None:
-    """Return the line that imports a name, if the cell uses it like the usual thing of that name; else None."""
+    """Return the line that imports a name, if the cell uses it in the usual way; otherwise None."""
     uses = set(_uses(name, source))
     attributes = {use for use in uses if use not in {"()", ""}}
     if name in ALIASES:
@@ -380,7 +381,7 @@ def _uses(name: str, source: str) -> Iterator[str]:
 
 
 def has_attribute(module: str, attribute: str) -> bool:
-    """Return whether a module has an attribute, as far as its source tells; imports nothing."""
+    """Return whether a module has an attribute, as far as its source shows; imports nothing."""
     if (loaded := sys.modules.get(module)) is not None:
         return attribute in vars(loaded)
     try:

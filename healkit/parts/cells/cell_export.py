@@ -76,9 +76,9 @@ _watched: FailedCells | None = None
 
 
 def watch(*, values: bool) -> None:
-    """Take note of this kernel's runs from now on; called in it before its first cell.
+    """Record the runs of this kernel from now on; called in the kernel before its first cell.
 
-    values: keep those that a cell changes too, which healing needs.
+    values: Keep values that a cell changes too, because healing needs them.
     """
     global _watched
     from IPython import get_ipython
@@ -174,7 +174,7 @@ def write_failing_cell(folder: str, *, values: bool) -> None:
 
 
 def _write(place: Path, name: str, value: Any, *, needed: bool) -> _Value:
-    """Write a value as a snapshot of its own: one that cannot cross costs the others nothing."""
+    """Write a value as its own snapshot: one value that cannot cross does not affect the others."""
     if isinstance(value, types.ModuleType):
         return value.__name__
     if (remote := RemoteValue.of(name, value)) is not None:
@@ -193,7 +193,7 @@ def _write(place: Path, name: str, value: Any, *, needed: bool) -> _Value:
 
 
 def _mentioned(names: set[str], history: Sequence[CellRun]) -> set[str]:
-    """Return these names, and those in the texts of cells that bind one of them, and so on."""
+    """Return these names and, recursively, the names in the texts of cells that bind one of them."""
     flows = [(dataflow_of(run.source), run.source) for run in history]
     while True:
         binding = [source for flow, source in flows if names & (flow.bound.keys() | flow.mutated)]
@@ -209,10 +209,11 @@ def _mentioned(names: set[str], history: Sequence[CellRun]) -> set[str]:
 def read_failing_cell(
     folder: Path, sent: Mapping[int, str], notebook: NotebookFile, within: tuple[str, ...]
 ) -> FailingCell | None:
-    """Return the failing cell that a kernel, which has ended, wrote; None where there is none that can be read.
+    """Return the failing cell that an ended kernel wrote; None if there is none that can be read.
 
-    sent: the texts of the cells that it was given, by prompt; what it says of other texts is left out. notebook: with
-    the ids that these cells had. within: where the cell's files may be; the first is the notebook's folder.
+    sent: The texts of the cells that the kernel got, by prompt; other texts are ignored.
+    notebook: The notebook, with the ids of these cells.
+    within: The folders where the cell's files may be; the first is the notebook's folder.
     """
     record = _read(folder, _CELL, _Cell)
     if record is None:

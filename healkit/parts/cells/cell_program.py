@@ -1,11 +1,11 @@
 """Program of a failing cell, to be tried in a worker.
 
-A cell reads names that other cells bound. Here each of them is sorted by how a worker can get it: a module is imported,
-the notebook's own functions and classes are copied as source, a value goes with the snapshot, and what is none of these
-(a connection, an object of the notebook's own class) is made again by the statement that made it. Own functions may be
-edited as the cell may; what is run before them (`setup`) may not.
+A cell reads names that other cells bound. This module decides how a worker gets each of them. It imports modules,
+copies the notebook's own functions and classes as source, and sends values with the snapshot. For anything else (a
+connection, an object of the notebook's own class), it runs the statement that made the value again. A patch may change
+the cell and own functions, but not the code that runs before them (`setup`).
 
-What cannot be had costs only the statements that need it: they are left out, and named.
+If a value is not available, only the statements that need it are left out, and they are named.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _SOURCES_MAX, _QUOTED_CHARS = 60, 60
 
 @dataclass(frozen=True)
 class RemoteValue:
-    """Value of another process that has not come along.
+    """Value of another process that was not sent along.
 
-    kind: `library` for a module, or a function or class of one, told: the import that gives it; `own` for one of the
-    notebook's own; `value` for one that cannot cross, told: the reason.
+    kind: `library` for a module, or a function or class of one; `own` for a function or class of the notebook; `value`
+        for a value that cannot cross.
+    told: The import for `library`, the reason for `value`.
     """
 
     kind: Literal["library", "own", "value"]
@@ -46,7 +47,7 @@ class RemoteValue:
 
     @classmethod
     def of(cls, name: str, value: object) -> RemoteValue | None:
-        """Return what stands for a module, a function or a class; None for a value."""
+        """Return a stand-in for a module, a function or a class; None for a value."""
         if isinstance(value, cls):
             return value
         if isinstance(value, types.ModuleType):
@@ -60,7 +61,10 @@ class RemoteValue:
 class Segment:
     """Lines of a program that come from a cell.
 
-    start: its first line in the program, from 1. count: number of lines. run: the cell. first: its first line there.
+    start: Its first line in the program, from 1.
+    count: Number of lines.
+    run: The cell.
+    first: Its first line there.
     """
 
     start: int
@@ -73,12 +77,16 @@ class Segment:
 class CellProgram:
     """Cell as a program of its own.
 
-    code: own functions that it uses and statements that make values again, then the cell; `segments` say which line is
-    whose, the last one is the failing cell's. setup: the imports, which are run before. needed: names whose values go
-    with it, with those values. given: all that it finds defined, by name. made_again: names that statements of other
-    cells make again, each with its cell. left_out: lines of the cell that were left out, with the reason. why_not: why
-    the failing statement itself cannot be run; empty if it can. later: names that it holds for the cells below. above:
-    cells that are run whole before the failing one.
+    code: Own functions that it uses and statements that make values again, then the cell. `segments` say which cell
+        each line comes from; the last segment is the failing cell.
+    setup: The imports, which run first.
+    needed: The names whose values go with it, with those values.
+    given: All names that it finds defined.
+    made_again: Names that statements of other cells make again, each with its cell.
+    left_out: Lines of the cell that were left out, with the reason.
+    why_not: Why the failing statement cannot run; empty if it can.
+    later: Names that it keeps for the cells below.
+    above: Cells that run completely before the failing one.
     """
 
     code: str
@@ -94,7 +102,7 @@ class CellProgram:
 
     @property
     def texts(self) -> list[str]:
-        """Texts in the code, some of which may name files."""
+        """Texts in the code that may name files."""
         tree = parsed(self.code)
         nodes = ast.walk(tree) if tree is not None else ()
         return [
@@ -102,14 +110,14 @@ class CellProgram:
         ]
 
     def cell_at(self, line: int) -> tuple[Segment, int] | None:
-        """Return the segment of a line of the program, and its line in that cell; None for a line of none."""
+        """Return the segment of a line of the program, and its line in that cell; None if no cell has that line."""
         for segment in self.segments:
             if segment.start <= line < segment.start + segment.count:
                 return segment, segment.first + line - segment.start
         return None
 
     def line_of(self, run: CellRun, line: int) -> int | None:
-        """Return the line of the program that a line of a cell is; None if it is not a part of it."""
+        """Return the line of the program for a line of a cell; None if the program does not contain it."""
         for segment in reversed(self.segments):
             if same_run(segment.run, run) and segment.first <= line < segment.first + segment.count:
                 return segment.start + line - segment.first
@@ -117,7 +125,7 @@ class CellProgram:
 
 
 def same_run(one: CellRun, other: CellRun) -> bool:
-    """Return whether two runs are one."""
+    """Return whether two runs are the same run."""
     return one.count == other.count and one.source == other.source
 
 
@@ -133,13 +141,16 @@ def program_of(
     later: Sequence[str] = (),
     above: Sequence[CellRun] = (),
 ) -> CellProgram | None:
-    """Make the program of a failing cell; None where its text is not Python.
+    """Make the program of a failing cell; None if its text is not Python.
 
-    namespace: the notebook's variables now. before: the values that names had before the cell ran, of those that it
-    changes. history: runs of this kernel, oldest first. cannot_cross: names whose values were refused, with the reason.
-    left_out: lines of the cell at which a statement is left out because a worker cannot run it. near: further names
-    that a fix may read. later: names that cells below read, whose values go with it where they can. above: cells that
-    are run before it, whole, instead of the values that they made (`made_by`).
+    namespace: The notebook's variables now.
+    before: The values that changed names had before the cell ran.
+    history: Runs of this kernel, oldest first.
+    cannot_cross: Names whose values were refused, with the reason.
+    left_out: Lines of the cell whose statements are left out because a worker cannot run them.
+    near: Further names that a fix may read.
+    later: Names that cells below read; their values go with it if possible.
+    above: Cells that run completely before it, instead of the values that they made (`made_by`).
     """
     text = read_cell(failed.source)
     if text.tree is None or not text.tree.body:
@@ -151,10 +162,11 @@ def program_of(
 def made_by(
     cell: CellRun, history: Sequence[CellRun], namespace: Mapping[str, Any], also: Sequence[str] = ()
 ) -> list[CellRun]:
-    """Return the runs that made the values that a cell reads, and what these were made of, oldest first.
+    """Return the runs that made the values that a cell reads, and the values these depend on, oldest first.
 
-    also: names of further values. Empty where one of them cannot be run again: it failed, is no plain Python, or its
-    beginning is not known.
+    also: Names of further values.
+
+    Empty if one of the runs cannot be repeated: it failed, is not plain Python, or its start is not known.
     """
     data = {name for name, value in namespace.items() if RemoteValue.of(name, value) is None}
     wanted, changed, runs = data.intersection([*free_names(cell.source), *also]), set[str](), list[CellRun]()
@@ -173,7 +185,7 @@ def made_by(
 
 
 def where_made(name: str, value: Any, cell: CellRun, history: Sequence[CellRun]) -> str:
-    """Say which line above a cell made a value `None`, or of what had its name before; empty where none surely did."""
+    """Say which line above a cell made a value `None`, or set it; empty if no line surely did."""
     run = next(
         (
             candidate
@@ -205,7 +217,7 @@ def changed_in(run: CellRun) -> set[str]:
 
 
 class _Builder:
-    """Sorts the names that a cell needs, and those that what it needs does."""
+    """Sorts the names that a cell needs, and the names that those need."""
 
     def __init__(
         self,
@@ -235,7 +247,7 @@ class _Builder:
         near: Sequence[str],
         later: Sequence[str],
     ) -> CellProgram:
-        """Return the program; what needs a refused value is left out."""
+        """Return the program; statements that need a refused value are left out."""
         read = free_names("\n".join([*(run.source for run in self._above), self._failed.source]))
         for name in (*read, *near, *self._similar(read)):
             self.require(name)
@@ -294,7 +306,7 @@ class _Builder:
         )
 
     def _is_had_later(self, name: str) -> bool:
-        """Take in a name that a cell below reads, where that runs no statement again; return whether it is had."""
+        """Add a name that a cell below reads, if no statement must run again for it; return whether it was added."""
         if name in self._seen:
             return name in self.given
         value = self._before.get(name, self._namespace.get(name))
@@ -307,7 +319,7 @@ class _Builder:
         return True
 
     def _modules(self) -> Iterator[str]:
-        """Yield names of modules of the notebook that a fix may need and that are there at once."""
+        """Yield names of modules of the notebook that a fix may need and that need no loading."""
         loaded = {type(value).__module__.partition(".")[0] for value in self.needed.values()}
         for name, value in self._namespace.items():
             if isinstance(value, types.ModuleType) and not name.startswith("_"):
@@ -316,7 +328,7 @@ class _Builder:
                     yield name
 
     def _similar(self, names: Sequence[str]) -> Iterator[str]:
-        """Yield names of the notebook that are meant, perhaps, by those that it does not have."""
+        """Yield names of the notebook that may be meant by missing names."""
         candidates = [name for name in self._namespace if not name.startswith("_") and name not in GIVEN]
         for name in names:
             if name not in self._namespace and name not in self._before and not hasattr(builtins, name):
@@ -343,7 +355,10 @@ class _Builder:
         return next((self.refused[name] for name in names if name in self.refused), "")
 
     def require(self, name: str, *, now: bool = False) -> None:
-        """Take in one name and what it needs itself; now: its present value, whatever it was before the cell."""
+        """Add one name and what it needs itself.
+
+        now: Use its present value, whatever it was before the cell.
+        """
         if name in self._seen and not now:
             return
         self._seen.add(name)
@@ -376,7 +391,7 @@ class _Builder:
         self.given.pop(name, None)
 
     def _source(self, name: str) -> bool:
-        """Copy the definition of an own function or class, with what it needs."""
+        """Copy the definition of an own function or class, with the names that it needs."""
         definition = self._definition(name, Function | ast.ClassDef | ast.Assign)
         if definition is None or len(self.sources) >= _SOURCES_MAX:
             return False
@@ -391,7 +406,7 @@ class _Builder:
         return True
 
     def _imported(self, name: str, value: object) -> bool:
-        """Import an object of a library's module as the notebook did; return whether that gives it."""
+        """Import an object of a library's module as the notebook did; return whether that gives the object."""
         match self._definition(name, ast.ImportFrom):
             case (_, ast.ImportFrom(module=str(module), names=names, level=0)):
                 for alias in names:
@@ -409,7 +424,7 @@ class _Builder:
             self.sources.append((run, first, last, "\n".join(lines)))
 
     def _made_again(self, name: str) -> bool:
-        """Run the statement that made a value again, and those of other cells that changed it since."""
+        """Run the statement that made a value again, and the statements of other cells that changed it since."""
         definition = self._definition(name, ast.Assign | ast.AnnAssign | ast.With | ast.AsyncWith, first=True)
         if definition is None:
             return False
@@ -437,9 +452,9 @@ class _Builder:
         return True
 
     def _definition(self, name: str, kinds: Any, *, first: bool = False) -> tuple[CellRun, ast.stmt] | None:
-        """Return the newest statement at the top of a cell that binds a name, with its cell.
+        """Return the newest top-level statement of a cell that binds a name, with its cell.
 
-        first: one that does not read it too.
+        first: A statement that does not also read the name.
         """
         for run in reversed(self._history):
             if name not in run.source:
@@ -456,7 +471,7 @@ class _Builder:
 
 
 def free_names(source: str) -> list[str]:
-    """Return the names that code reads before it binds them, those that its functions look up last."""
+    """Return the names that code reads before it binds them; names that its functions look up come last."""
     flow = dataflow_of(source)
     return [*flow.reads, *flow.guarded_reads, *flow.deferred_reads]
 
@@ -515,7 +530,7 @@ def _import_of(name: str, module: str) -> str:
 
 
 def why_refused(name: str, value: object, why: str = "") -> str:
-    """Say why a value cannot go to a worker."""
+    """Say why a value cannot be sent to a worker."""
     return f"`{name}` is a {type_name(value)}, which cannot go to a worker{f' ({why})' if why else ''}"
 
 
@@ -542,7 +557,7 @@ class ExtractedFunction:
 def extract_function(name: str, cell: str, namespace: Mapping[str, Any]) -> ExtractedFunction:
     """Make a cell the code of a tool of that name; raises `UsageInvalid` if that is not possible.
 
-    namespace: the notebook's variables, whose values decide which names become arguments.
+    namespace: The notebook's variables; their values decide which names become arguments.
     """
     tree = _plain_cell(cell)
     parts = _Requirements(namespace)
@@ -560,7 +575,7 @@ def extract_function(name: str, cell: str, namespace: Mapping[str, Any]) -> Extr
 
 
 def _check_can_be_given(tool: str, arguments: Mapping[str, Any]) -> None:
-    """Raise `UsageInvalid` for a value that does not reach a worker, or not as what it is."""
+    """Raise `UsageInvalid` for a value that cannot reach a worker unchanged."""
     try:
         changed = [note.removeprefix("$.") for note in pack_arguments(tool, arguments).notes]
     except ArgumentsInvalid as error:
@@ -590,7 +605,8 @@ def _plain_cell(cell: str) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             raise UsageInvalid(
-                f"'from {node.module} import *' cannot stand in a function.", hint="Name what is imported."
+                f"'from {node.module} import *' does not work in a function.",
+                hint="Import each name instead.",
             )
     if not tree.body:
         raise UsageInvalid("This cell is empty.")

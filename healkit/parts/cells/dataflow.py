@@ -1,9 +1,9 @@
 """Dataflow of a cell: the names that it binds and reads.
 
-Code that runs when the cell runs is visited in the order in which it runs, so that a read before the cell binds the
-name differs from one after. Functions run later; for their bodies `symtable` tells which names are their own and which
-they look up in the notebook. From Python 3.12 on it does not separate the names of a comprehension from those around
-it, so those come from the syntax tree.
+Code that runs with the cell is visited in that order: a read before the cell binds the name differs from a read after
+it. Functions run later; for their bodies `symtable` tells which names are their own and which they look up in the
+notebook. From Python 3.12 on it does not separate the names of a comprehension from those around it, so those come from
+the syntax tree.
 """
 
 from __future__ import annotations
@@ -27,11 +27,16 @@ _COMPREHENSIONS = frozenset({"listcomp", "setcomp", "dictcomp", "genexpr"})
 class CellDataflow:
     """Names of a cell and what it does with them.
 
-    bound: names that it binds. reads: names that it reads before it binds them, in order. guarded_reads: the same,
-    inside of a `try` that catches the NameError. deferred_reads: names that its functions look up when they are called.
-    mutated: names whose value it changes in place. deleted: name → line. inner_names: names that exist only inside of a
-    function, class, comprehension or `except`. star_imports: modules imported with `*`. opaque: what may define any
-    other name, or an empty text. parsed: False if the text is not Python.
+    bound: Names that it binds.
+    reads: Names that it reads before it binds them, in order.
+    guarded_reads: The same, inside a `try` that catches the NameError.
+    deferred_reads: Names that its functions look up when they are called.
+    mutated: Names whose value it changes in place.
+    deleted: Name → line.
+    inner_names: Names that exist only inside a function, class, comprehension or `except`.
+    star_imports: Modules imported with `*`.
+    opaque: A statement that may define any other name, or an empty text.
+    parsed: False if the text is not Python.
     """
 
     bound: Mapping[str, Binding] = field(default_factory=dict)
@@ -141,8 +146,8 @@ def _read_scopes(
 
 # Visitor that follows a cell's code in the order it runs
 #
-# A name that is read before the cell binds it has to come from elsewhere; one that is read after does not. Each
-# branch is followed on its own; what all of them bind is bound.
+# A name that is read before the cell binds it has to come from elsewhere. A name that is read after that does not. Each
+# branch is followed on its own; a name is bound if all branches bind it.
 
 
 #: Methods that change their object when their result is not used.
@@ -173,7 +178,7 @@ class InnerName:
 
 
 class _Branch(NamedTuple):
-    """Path through a statement; `leaves`: it does not go on to the next statement."""
+    """Path through a statement; `leaves`: it does not continue with the next statement."""
 
     visit: Callable[[], None]
     under: str
@@ -217,7 +222,10 @@ class FlowVisitor(ast.NodeVisitor):
             self.bound[name] = Binding(line)
 
     def _branches(self, branches: list[_Branch], *, complete: bool) -> None:
-        """Follow branches of which at most one is taken; complete: one of them is taken in any case."""
+        """Follow branches of which at most one is taken.
+
+        complete: One of them is always taken.
+        """
         before, ends = dict(self.bound), []
         for branch in branches:
             self.bound = dict(before)
@@ -489,8 +497,8 @@ def _leaves(body: list[ast.stmt]) -> bool:
 # Cell sources as plain Python, with magics blanked out
 #
 # IPython's own transformer turns a cell magic into a call with the cell's text as a string, which hides its names.
-# Here a line of magic is blanked and the lines keep their numbers; of a cell magic that runs its body in the
-# notebook's namespace (`%%time`) the body stays. Works without IPython.
+# Here, a line of magic is blanked and the lines keep their numbers. If a cell magic runs its body in the notebook's
+# namespace (`%%time`), the body stays. This works without IPython.
 
 
 #: Cell magics whose body is Python that runs in the notebook's own namespace.
@@ -509,8 +517,9 @@ _CLEARING = re.compile(r"^\s*%(?P<magic>reset(?:_selective)?|xdel)\b(?P<options>
 class CellSource:
     """Python part of a cell.
 
-    tree: None if it does not parse. bound: names that its magics bind, with their lines. opaque: a magic that may
-    define any name, or an empty text.
+    tree: None if it does not parse.
+    bound: Names that its magics bind, with their lines.
+    opaque: A magic that may define any name, or an empty text.
     """
 
     code: str
@@ -565,7 +574,7 @@ def _finds(pattern: str, name: str) -> bool:
 
 
 def parsed(code: str) -> ast.Module | None:
-    """Return the tree of a text; None for what is not Python."""
+    """Return the tree of a text; None if it is not Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python itself warns of a strange escape when the cell runs

@@ -25,7 +25,7 @@ def todo(labels: Sequence[str]) -> str:
 
 
 def move(labels: Sequence[str]) -> str:
-    """Return what else to do with cells that stand too low; an empty text for none."""
+    """Return what else to do with cells that are too far down; an empty text for none."""
     if not labels:
         return ""
     listed = _listed([label.removeprefix("cell ") for label in labels])
@@ -125,11 +125,13 @@ def inside(name: str, inner: InnerName, label: str) -> str:
     if inner.kind == "class":
         return f"`{name}` belongs to the class `{inner.owner}` ({place}); outside of it, write `{inner.owner}.{name}`."
     if inner.kind == "except":
-        return f"`{name}` exists only inside of its `except` ({place}); Python deletes it at the end of that block."
+        return (
+            f"`{name}` exists only inside its `except` ({place}); Python deletes it at the end of that block."
+        )
     if inner.kind == "comprehension":
-        return f"`{name}` exists only inside of a comprehension ({place})."
+        return f"`{name}` exists only inside a comprehension ({place})."
     owner = f"the function `{inner.owner}`" if inner.owner else "a lambda"
-    return f"`{name}` exists only inside of {owner} ({place}), while it runs."
+    return f"`{name}` exists only inside {owner} ({place}), while it runs."
 
 
 def star(name: str, module: str, cell: Cell) -> str:

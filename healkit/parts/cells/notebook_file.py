@@ -1,9 +1,10 @@
 """Notebook files and the runs of their cells.
 
-Kernels are not told which notebook they serve. Jupyter Server sets `JPY_SESSION_NAME` to the path that the notebook had
-when the kernel started, VS Code sets `__vsc_ipynb_file__`, papermill (with `--inject-paths`) `PAPERMILL_INPUT_PATH`.
-A notebook may have been renamed since, so a file counts only if it has a cell that was run in this kernel. The file is
-not validated, because a faulty output does not make its cells useless; a file that cannot be read is ignored.
+A kernel does not know which notebook it serves. Jupyter Server sets `JPY_SESSION_NAME` to the path that the notebook
+had when the kernel started. VS Code sets `__vsc_ipynb_file__`, and papermill (with `--inject-paths`)
+`PAPERMILL_INPUT_PATH`. A notebook may have been renamed since then, so a file counts only if it has a cell that ran in
+this kernel. The file is not validated, because its cells are useful even if an output is faulty. A file that cannot be
+read is ignored.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ _SIBLINGS_MAX = 20
 class CellRun:
     """Run of a cell in this kernel.
 
-    count: the number of its prompt. ok: None if it ran before healkit was loaded. at: when it ended, in seconds since
-    the epoch. failed_line: the line of the cell that failed. missing: the name of a NameError.
+    count: The number of its prompt.
+    ok: None if it ran before healkit was loaded.
+    at: When it ended, in seconds since the epoch.
+    failed_line: The line of the cell that failed.
+    missing: The name of a NameError.
     """
 
     source: str
@@ -46,7 +50,7 @@ class CellRun:
 class NotebookCell:
     """Code cell of a file; `number` counts all cells from 1, `count` is the prompt that was saved with it.
 
-    result: the saved text of its last expression's value; empty where it has none.
+    result: The saved text of its last expression's value; empty where it has none.
     """
 
     number: int
@@ -64,7 +68,7 @@ class NotebookFile:
     saved_at: float | None = None
 
     def from_run(self, run: CellRun) -> tuple[NotebookCell, ...]:
-        """Return the cell that was run, and those below it; none where it is not in the file."""
+        """Return the cell that ran, and the cells below it; none if it is not in the file."""
         texts = [cell.source.strip() for cell in self.cells]
         places = [i for i, cell in enumerate(self.cells) if run.cell_id and cell.cell_id == run.cell_id]
         places = places or [i for i, text in enumerate(texts) if text == run.source.strip()]
@@ -76,8 +80,9 @@ def find_notebook(
 ) -> NotebookFile | None:
     """Return the file of the notebook whose cells ran here, or None; never raises.
 
-    variables: the kernel's namespace. runs: cells that ran in this kernel; one of them must be in the file. Their ids
-    decide, also in a renamed file; texts only where no file has them.
+    variables: The kernel's namespace.
+    runs: Cells that ran in this kernel; the file must have one of them. Ids decide, also in a renamed file. Texts
+        decide only if no file has the ids.
     """
     ids = {run.cell_id for run in runs if re.fullmatch(r"[\w-]{1,64}", run.cell_id)}  # editors have others
     texts = {run.source.strip() for run in runs if run.source.strip()}
@@ -97,7 +102,7 @@ def find_notebook(
 
 
 def read_notebook(path: Path) -> NotebookFile | None:
-    """Return the code cells of an nbformat 4 file; None if it is absent, broken, of another format or too large."""
+    """Return the code cells of an nbformat 4 file; None if it is missing, broken, in another format or too large."""
     try:
         status = path.stat()
         if status.st_size > FILE_MAX_BYTES or not path.is_file():
@@ -124,7 +129,7 @@ def _text_and_count(cell: Mapping[str, Any]) -> tuple[str, int | None]:
 
 
 def _result(cell: Mapping[str, Any]) -> str:
-    """Return the text of the value that a cell is saved with."""
+    """Return the text of the value that is saved with a cell."""
     for output in cell.get("outputs", ()):
         if output.get("output_type") == "execute_result":
             text = output.get("data", {}).get("text/plain", "")
@@ -156,8 +161,8 @@ def _siblings(path: Path) -> list[Path]:
 
 # The file as text: the places of cells, and edits
 #
-# A cell's new text is put in the place of its old one, and no other byte of the file changes: what wrote it has its own
-# order of keys, indentation and escapes.
+# A cell's new text replaces the old one, and no other byte of the file changes. The program that wrote the file has its
+# own order of keys, indentation and escapes.
 
 
 #: Tag of a cell that is meant to fail, as nbclient and nbconvert know it.
@@ -169,12 +174,12 @@ _decode = json.JSONDecoder().raw_decode
 class NotebookText:
     """File of a Python notebook, in nbformat 4.
 
-    cells: its code cells with a text; their ids are ours, since older files have none. may_fail: the numbers of those
-    that are tagged so.
+    cells: Its code cells with a text. Their ids are healkit's, because older files have no ids.
+    may_fail: The numbers of cells that are tagged as such.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read it; raise `UsageInvalid` for a file that is none."""
+        """Read it; raise `UsageInvalid` for a file that is not a notebook."""
         self.cells: list[NotebookCell] = []
         self.may_fail: set[int] = set()
         self._places: dict[int, int] = {}
@@ -192,7 +197,7 @@ class NotebookText:
             hint = "`jupyter nbconvert --to notebook --inplace` converts it."
             raise _refused(path, f"is in format {about['nbformat']!r} of notebooks, not 4", hint)
         if language != "python":
-            raise _refused(path, f"is a notebook of {language!r}, and only Python is run")
+            raise _refused(path, f"is a notebook of {language!r}, but healkit only runs Python")
 
     def _read_cells(self) -> None:
         begin = _place_in(self.text, _after_space(self.text, 0), "cells")
@@ -215,7 +220,7 @@ class NotebookText:
         return self.text.count("\n", 0, place) + 1
 
     def edited(self, texts: Mapping[int, str]) -> str:
-        """Return the file's text with new texts of cells, by number, each in the form that the old one has."""
+        """Return the file's text with new texts of cells, by number, each in the same form as the old one."""
         text, as_ascii = self.text, self.text.isascii()
         for number in sorted(texts, reverse=True):
             place = self._places[number]
@@ -242,7 +247,7 @@ def _refused(path: Path, why: str, hint: str = "Notebooks are .ipynb files of JS
 
 
 def _place_in(text: str, at: int, wanted: str) -> int:
-    """Return where a key's value begins, in the JSON object that begins there."""
+    """Return where a key's value begins, in the JSON object that begins at the position."""
     return next(begin for key, begin, _ in _parts(text, at) if key == wanted)
 
 

@@ -1,8 +1,8 @@
 """State of a notebook, and a plan of cells to run again.
 
-The file has the order of the cells, the history has what was run. The two are matched by cell id, or by text if the
-frontend gives no ids. Of two texts of one cell the newer one counts: a file that was saved before the cell ran does not
-know its later text.
+The file has the order of the cells, the history has the runs. The two are matched by cell id, or by text if the
+frontend gives no ids. If a cell has two texts, the newer one counts: a file that was saved before the cell ran does not
+have its later text.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ _LINE_MAX_CHARS = 60
 class Cell:
     """Cell of a notebook: its newest text, its position, and its last run.
 
-    position: larger is further down. run: the last run, if it was of this text; older: the last run, if it was of
-    another. deleted: in the history, but no longer in the notebook. saved_count: the prompt in the file.
+    position: Larger is further down.
+    run: The last run, if it had this text.
+    older: The last run, if it had another text.
+    deleted: In the history, but no longer in the notebook.
+    saved_count: The prompt in the file.
     """
 
     source: str
@@ -55,7 +58,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """`In [7]`, its prompt; `cell 3`, its place in the file, where it has not been run."""
+        """`In [7]`, its prompt; `cell 3`, its place in the file, if it did not run."""
         run = self.run or self.older
         if run is not None and run.count is not None:
             return f"In [{run.count}]"
@@ -141,7 +144,7 @@ class NotebookState:
 
 
 class _CellKeys:
-    """Matching of runs to cells: by id if the file has it, else by text."""
+    """Matching of runs to cells: by id if the file has it, otherwise by text."""
 
     def __init__(self, runs: Sequence[CellRun], notebook: NotebookFile | None) -> None:
         cells = notebook.cells if notebook is not None else ()
@@ -173,9 +176,9 @@ def same_text(one: str, other: str) -> bool:
 
 # Plan of cells to run so that names are defined
 #
-# The definer of a name is the nearest cell above that binds it unconditionally; cells between it and the reader that
-# change the value are run as well. Names that such a cell reads itself, and that the kernel does not have, are looked
-# up in the same way. The order is that of the notebook, unless a cell needs one further down.
+# The definer of a name is the nearest cell above that binds it unconditionally. Cells between it and the reader that
+# change the value run too. If such a cell reads a name that the kernel does not have, this name is looked up in the
+# same way. The order is that of the notebook, unless a cell needs one further down.
 
 
 #: A cell that needs more cells than this is better served by running the notebook from the top.
@@ -186,7 +189,8 @@ STEPS_MAX = 60
 class RerunPlan:
     """Cells to run, each with the reason.
 
-    lacking: names that no cell binds, with the cell of the plan that reads them. blocked: cells that would fail again.
+    lacking: Names that no cell binds, with the cell of the plan that reads them.
+    blocked: Cells that would fail again.
     """
 
     steps: list[tuple[Cell, str]] = field(default_factory=list)
@@ -195,7 +199,10 @@ class RerunPlan:
 
 
 class RerunPlanner:
-    """Search for the cells that names need; `defined` tells which names the kernel and Python have."""
+    """Search for the cells that names need.
+
+    defined: Tells which names the kernel and Python have.
+    """
 
     def __init__(self, state: NotebookState, defined: Callable[[str], bool]) -> None:
         self._state = state
@@ -220,7 +227,7 @@ class RerunPlanner:
         return definer
 
     def definer(self, name: str, reader: Cell) -> Cell | None:
-        """Return the cell that binds a name for a reader; None where each that binds it reads it first."""
+        """Return the cell that binds a name for a reader; None if each cell that binds it reads it first."""
         cells_binding = [
             cell
             for cell in self._state.cells_binding(name, reader.position)
@@ -335,19 +342,19 @@ _REMARKS_MAX = 20
 
 @dataclass(frozen=True)
 class OrderRemark:
-    """Remark on the order of a notebook's cells, which is no failure by itself."""
+    """Remark on the order of a notebook's cells, which is not a failure by itself."""
 
     number: int
     sentence: str
 
 
 def order_remarks(cells: Sequence[NotebookCell]) -> tuple[OrderRemark, ...]:
-    """Return what is out of order in code cells as they were saved, at most 20 remarks."""
+    """Return what is out of order in the saved code cells, at most 20 remarks."""
     return tuple(itertools.islice(itertools.chain(_prompts(cells), _names(cells)), _REMARKS_MAX))
 
 
 def _prompts(cells: Sequence[NotebookCell]) -> Iterator[OrderRemark]:
-    """Yield remarks on saved prompts; a notebook without any was cleared, and tells nothing."""
+    """Yield remarks on saved prompts; a notebook without prompts was cleared, so it has none."""
     saved = [(cell.number, cell.count) for cell in cells if cell.count is not None]
     for cell in cells if saved else ():
         if cell.count is None:

@@ -1,12 +1,12 @@
 """Failing cells of the user's own.
 
-They ran in the user's kernel: without a worker, a restriction or a row in the log, which holds executions of tools
-only. The last of them are kept in memory as executions, to be explained, exported and turned into tools. Their names,
-such as `In [12]`, are those of the prompts.
+They ran in the user's kernel: without a worker, without a restriction, and without a row in the log, which contains
+only executions of tools. The last failing cells are kept in memory as executions. They can be explained, exported and
+turned into tools. Their names are their prompts, such as `In [12]`.
 
-IPython keeps the texts of cells, but not whether they failed, nor which cell of the notebook they were; this module
-adds that after each cell, once the extension is loaded. Earlier cells are taken from IPython; how they ended is
-unknown.
+IPython keeps the texts of cells, but not whether they failed, nor which cell of the notebook they were. This module
+adds that after each cell, once the extension is loaded. Earlier cells are taken from IPython; it is unknown how they
+ended.
 """
 
 from __future__ import annotations
@@ -64,12 +64,14 @@ _FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 @dataclasses.dataclass(frozen=True)
 class FailedCell:
-    """Failing cell, as an execution, with the innermost own frame's variables as they were.
+    """Failing cell, as an execution, with the variables of its innermost own frame.
 
-    run: its run. advice: which cells would give what it lacks, where that is known. before: values that it has changed,
-    as they were before it ran; unknown: names that it changed in place, whose values before are not known. defined: the
-    notebook's names. made: the line of a cell above that gave what failed its value, in a sentence, where that line is
-    the likely cause.
+    run: Its run.
+    advice: Which cells would define what it lacks, if that is known.
+    before: Changed values, as they were before it ran.
+    unknown: Names that it changed in place, whose earlier values are not known.
+    defined: The notebook's names.
+    made: A sentence about the line of a cell above that set the failing value, if that line is the likely cause.
     """
 
     execution: Execution
@@ -89,12 +91,17 @@ class FailedCell:
 class FailingCell:
     """Cell of the user's own that failed, and what is known of the notebook around it.
 
-    run: the cell. failure: what it raised, its frames named as the prompts are. advice: on the order of the cells.
-    namespace: the notebook's variables now. before: values that the cell has changed, as they were before it ran.
-    unknown: names that it changed in place, whose values before are not known. history: runs of this kernel, oldest
-    first. below: the texts and the labels of the code cells below it in the notebook. saved: the text that the
-    notebook has saved as its result. folder: the kernel's working directory.
-    within: where the files may be that it reads; None for anywhere.
+    run: The cell.
+    failure: Its failure; the frames are named by their prompts.
+    advice: On the order of the cells.
+    namespace: The notebook's variables now.
+    before: Changed values, as they were before it ran.
+    unknown: Names that it changed in place, whose earlier values are not known.
+    history: Runs of this kernel, oldest first.
+    below: The texts and the labels of the code cells below it in the notebook.
+    saved: The text of its result that is saved in the notebook.
+    folder: The kernel's working directory.
+    within: Folders for the files that it reads; None for anywhere.
     """
 
     run: CellRun
@@ -147,7 +154,7 @@ class FailedCells:
     def add(
         self, error: BaseException, code: str, number: int | None, cell_id: str | None = None
     ) -> FailedCell:
-        """Take note of a cell that raised; called once the cell is over."""
+        """Record a cell that raised; called after the cell."""
         from healkit.core.runtime.execution import Execution  # most cells do not fail
 
         label = f"In [{number if number is not None else '*'}]"
@@ -200,11 +207,11 @@ class FailedCells:
         return where_made(name, space[name], run, self.runs.history())
 
     def of(self, number: int | None) -> FailedCell | None:
-        """Return the newest failure of a prompt's cell, of any for None."""
+        """Return the newest failure of a prompt's cell; None stands for any prompt."""
         return next((cell for cell in reversed(self._kept) if number in (None, cell.number)), None)
 
     def number_of(self, error: BaseException) -> int | None:
-        """Return the prompt of the cell that raised an exception; None where no cell of this kernel did."""
+        """Return the prompt of the cell that raised an exception; None if no cell of this kernel did."""
         places = [entry.tb_frame.f_code.co_filename for entry in _entries(error.__traceback__)]
         if isinstance(error, SyntaxError) and error.filename:
             places.append(error.filename)
@@ -212,7 +219,7 @@ class FailedCells:
         return next((int(match[1]) for match in in_cells if match), None)
 
     def add_late(self, error: BaseException, number: int) -> FailedCell:
-        """Take note of a cell that failed before healkit was loaded: what it changed was not kept before it ran."""
+        """Record a cell that failed before healkit was loaded; the values that it changed were not kept."""
         from healkit.parts.cells.dataflow import names_changed
 
         cell = self.add(error, self._shell.history_manager.input_hist_raw[number], number)
@@ -221,7 +228,7 @@ class FailedCells:
         return self._kept[-1]
 
     def find(self, number: int | None) -> FailingCell | None:
-        """Return the newest failure of a prompt's cell, of any for None, as healing gets it."""
+        """Return the newest failure of a prompt's cell, of any for None, in the form that healing needs."""
         from healkit.parts.cells.dataflow import names_changed
         from healkit.parts.cells.notebook_file import find_notebook
 
@@ -250,7 +257,7 @@ class FailedCells:
         )
 
     def texts(self) -> list[str] | None:
-        """Return the texts of the notebook's cells, as its file has them and as they ran here; None without a file."""
+        """Return the texts of the notebook's cells, from its file and from the runs here; None without a file."""
         from healkit.parts.cells.notebook_file import find_notebook
 
         runs = self.runs.history()
@@ -318,14 +325,14 @@ class FailedCells:
         return msgspec.structs.replace(failure, secrets=list(itertools.islice(secrets, SECRETS_MAX)))
 
     def _name(self, filename: str) -> str:
-        """Return `<In [12]>` for a cell's own code, else the file's path."""
+        """Return `<In [12]>` for a cell's own code, otherwise the file's path."""
         code_name = self._shell.compile.format_code_name(filename)
         if code_name is None or not code_name[1].startswith("In["):
             return filename
         return f"<In {code_name[1].removeprefix('In')}>"
 
     def _is_own(self, filename: str) -> bool:
-        """Tell if it is a cell or a file of the user's: neither installed nor Python's own."""
+        """Return whether it is a cell or a file of the user: neither installed nor part of Python."""
         if self._name(filename) != filename:
             return True
         # Compiled code names its files from the folder of the library, such as `pyarrow/error.pxi`.
@@ -342,8 +349,8 @@ _ITEMS_MAX, _ARRAY_MAX_BYTES = 100_000, 8 * 1024 * 1024
 class ValuesBefore:
     """Values that the running cell may change, as they were before it ran.
 
-    A name that it binds anew costs a reference, a value that it changes in place a shallow copy. What is too large for
-    that is only named.
+    A name that the cell binds again costs a reference; a value that it changes in place costs a shallow copy. Values
+    that are too large for a copy are only named.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
@@ -352,7 +359,7 @@ class ValuesBefore:
         self._unknown: list[str] = []
 
     def remember(self, source: str) -> None:
-        """Keep what a cell's text changes; called before it runs. Never raises."""
+        """Keep the values that a cell's text changes; called before it runs. Never raises."""
         self._values, self._unknown = {}, []
         bound, mutated = list[str](), list[str]()
         if not source.strip() or len(source) > _SOURCE_MAX_CHARS:
@@ -371,7 +378,7 @@ class ValuesBefore:
             self._unknown = [name for name in (*bound, *mutated) if name not in self._values]
 
     def take(self) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the values kept, and the names of those that could not be; they are not kept here any more."""
+        """Return the kept values, and the names of those that could not be kept; then forget them here."""
         result = self._values, tuple(self._unknown)
         self._values, self._unknown = {}, []
         return result
@@ -411,7 +418,7 @@ def _is_ipython(filename: str) -> bool:
 
 
 def _locals(own: list[TracebackType]) -> Iterator[Local]:
-    """Yield the innermost own frame's variables; at a cell's top level, those that its code names."""
+    """Yield the variables of the innermost own frame; at a cell's top level, those that its code names."""
     if not own:
         return
     from healkit.parts.post_mortem.previews import preview
@@ -450,7 +457,7 @@ class KernelRuns:
         self.warned: deque[Any] = deque(maxlen=_WARNINGS_MAX)
 
     def note(self, result: ExecutionResult | None) -> None:
-        """Take note of a cell that has ended; called by the `post_run_cell` hook."""
+        """Record a cell that has ended; called by the `post_run_cell` hook."""
         info = getattr(result, "info", None)
         if (
             result is None
@@ -466,7 +473,7 @@ class KernelRuns:
     def run_of(
         self, source: str, count: int | None, cell_id: str | None, error: BaseException | None
     ) -> CellRun:
-        """Describe a run that has ended just now."""
+        """Describe a run that has just ended."""
         return CellRun(
             source,
             count,
@@ -490,9 +497,9 @@ class KernelRuns:
         return sorted([*before, *self._noted], key=lambda run: run.count or 0) if before else [*self._noted]
 
     def earlier(self, texts: Sequence[str]) -> Callable[[str], list[CellRun]]:
-        """Return what asks IPython's own history for runs of a name before this kernel, in this notebook's sessions.
+        """Return a function that searches IPython's history for runs of a name before this kernel, in this notebook.
 
-        texts: the notebook's; a session in which none of them ran was another notebook's, and is not looked at.
+        texts: The notebook's texts. A session that ran no text of them belongs to another notebook and is skipped.
         """
 
         def found(name: str) -> list[CellRun]:
@@ -520,7 +527,7 @@ class KernelRuns:
                 yield CellRun(text, None, None)
 
     def _missing(self, error: BaseException | None) -> str:
-        """Return the name that the notebook's namespace lacks; empty where the failure is about something else."""
+        """Return the name that the notebook's namespace lacks; empty if the failure is about something else."""
         if not isinstance(error, NameError) or isinstance(error, UnboundLocalError):
             return ""
         from healkit.parts.explain.catalogue import NOT_DEFINED  # read with the first failure only
@@ -556,7 +563,7 @@ class KernelRuns:
 def advice_for(
     shell: InteractiveShell, runs: KernelRuns, error: BaseException, failed: CellRun, near: list[str]
 ) -> CellAdvice | None:
-    """Find what to run, or what is wrong; None where nothing is known, and where finding out failed."""
+    """Find which cells to run, or what is wrong; None if nothing is known, or if the search failed."""
     from healkit.parts.cells.advice import CellCase, advise  # most cells do not fail
     from healkit.parts.cells.notebook_file import find_notebook
 

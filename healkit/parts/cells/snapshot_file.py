@@ -1,9 +1,9 @@
 """Snapshot files: a notebook's values, as files.
 
-Cells are tried in workers with them. A snapshot is a folder of two files, one with the encoded values, one with the
-contents of their frames and arrays. A trial maps the second as a copy of its own, which is made page by page as it is
-written to: a frame of any size is there at once, as it is, and what one trial does to it no other sees. Nothing is
-pickled.
+Cells are tried in workers with these values. A snapshot is a folder of two files: one with the encoded values, one with
+the contents of their frames and arrays. Each trial maps the second file as its own copy, which is made page by page
+when it is written to. So a frame of any size is available at once, and no trial sees what another trial changes.
+Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ _NAMES_MAX = 500
 
 
 class Header(msgspec.Struct, frozen=True):
-    """Encoded values, and the places of their contents in the other file."""
+    """Encoded values, and the positions of their contents in the other file."""
 
     values: msgspec.Raw
     places: list[tuple[int, int]]
 
 
 def write_snapshot(folder: Path, named: Mapping[str, Any], limit_bytes: int | None = None) -> int:
-    """Write the values by name to a folder that exists, and return the size of their contents in bytes.
+    """Write the values by name to an existing folder, and return the size of their contents in bytes.
 
-    limit_bytes: what they may take where they arrive. Raises `values.CannotCross` for the first value that cannot
-    cross, with its path, and `OSError`.
+    limit_bytes: The size that they may have where they arrive.
+
+    Raises `values.CannotCross` for the first value that cannot cross, with its path, and `OSError`.
     """
     descriptor = os.open(folder / _CONTENTS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -59,7 +60,7 @@ def write_snapshot(folder: Path, named: Mapping[str, Any], limit_bytes: int | No
 
 
 class _Written(list[Any]):
-    """Buffers of an encoder that are written to a file one by one: no more than one of them is in memory."""
+    """Buffers of an encoder that are written to a file one by one: at most one of them is in memory."""
 
     def __init__(self, descriptor: int, file: str) -> None:
         super().__init__()
@@ -67,7 +68,7 @@ class _Written(list[Any]):
         self.places: regions.Places = []
 
     def append(self, content: Any) -> None:
-        """Write the next contents, and keep their place only."""
+        """Write the next contents, and keep only their position."""
         place = regions.next_place(self.places, content)
         self.places.append(place)
         regions.write(self._descriptor, [content], [place])
@@ -75,7 +76,7 @@ class _Written(list[Any]):
 
     @contextlib.contextmanager
     def appended(self) -> Iterator[str]:
-        """Make the file end where the next contents begin, and note what is appended to it in the block."""
+        """Align the end of the file for the next contents, and record what the block appends."""
         begin, _ = regions.next_place(self.places, b"")
         os.ftruncate(self._descriptor, begin)
         yield self._file
@@ -86,8 +87,8 @@ class _Written(list[Any]):
 def load_snapshot(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
     """Return the values by name; called in the worker.
 
-    files: paths; the relative ones are there from the working directory, which may become a deeper one: a small file as
-    a copy, so that it can be written to, a larger one and a folder as a link.
+    files: Paths. Relative ones are made available from the working directory, which may become a deeper folder. A small
+        file is copied, so that it can be changed; a larger one and a folder are linked.
     """
     relative = {written: real for written, real in files.items() if not os.path.isabs(written)}
     higher = max((os.path.normpath(written).split(os.sep).count("..") for written in relative), default=0)
@@ -110,10 +111,12 @@ def load_snapshot(folder: str, files: Mapping[str, str]) -> dict[str, Any]:
 
 
 def load_claimed(folder: Path, snapshot: str, name: str, limit_bytes: int) -> tuple[Any, int]:
-    """Return one value, and its size, from a snapshot that a restricted process wrote, which has ended.
+    """Return one value, and its size, from a snapshot that a restricted, ended process wrote.
 
-    snapshot: its name in the folder. name: the value's. Raises `OSError` and `ValueError` for what is no snapshot of it
-    within the limit.
+    snapshot: Its name in the folder.
+    name: The name of the value.
+
+    Raises `OSError`, and `ValueError` for an invalid or too large snapshot.
     """
     with plain_files.open_regular(folder, f"{snapshot}/{_VALUES}") as file:
         written = file.read(limit_bytes + 1)
@@ -127,7 +130,10 @@ def load_claimed(folder: Path, snapshot: str, name: str, limit_bytes: int) -> tu
 
 
 def described(value: Any) -> str:
-    """Say in a few words what a cell gave, such as `a table of 4 rows × 2 columns`; empty for None. Never raises."""
+    """Describe the result of a cell in a few words; empty for None. Never raises.
+
+    An example is `a table of 4 rows × 2 columns`.
+    """
     try:
         return _described(value)
     except Exception:  # noqa: BLE001 - a stranger's attributes

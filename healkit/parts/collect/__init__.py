@@ -1,5 +1,8 @@
 """Collector of traces, as a server or within Jupyter's.
 
-`service` stores and answers, on threads; `handlers` are its HTTP routes, `limits` what a client may take. `standalone`
-serves them alone (`healkit collect`); `healkit.faces.server` mounts them in Jupyter's server.
+- `service`: stores traces and answers requests, on threads.
+- `handlers`: the HTTP routes.
+- `limits`: limits for clients.
+- `standalone`: a server for these routes alone (`healkit collect`). `healkit.faces.server` mounts them in Jupyter's
+  server.
 """

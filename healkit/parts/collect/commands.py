@@ -12,12 +12,12 @@ from healkit.commands.table import DB, Answer, Command, Terminal
 from healkit.config import Config
 
 _HOST = Option("host", "the address to listen on", default="127.0.0.1")
-_PORT = Option("port", "the port; 0 takes any that is free", int, default=8008, least=0, most=65535)
+_PORT = Option("port", "the port; 0 takes any free port", int, default=8008, least=0, most=65535)
 _TOKEN_FILE = Option(
     "token_file",
     "a file with the token that clients must send",
     metavar="FILE",
-    default_help="HEALKIT_COLLECT_TOKEN, else made up",
+    default_help="HEALKIT_COLLECT_TOKEN, else a new one",
 )
 
 
@@ -42,7 +42,7 @@ def collect(
     def announce(where: str, made_up: str | None) -> None:
         terminal.say(f"Collecting traces at {where}/api/traces; stop with Ctrl-C.")
         if made_up is not None:
-            terminal.say(f"The token, made up for this run and not shown again: {made_up}")
+            terminal.say(f"The token, made for this start and not shown again: {made_up}")
 
     serve(Config.from_environment(), db, Address(host, port), given_token(token_file, os.environ), announce)
     return Answer()

@@ -1,11 +1,10 @@
 """HTTP routes of the collector, for any tornado application.
 
-A handler reads the request and writes the answer, `CollectorService` does the work. Each application says who may ask:
-its classes add `identify` (and Jupyter's own decorators) to the ones here.
+A handler reads the request and writes the answer; `CollectorService` does the work. Each application decides who has
+access: its classes add `identify` (and Jupyter's own decorators) to the classes here.
 
-Bodies are read as a stream, so that a request without a token, or with too large a body, costs no memory. A refused
-body is still read to its end, up to a bound: a client that is busy sending sees a reset, not an answer, when the
-connection is closed under it.
+Bodies are read as a stream, so a request without a token, or with too large a body, costs no memory. A refused body is
+still read to its end, up to a limit. Otherwise a client that is still sending would see a reset instead of an answer.
 """
 
 from __future__ import annotations
@@ -78,18 +77,18 @@ class CollectorHandler(RequestHandler):
         self.finish(body)
 
     def set_default_headers(self) -> None:
-        """Tell browsers neither to interpret nor to keep the answers, which hold the data of others."""
+        """Tell browsers not to interpret or keep the answers, because they contain other people's data."""
         super().set_default_headers()
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Cache-Control", "no-store")
         self.set_header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
 
     def compute_etag(self) -> str | None:
-        """Return None: no answer is the same twice."""
+        """Return None: answers are never cached."""
         return None
 
     async def prepare(self) -> None:
-        """Decide on the request before its body is read."""
+        """Check the request before its body is read."""
         self.collector.started()
         self._counted = True
         if self._connections is not None:
@@ -165,7 +164,7 @@ class CollectorHandler(RequestHandler):
             self.refuse(RequestRefused(code, f"{self._reason}."))
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
-        """Leave refusals out of the log: they are the client's fault, and counted."""
+        """Leave refusals out of the log: they are the client's errors, and they are counted."""
         if not isinstance(value, RequestRefused):
             super().log_exception(typ, value, tb)
 
@@ -175,16 +174,16 @@ class CollectorHandler(RequestHandler):
         self._count(self.get_status())
 
     def on_connection_close(self) -> None:
-        """Count the request as 499, as nginx does; called by tornado when the client is gone before its answer."""
+        """Count the request as 499, as nginx does; called by tornado if the client left before the answer."""
         super().on_connection_close()
         self._count(499)
 
     def _admit(self) -> None:
-        """Raise `RequestRefused` for a request that is not to be served."""
+        """Raise `RequestRefused` for a request that must not be served."""
         limiter, peer = self.collector.limiter, self.request.remote_ip
         who = self.identify() if self.guarded else None
         if (wait_s := limiter.take((who, peer))) > 0:
-            raise RequestRefused("RATE_LIMITED", "These are too many requests.", retry_after_s=wait_s)
+            raise RequestRefused("RATE_LIMITED", "There were too many requests.", retry_after_s=wait_s)
         if self.guarded and who is None:
             raise self._nobody()
         if self._declared_bytes() > self.collector.config.collect_max_bytes:
@@ -195,8 +194,8 @@ class CollectorHandler(RequestHandler):
     def _nobody(self) -> RequestRefused:
         hint = "Send the header Authorization: Bearer <token>."
         if self.claims_identity():
-            return RequestRefused("TOKEN_WRONG", "This token is not the server's.", hint=hint)
-        return RequestRefused("TOKEN_MISSING", "This request has no token.", hint=hint)
+            return RequestRefused("TOKEN_WRONG", "The token is wrong.", hint=hint)
+        return RequestRefused("TOKEN_MISSING", "The request has no token.", hint=hint)
 
     def _declared_bytes(self) -> int:
         declared = self.request.headers.get("Content-Length", "0")
@@ -213,7 +212,7 @@ class CollectorHandler(RequestHandler):
             self.collector.ended(self.request.method or "", self.route, status, seconds)
 
     def _begin(self) -> None:
-        """Take a place among the requests that are worked on; raise `RequestRefused`."""
+        """Take one of the places for running requests; raise `RequestRefused`."""
         if self.refusal is not None:
             raise self.refusal
         if not self.guarded:
@@ -229,7 +228,7 @@ class CollectorHandler(RequestHandler):
         self._held_bytes = 0
 
     def _body_timeout_s(self) -> float:
-        """Return how long the body may take: the configured time for the largest, less for a smaller one."""
+        """Return the time limit for the body: the configured time for the largest body, less for a smaller one."""
         config = self.collector.config
         if "Content-Length" not in self.request.headers:
             return config.collect_timeout_s
@@ -238,7 +237,7 @@ class CollectorHandler(RequestHandler):
 
     @property
     def _connections(self) -> Connections | None:
-        """Return the server's connections; None under Jupyter, whose server keeps its own."""
+        """Return the server's connections; None under Jupyter, whose server manages its own."""
         return self.settings.get("healkit_connections")
 
     @property
@@ -255,7 +254,7 @@ def _overloaded() -> RequestRefused:
 
 
 class TracesHandler(CollectorHandler):
-    """`POST /api/traces` stores a batch, `GET /api/traces` pages through what is stored."""
+    """`POST /api/traces` stores a batch, `GET /api/traces` pages through the stored traces."""
 
     route = "traces"
 

@@ -1,18 +1,17 @@
 """Limits of the collector: connections, rate and size.
 
-**Connections** of the standalone server. One costs a file descriptor before it has said anything. So there may be only
-so many, and a new one always gets in: where there are too many, one is closed that is of least use. Strangers go first,
-which have sent no request with the right token; then those that are idle; then those whose body is still arriving.
-Among these the oldest of the address with the most connections goes. One whose request is being answered is never
-closed.
+**Connections** of the standalone server. A connection costs a file descriptor before it has sent anything, so their
+number is limited. A new connection is always accepted. If there are too many, the least useful one is closed. First
+come connections that have sent no request with the right token, then idle ones, then those whose body is still
+arriving. Among these, the oldest one of the address with the most connections is closed. A connection whose request is
+being answered is never closed.
 
-**Rate.** Each client has a token bucket that holds up to `burst` tokens and gets `rate_per_s` of them back a second; a
-request takes one. Buckets are full when they are made, so one that has not been used for long enough to be full again
-may be forgotten, and the least recently used is when there are too many.
+**Rate.** Each client has a token bucket that holds up to `burst` tokens and gets `rate_per_s` of them back each second.
+A request takes one token. A new bucket is full. So a bucket that has become full again may be forgotten. If there are
+too many buckets, the least recently used one is forgotten.
 
-**Size.** A body is bounded twice: as it arrives, by the handler that reads it from the connection, and as it is
-unpacked, here. A few kilobytes of gzip can be gigabytes of zeros, so it is unpacked only as far as one byte beyond the
-limit.
+**Size.** A body is limited twice: while it arrives, by the handler that reads it, and while it is uncompressed, here. A
+few kilobytes of gzip can become gigabytes of zeros, so uncompressing stops one byte beyond the limit.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class Connections:
         return len(self._open)
 
     def opened(self, stream: IOStream, host: str) -> None:
-        """Add a connection; close another one where there are too many."""
+        """Add a connection; close another one if there are too many."""
         deadline = asyncio.get_running_loop().call_later(self._first_headers_s, stream.close)
         self._open[stream] = _Connection(host, deadline)
         if len(self._open) > self.limit and (least := self._least_useful()) is not None:
@@ -74,12 +73,12 @@ class Connections:
             least.close()
 
     def asks(self, stream: IOStream) -> None:
-        """Note that the headers of a request have come."""
+        """Record that the headers of a request have arrived."""
         if stream in self._open:
             self._open[stream].deadline.cancel()
 
     def reached(self, stream: IOStream, stage: Stage) -> None:
-        """Note what a connection does now."""
+        """Record the current use of a connection."""
         if stream in self._open:
             self._open[stream].stage = stage
 
@@ -100,7 +99,7 @@ class Connections:
 
 
 def connection_limit() -> int:
-    """Return how many connections may be open: half of the files that this process may open, up to 512."""
+    """Return how many connections may be open: half of the process's limit of open files, up to 512."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if files < 0 else max(8, min(MAX_CONNECTIONS, files // 2))
 
@@ -122,7 +121,7 @@ class RateLimiter:
         self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def take(self, client: Hashable) -> float:
-        """Take one token; return 0.0, or the seconds that the client has to wait until there is one."""
+        """Take one token; return 0.0, or the seconds until the client gets one."""
         now = self._clock()
         tokens, then = self._buckets.pop(client, (float(self.burst), now))
         tokens = min(float(self.burst), tokens + max(0.0, now - then) * self.rate_per_s)
@@ -134,12 +133,12 @@ class RateLimiter:
 
 
 def check_content_type(value: str) -> None:
-    """Refuse any type but JSON in UTF-8, which an empty value stands for; raise `RequestRefused`."""
+    """Refuse any type except JSON in UTF-8, the meaning of an empty value; raise `RequestRefused`."""
     kind, *parameters = (part.strip().lower() for part in value.split(";"))
     if kind and kind != "application/json":
         raise RequestRefused(
             "CONTENT_TYPE",
-            f"A body of type {kind[:100]!r} is not read.",
+            f"The server does not read a body of type {kind[:100]!r}.",
             hint="Send JSON, with Content-Type: application/json.",
         )
     for parameter in parameters:
@@ -147,13 +146,13 @@ def check_content_type(value: str) -> None:
         if name.strip() == "charset" and charset.strip(" \"'") not in {"utf-8", "utf8"}:
             raise RequestRefused(
                 "CONTENT_TYPE",
-                f"A body in {charset.strip()[:100]!r} is not read.",
-                hint="JSON is sent in UTF-8 (RFC 8259, section 8.1).",
+                f"The server does not read a body in {charset.strip()[:100]!r}.",
+                hint="Send JSON in UTF-8 (RFC 8259, section 8.1).",
             )
 
 
 def too_large(limit: int) -> RequestRefused:
-    """Make the refusal of a body with more bytes than that."""
+    """Make the refusal of a body with more bytes than the limit."""
     return RequestRefused(
         "BODY_TOO_LARGE",
         f"The body has more than {limit:,} bytes.",
@@ -169,8 +168,8 @@ def unpacked(data: bytes, encoding: str, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip"}:
         raise RequestRefused(
             "CONTENT_ENCODING",
-            f"A body in Content-Encoding {encoding[:100]!r} is not read.",
-            hint="Send it as it is, or in gzip.",
+            f"The server does not read a body with Content-Encoding {encoding[:100]!r}.",
+            hint="Send it uncompressed or with gzip.",
         )
     unzip = zlib.decompressobj(_GZIP)
     try:
@@ -180,5 +179,5 @@ def unpacked(data: bytes, encoding: str, limit: int) -> bytes:
     if len(body) > limit:
         raise too_large(limit)
     if not unzip.eof:
-        raise RequestRefused("BODY_INVALID", "The body's gzip ends before its end.")
+        raise RequestRefused("BODY_INVALID", "The gzip data of the body is cut off.")
     return body

@@ -1,8 +1,7 @@
 """Collector behind both servers: a database and its threads.
 
-Nothing is opened before the first request that needs it, nor is SQLAlchemy imported: under Jupyter this is loaded with
-every server, also where no trace is ever sent. The event loop only ever waits; reading, cleaning and storing happen on
-threads.
+Nothing is opened, and SQLAlchemy is not imported, before the first request that needs it. Under Jupyter, every server
+loads this module, also if it never gets a trace. The event loop only waits; threads read, clean and store.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ Answer = TypeVar("Answer")
 #: lock most of the time. Cleaning a large batch takes seconds, and questions have threads of their own, so that they
 #: never wait for it.
 STORING_THREADS, ASKING_THREADS = 4, 2
-#: Requests that are worked on or wait for a thread. One whose body is still arriving is none of them: who sends slowly
-#: keeps no other request out.
+#: Requests that are in work or wait for a thread. A request whose body is still arriving does not count, so a slow
+#: sender does not block other requests.
 MAX_ADMITTED = 64
 #: Bodies of the largest size that may be in memory at once, in whatever pieces; with it, the memory is bounded.
 MAX_HELD_BODIES = 64
@@ -76,10 +75,10 @@ _UNAVAILABLE: tuple[tuple[type[DatabaseError], str, float], ...] = (
 
 
 class CollectorService:
-    """Storage and questions of collected traces, without HTTP; its coroutines are called from one event loop.
+    """Storage and queries of collected traces, without HTTP; its coroutines are called from one event loop.
 
-    db: as for `Healkit`; None takes the default.
-    on_error: called with each database error in full, for the server's own log.
+    db: As for `Healkit`; None takes the default.
+    on_error: Called with the full text of each database error, for the server's own log.
     """
 
     def __init__(
@@ -124,20 +123,20 @@ class CollectorService:
         self._opened_ingest()
 
     def started(self) -> None:
-        """Count a request that has come; called once for each, and `ended` once after it."""
+        """Count an incoming request; called once for each request, with `ended` once after it."""
         self.in_flight += 1
         self.idle.clear()
         self.metrics.started()
 
     def ended(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered, or given up."""
+        """Count a request that was answered or abandoned."""
         self.in_flight -= 1
         if not self.in_flight:
             self.idle.set()
         self.metrics.answered(method, route, status, seconds)
 
     async def store(self, data: bytes, encoding: str, sender: str) -> Receipt:
-        """Store a client's batch, given as the body came; raise `RequestRefused`."""
+        """Store a client's batch, with the body as received; raise `RequestRefused`."""
         return await self._on_thread(self._storing, lambda: self._store_batch(data, encoding, sender))
 
     async def page(self, query: Query) -> bytes:
@@ -151,11 +150,11 @@ class CollectorService:
         return await self._on_thread(self._asking, work)
 
     async def get(self, trace_id: str) -> bytes:
-        """Return one trace as JSON; raise `RequestRefused`, also where there is none of that id."""
+        """Return one trace as JSON; raise `RequestRefused`, also for an unknown id."""
         return await self._on_thread(self._asking, lambda: self._get(trace_id))
 
     async def check(self) -> None:
-        """Check that the database answers, if it has been opened; raise `RequestRefused`."""
+        """Check that the database answers, if it is open; raise `RequestRefused`."""
         if self._database is not None:
             await self._on_thread(self._asking, lambda: self._store().answers())
 
@@ -238,13 +237,13 @@ def _sanitizer(config: Config) -> Cleaner:
 
 # Ingestion of trace batches: read, cleaned, stored once.
 #
-# A client's word is a claim, and that its traces were cleaned is one too, so all text in them that a person or a tool
-# wrote goes through this side's sanitiser before it is stored; ids, names, times and numbers are checked by the wire
-# form and left alone. No HTTP here.
+# A client only claims that its traces were cleaned. So all text in them that a person or a tool wrote goes through this
+# side's sanitiser before it is stored. Ids, names, times and numbers are checked by the wire form and not changed. No
+# HTTP here.
 #
-# JSON as Python writes it by default is not always JSON: `NaN` is no number, and half a surrogate pair is no text. A
-# body with such values is read by Python's own reader and put into the form that healkit itself would have sent ("NaN"
-# as text, the surrogate as an escape), so that one odd value does not cost the whole batch.
+# JSON as Python writes it by default is not always JSON: `NaN` and half a surrogate pair are not allowed in JSON.
+# Python's own reader reads a body with such values. They get the form that healkit itself would have sent ("NaN" as
+# text, the surrogate as an escape). So one odd value does not cost the whole batch.
 
 
 #: Traces that one request may hold.
@@ -253,7 +252,10 @@ MAX_TRACES = 100
 _FAULTS: dict[Stored, tuple[str, str]] = {
     "conflict": (
         "TRACE_CONFLICT",
-        "A trace of this id, with as many calls and decisions but other content, is stored already; it was kept.",
+        (
+            "A trace with this id is already stored, with the same number of calls and decisions but other "
+            "content. It was kept."
+        ),
     ),
     "refused": ("TRACE_REFUSED", "The database can never store this trace: a value in it is out of range."),
 }
@@ -262,7 +264,7 @@ _FAULTS: dict[Stored, tuple[str, str]] = {
 class Receipt(msgspec.Struct, frozen=True):
     """Answer to a batch: how many traces came, how many are stored now, and why the others are not.
 
-    `ids` is there where a trace came without an id: the id of each that is stored, in order, and null for each other.
+    `ids` exists if a trace came without an id: the id of each stored trace, in order, and null for each other one.
     """
 
     received: int
@@ -287,7 +289,7 @@ _CLEANED_TIMES = 2
 class Ingest:
     """Ingestion into one store; safe to use from several threads.
 
-    payload_max_bytes: the largest payload that is kept whole, in bytes of JSON.
+    payload_max_bytes: The largest payload that is kept whole, in bytes of JSON.
     """
 
     def __init__(self, store: CollectedTraces, cleaner: Cleaner, payload_max_bytes: int) -> None:
@@ -296,9 +298,11 @@ class Ingest:
         self._payload_max_bytes = payload_max_bytes
 
     def store(self, body: bytes, sender: str = "") -> Ingested:
-        """Store the valid traces of a body in one transaction; sender: whose traces without an id are told apart.
+        """Store the valid traces of a body in one transaction.
 
-        Raises `RequestRefused` for a body that is no batch, and `DatabaseError` with nothing stored.
+        sender: The sender, whose traces without an id are kept apart from those of others.
+
+        Raises `RequestRefused` for an invalid batch, and `DatabaseError` if nothing was stored.
         """
         items = _read(body)
         hidden: collections.Counter[str] = collections.Counter()
@@ -334,7 +338,10 @@ class Ingest:
         sender: str,
         unnamed: collections.Counter[str],
     ) -> Arrival:
-        """Return the trace, cleaned, as the store takes it; unnamed: counts equal ones without an id."""
+        """Return the cleaned trace in the form of the store.
+
+        unnamed: Counts equal traces without an id.
+        """
         from healkit.parts.traces.outbox import (  # loads SQLAlchemy, for those only who store
             Arrival,
             capability_of,
@@ -364,10 +371,10 @@ class Ingest:
 
 
 def _id_of(trace: ExecutionTrace, sender: str, unnamed: collections.Counter[str]) -> str:
-    """Make the id of a trace that came without one, from its content: the same when its batch is sent again.
+    """Make the id of a trace that came without one, from its content: a batch that is sent again gets the same ids.
 
-    The content is that which is stored: a hash of what was hidden could be guessed back. Of equal traces in one batch
-    each has an id, by its number. UUIDs of version 8 are for such ids (RFC 9562).
+    The content is the stored content, because a hash of hidden values would allow guessing them. Equal traces in one
+    batch get different ids, by their number. UUIDs of version 8 are meant for such ids (RFC 9562).
     """
     content = hashlib.sha256(sender.encode() + b"\0" + _json(trace, canonical=True)).digest()
     number = unnamed[content.hex()]
@@ -380,8 +387,8 @@ def _id_of(trace: ExecutionTrace, sender: str, unnamed: collections.Counter[str]
 def _detail_of(trace: ExecutionTrace) -> int:
     """Measure the detail of a report: its calls and decisions, and whether its host saw the end.
 
-    The execution of a dead host is reported as HOST_DIED; when its true outcome turns up in a spool file, that is the
-    better report and no contradiction.
+    The execution of a dead host is reported as HOST_DIED. If its true outcome appears later in a spool file, that is
+    the better report and not a contradiction.
     """
     count = 2 * (len(trace.task_results) + len(trace.decisions))
     return count + (trace.metadata.get("errorCode") != "HOST_DIED")
@@ -412,16 +419,19 @@ def _rewritten(body: bytes) -> bytes:
     except json.JSONDecodeError as error:
         message = f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno} (byte {error.pos})."
     except RecursionError:
-        message = "The body is nested too deep."
+        message = "The body is nested too deeply."
     except ValueError as error:  # an integer of more digits than Python reads (CVE-2020-10735)
-        message = f"The body is not read: {error}."
+        message = f"The body cannot be read: {error}."
     else:
         return json.dumps(to_jsonable(value)[0], allow_nan=False).encode()
     raise RequestRefused("BODY_INVALID", message)
 
 
 def _json(trace: ExecutionTrace, *, canonical: bool = False) -> bytes:
-    """Write the wire form; canonical: with its keys sorted, so that equal content has equal bytes."""
+    """Write the wire form.
+
+    canonical: Sort its keys, so that equal content has equal bytes.
+    """
     try:
         return msgspec.json.encode(trace, order="sorted" if canonical else None)
     except OverflowError:  # msgspec reads integers of any length, and writes up to 64 bits
@@ -481,7 +491,7 @@ def trace_json(
 
 
 def _row_json(row: CollectedTrace, priority: float | None, more: dict[str, Any] | None = None) -> bytes:
-    """Write a trace in its wire form, with what this side added at its end; no priority is one not computed yet."""
+    """Write a trace in its wire form, with what this side added; null stands for a priority not computed yet."""
     fields = {"toolId": row.tool_id, "receivedAt": row.received_at, "priority": priority}
     added = _encode({**fields, **(more or {})})
     return row.wire.encode()[:-1] + b"," + added[1:]
@@ -497,9 +507,13 @@ def _position(cursor: str) -> tuple[datetime, int]:
         moment, _, row_id = text.partition("~")
         position = (datetime.fromisoformat(moment).astimezone(UTC), int(row_id))
     except (ValueError, OverflowError, binascii.Error):
-        raise _wrong("This cursor is none of ours.", "Take `next` of the page before, as it is.") from None
+        raise _wrong(
+            "This cursor was not made by this collector.", "Use `next` of the previous page, unchanged."
+        ) from None
     if not 0 <= position[1] <= _MAX_ID:
-        raise _wrong("This cursor is none of ours.", "Take `next` of the page before, as it is.")
+        raise _wrong(
+            "This cursor was not made by this collector.", "Use `next` of the previous page, unchanged."
+        )
     return position
 
 
@@ -521,7 +535,7 @@ def _since(text: str) -> datetime:
 def _limit(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
         raise _wrong(
-            f"limit={text[:100]!r} is no number of traces.", f"Write a number from 1 to {MAX_LIMIT}."
+            f"limit={text[:100]!r} is not a number of traces.", f"Write a number from 1 to {MAX_LIMIT}."
         )
     return min(int(text), MAX_LIMIT)
 
@@ -552,7 +566,7 @@ class Metrics:
         )
         self._traces = Counter(
             "healkit_collect_traces",
-            "Traces received, by what became of them.",
+            "Traces received, by result.",
             ["outcome"],
             registry=self._registry,
         )
@@ -561,15 +575,15 @@ class Metrics:
         )
         self._hidden = Counter(
             "healkit_collect_hidden",
-            "What arrived unclean and was hidden.",
+            "Secrets and personal data that arrived and were hidden.",
             ["rule"],
             registry=self._registry,
         )
         self._bytes = Counter(
-            "healkit_collect_body_bytes", "Bytes of bodies, unpacked.", registry=self._registry
+            "healkit_collect_body_bytes", "Bytes of bodies, uncompressed.", registry=self._registry
         )
         self._in_flight = Gauge(
-            "healkit_collect_requests_in_flight", "Requests being answered.", registry=self._registry
+            "healkit_collect_requests_in_flight", "Requests in progress.", registry=self._registry
         )
         self._seconds = Histogram(
             "healkit_collect_request_seconds",
@@ -584,7 +598,7 @@ class Metrics:
         self._in_flight.inc()
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered, or given up."""
+        """Count a request that was answered or abandoned."""
         self._in_flight.dec()
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)

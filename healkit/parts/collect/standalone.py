@@ -1,7 +1,7 @@
 """Collector as a server of its own: `healkit collect`.
 
-Plain HTTP: encryption is a proxy's work. On a stop, no new connection is taken, the requests that have begun get their
-answers, then the database is closed.
+It uses plain HTTP; a proxy adds encryption. When it is stopped, it takes no new connections, answers the running
+requests, and closes the database.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _log = logging.getLogger("healkit.collect")
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """Address that the server listens at; port 0 takes any that is free."""
+    """Address that the server listens on; port 0 takes any free port."""
 
     host: str = "127.0.0.1"
     port: int = 8008
 
 
 class _Alone(handlers.CollectorHandler):
-    """Identity by the one token, in a header only: in an address it would end up in logs."""
+    """Identity by one token, in a header only: in an address it would end up in logs."""
 
     def identify(self) -> str | None:
         """Return a constant for the right token, else None."""
@@ -91,7 +91,7 @@ class BoundedServer(HTTPServer):
         super().handle_stream(stream, address)
 
     def on_close(self, server_conn: object) -> None:
-        """Forget a connection; called by tornado when it is closed, by whichever side."""
+        """Forget a connection; called by tornado when either side closes it."""
         super().on_close(server_conn)
         self._bounds.closed(server_conn.stream)  # type: ignore[attr-defined]  # tornado's HTTP1ServerConnection
 
@@ -104,7 +104,7 @@ class BoundedServer(HTTPServer):
 def make_application(
     collector: CollectorService, token: Token, connections: Connections | None = None
 ) -> Application:
-    """Make an application of the routes, for a `BoundedServer`; as a JupyterHub's service also below its prefix."""
+    """Make an application of the routes, for a `BoundedServer`; for a JupyterHub service also below its prefix."""
     served: dict[str, Any] = {
         handlers.TRACES: _Traces, handlers.TRACE: _Trace, handlers.HEALTH: _Health, handlers.METRICS: _Metrics,
     }  # fmt: skip
@@ -130,8 +130,9 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    announce: called with the address, and the token where one was generated, once connections are taken. Raises
-    `ConfigError` for an address that cannot be had or needs a token of its own, and `DatabaseError`.
+    announce: Called when connections are accepted, with the address and a generated token, if any.
+
+    Raises `ConfigError` for an address that is not available or needs its own token, and `DatabaseError`.
     """
     check_public(address.host, token)
     generated = None
@@ -188,14 +189,14 @@ def stop_signals() -> Iterator[asyncio.Event]:
 
 
 def bind(address: Address) -> list[socket.socket]:
-    """Return sockets that listen there; raise `ConfigError` where they cannot."""
+    """Return sockets that listen there; raise `ConfigError` if that fails."""
     try:
         return bind_sockets(address.port, address.host)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(
             f"Cannot listen on {address.host!r}, port {address.port}: {reason}.",
-            hint="Choose another --port (0 takes any that is free) or --host.",
+            hint="Choose another --port (0 takes any free port) or --host.",
         ) from None
 
 
@@ -204,7 +205,7 @@ def _shown(host: str) -> str:
 
 
 def _log_request(handler: RequestHandler) -> None:
-    """Log a request without its parameters, where people put tokens; called by tornado."""
+    """Log a request without its parameters, which may contain tokens; called by tornado."""
     request, status = handler.request, handler.get_status()
     level = logging.WARNING if status >= 500 else logging.INFO
     milliseconds = 1000 * request.request_time()
@@ -254,7 +255,7 @@ def given_token(file: Path | None, environ: Mapping[str, str], variable: str = V
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigError(
             f"The token cannot be read from {str(file)!r}: {reason}.",
-            hint="Write the token alone into that file.",
+            hint="The file must contain only the token.",
         ) from None
 
 
@@ -265,7 +266,7 @@ def generated_token() -> tuple[Token, str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True when only this machine can reach that address; names other than localhost count as public."""
+    """Return True if only this machine can reach that address; names other than localhost count as public."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -273,16 +274,16 @@ def is_loopback(host: str) -> bool:
 
 
 def check_public(host: str, token: Token | None) -> None:
-    """Raise `ConfigError` where other machines can reach the address and the token is missing or too short."""
+    """Raise `ConfigError` if other machines can reach the address and the token is missing or too short."""
     if is_loopback(host):
         return
     if token is None:
         raise ConfigError(
-            f"{host!r} can be reached from other machines, and no token is given.",
-            hint="Give one with --token-file, or bind to 127.0.0.1.",
+            f"{host!r} can be reached from other machines, but there is no token.",
+            hint="Give a token with --token-file, or listen on 127.0.0.1.",
         )
     if token.length < PUBLIC_MIN_CHARS:
         raise ConfigError(
-            f"{host!r} can be reached from other machines, and the token has only {token.length} characters.",
-            hint=f"Take one of at least {PUBLIC_MIN_CHARS}, such as: openssl rand -hex 32",
+            f"{host!r} can be reached from other machines, but the token has only {token.length} characters.",
+            hint=f"Use a token of at least {PUBLIC_MIN_CHARS}, such as: openssl rand -hex 32",
         )

@@ -18,10 +18,10 @@ async def decide(
     choices: list[Json],
     tools: list[str] | None = None,
 ) -> AgentAnswer:
-    """Answer a question about tables, told their metadata only. data: name → data view.
+    """Answer a question about tables from their metadata only. data: name → data view.
 
     choices: {"type": "gather_info" or "execute_data_op", "tool", "params", "viewName"}, then {"type": "finalize",
-    "finalViewName"}. With none, tells what there is. tools: of the vault, instead of the operations.
+    "finalViewName"}. With none, lists views and tools. tools: vault tools instead of the operations.
     """
     services = call.services
     views = {name: (await asyncio.to_thread(call.view, view)).name for name, view in data.items()}

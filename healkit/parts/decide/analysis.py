@@ -1,9 +1,9 @@
 """Analysis of a result: a model's words, code's numbers.
 
-The model is told a `Turn`, as a chooser is, and writes references in the place of numbers: `{sum(by_region.sales)}`,
-`{count(by_region)}`, `{max(a.x) > max(b.x)}`. Code fills them in from the views, for the person who asked; the model
-never sees them. A sentence with a number of its own, with a comparison that code has not made, or with a reference that
-fits no view is struck out, and listed. Other words are not checked, hence the label.
+The model gets a `Turn`, like a chooser, and writes references in place of numbers: `{sum(by_region.sales)}`,
+`{count(by_region)}`, `{max(a.x) > max(b.x)}`. Code fills them in from the views for the reader; the model never sees
+the values. A sentence is struck out, and listed, in three cases. It has its own number, it has a comparison that code
+did not make, or its reference matches no view. Other words are not checked, hence the label.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _COMPARING_WORDS = frozenset(
 
 
 class ModelAnalyst(ModelQuestions):
-    """Analyst that asks the configured model, and tells it what `told(turn)` returns and no more."""
+    """Analyst that asks the configured model; the model gets only what `told(turn)` returns."""
 
     name = "model"
 
@@ -82,7 +82,7 @@ class ModelAnalyst(ModelQuestions):
 
 
 class Analysis(NamedTuple):
-    """Text for the person who asked, its claims that were struck out, and how many references were filled in."""
+    """Text for the reader, the claims that were struck out, and the number of references filled in."""
 
     text: str = ""
     struck: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Analysis(NamedTuple):
 
 
 def fill(text: str, views: Mapping[str, HeldView], names: KnownNames, cleaner: Cleaner) -> Analysis:
-    """Return the text with each reference filled in, and each sentence that claims something else struck out."""
+    """Return the text with each reference filled in, and each sentence with other claims struck out."""
     filled: list[_Filled] = []
 
     def take(match: re.Match[str]) -> str:
@@ -115,14 +115,14 @@ def fill(text: str, views: Mapping[str, HeldView], names: KnownNames, cleaner: C
     pieces = re.split(f"({_SENTENCE.pattern})", marked)
     result = "".join(shown(piece) if piece.strip() else piece for piece in pieces)
     if struck:
-        result += f"\n\nStruck out, since code has not verified it: {count(len(struck), 'sentence')}."
+        result += f"\n\nStruck out, because code could not verify it: {count(len(struck), 'sentence')}."
     return Analysis(result, tuple(struck), sum(reference.holds for reference in filled))
 
 
 def analyse(
     analyst: Analyst, turn: Turn, views: Mapping[str, HeldView], names: KnownNames, cleaner: Cleaner
 ) -> tuple[Analysis, str]:
-    """Ask for the analysis; return it, and why there is none if that failed: the result stands without it."""
+    """Ask for the analysis; return it, or why it failed: the result does not depend on it."""
     try:
         written = analyst.write(turn)
     except HealkitError as error:
@@ -133,7 +133,7 @@ def analyse(
 
 
 def _claims(bare: str, compares: bool) -> bool:
-    """Return True for a sentence without its references and names that states a number or a comparison itself."""
+    """Return True for a sentence that, without its references and names, states a number or a comparison."""
     words = set(re.findall(r"\w+", bare.lower()))
     if words & _NUMBER_WORDS or _NUMBER_SIGNS.search(bare) or any(letter.isnumeric() for letter in bare):
         return True
@@ -141,7 +141,7 @@ def _claims(bare: str, compares: bool) -> bool:
 
 
 def _words_of(views: Mapping[str, HeldView]) -> list[str]:
-    """Return the names of views and columns that a chooser is told, the longest first; those of letters at least."""
+    """Return the names of views and columns that a chooser gets, longest first; only those with letters."""
     columns = {column.name for view in views.values() for column in view.facts.columns}
     words = {name for name in (*views, *columns) if any(letter.isalpha() for letter in name)}
     return sorted(words, key=len, reverse=True)
@@ -154,7 +154,7 @@ def _without(known: list[str], sentence: str) -> str:
 
 
 class _Filled(NamedTuple):
-    """Reference with what stands in its place; `holds` is false where that is the reference itself."""
+    """Reference with its replacement; `holds` is false if the replacement is the reference itself."""
 
     text: str
     holds: bool
@@ -162,7 +162,7 @@ class _Filled(NamedTuple):
 
 
 def _filled(written: str, views: Mapping[str, HeldView], names: KnownNames, cleaner: Cleaner) -> _Filled:
-    """Return a reference filled in, if it fits a view, and holds where it compares."""
+    """Return a reference filled in, if it matches a view, and is true if it compares."""
     reference = written[1:-1]
     if (value := _aggregate(reference, views, names)) is not None:
         return _Filled(_text_of(value, cleaner), True)
@@ -175,7 +175,7 @@ def _filled(written: str, views: Mapping[str, HeldView], names: KnownNames, clea
 
 
 def _aggregate(reference: str, views: Mapping[str, HeldView], names: KnownNames) -> Any:
-    """Return the number or the date that a reference means; None where it means none."""
+    """Return the number or the date that a reference means; None if it means none."""
     match = _AGGREGATE.fullmatch(reference)
     if match is None or match[1] not in _AGGREGATES or match[2] not in views:
         return None
@@ -197,7 +197,7 @@ def _aggregate(reference: str, views: Mapping[str, HeldView], names: KnownNames)
 
 
 def _text_of(value: float | date, cleaner: Cleaner) -> str:
-    """Return a number or date as text; a word in its place if it is a secret, such as the greatest of card numbers."""
+    """Return a number or date as text; a word in place of a secret, such as the greatest of card numbers."""
     if isinstance(value, date):
         return value.isoformat()
     is_whole = isinstance(value, int) or value.is_integer()

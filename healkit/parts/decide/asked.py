@@ -32,13 +32,13 @@ class Analyst(Protocol):
     name: str
 
     def write(self, turn: Turn) -> str:
-        """Return a text with references in the place of numbers; called once, after the decision is finalized."""
+        """Return a text with references in place of numbers; called once, after the decision is finalized."""
         ...
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DecideOptions:
-    """Arguments of `hk.decide`, as they were given."""
+    """Arguments of `hk.decide`, unchanged."""
 
     question: str | None
     data: Mapping[str, Any] | None
@@ -58,10 +58,11 @@ class DecideOptions:
 
 @dataclasses.dataclass(frozen=True)
 class HeldView:
-    """View of a decision: its value, its name in `hk.views`, and the facts on it.
+    """View of a decision: its value, its name in `hk.views`, and its facts.
 
-    told: labels that are told as they are. texts: what a view of texts holds; its frame has a row for each. file_name:
-    the name of its file in `hk.views`, which holds the hash of its content.
+    told: Labels that the chooser gets unchanged.
+    texts: The texts of a view of texts; its frame has one row for each.
+    file_name: The name of its file in `hk.views`, which contains the hash of its content.
     """
 
     value: object
@@ -75,19 +76,19 @@ class HeldView:
 
     @property
     def hidden(self) -> set[str]:
-        """Labels that are not told."""
+        """Labels that the chooser does not get."""
         return {label for label in self.frame.columns if isinstance(label, str)} - self.told
 
 
 class Shared(NamedTuple):
-    """Column of the caller's data that is shared, or a text: `column` is None."""
+    """Column of the caller's data that is shared, or a text: then `column` is None."""
 
     view: str
     column: str | None
 
 
 class Given(NamedTuple):
-    """Data of the caller: its value, as a frame, its texts, and the view that it is, if it is one already."""
+    """Data of the caller: its value, as a frame, its texts, and its view, if it already is one."""
 
     value: object
     frame: pd.DataFrame
@@ -102,11 +103,15 @@ class Given(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Decision that is asked for: what was given, checked.
+    """Request for a decision, after checks.
 
-    question: cleaned. tools: vault entries by name; offered: what a chooser is told of them. shared: columns and texts
-    whose values it is told; share: the same in the caller's words. files: what an earlier run of it wrote. options: the
-    arguments as they were given.
+    question: Cleaned.
+    tools: Vault entries by name.
+    offered: The descriptions of the tools for the chooser.
+    shared: Columns and texts whose values the chooser gets.
+    share: The same in the caller's words.
+    files: Files of an earlier run of the decision.
+    options: The arguments, unchanged.
     """
 
     question: str

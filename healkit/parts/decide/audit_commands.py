@@ -15,7 +15,7 @@ from healkit.parts.runs.audit_records import AuditHead
 if TYPE_CHECKING:
     from healkit.services import Services
 
-_EXECUTION = word("the execution's id: a healing's is its run's id", "EXECUTION")
+_EXECUTION = word("the execution's id; for a healing, the id of its run", "EXECUTION")
 
 
 def _head_of(text: str) -> AuditHead:
@@ -24,19 +24,21 @@ def _head_of(text: str) -> AuditHead:
     try:
         return msgspec.convert({"chain": chain, "entries": entries, "hash": digest}, AuditHead, strict=False)
     except msgspec.ValidationError:
-        wrong(f"--head {text!r} is not a head.", "Give the word that healkit audit head printed.")
+        wrong(
+            f"--head {text!r} is not the head of an audit.", "Give the text that healkit audit head printed."
+        )
 
 
 _HEAD = Option(
     "head",
-    "what `healkit audit head` printed earlier: it must be a part of the chain",
+    "the head that `healkit audit head` printed earlier; it must be part of the chain",
     metavar="WORD",
     read=_head_of,
 )
 
 
 def verify_audit(services: Services, head: Annotated[AuditHead | None, _HEAD] = None) -> Answer:
-    """Check entries, and the files that they name. Exit 0: all are as they were; 1: the first that is not is named."""
+    """Check entries, and the files that they name. Exit 0: nothing changed; 1: names the first changed entry."""
     verification = services.audit.verify(head)
     return Answer(
         lambda: audit.verification(verification),
@@ -46,7 +48,7 @@ def verify_audit(services: Services, head: Annotated[AuditHead | None, _HEAD] = 
 
 
 def print_head(services: Services) -> Answer:
-    """Print the end of the chain, to be kept elsewhere: `healkit audit verify --head WORD` checks it later."""
+    """Print the end of the chain, to keep elsewhere: `healkit audit verify --head WORD` checks it later."""
     chain_head = services.audit.head()
     return Answer(
         said=f"{chain_head.chain}:{chain_head.entries}:{chain_head.hash}",
@@ -82,7 +84,7 @@ def _unknown(execution: str) -> AuditNotFound:
 
 
 GROUP = Group(
-    "What was decided, in a chain that shows every later change; without a command, the sums.",
+    "Recorded decisions, in a chain that shows every later change; without a command, a summary.",
     {
         "verify": Command(verify_audit),
         "head": Command(print_head),

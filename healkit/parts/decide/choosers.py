@@ -1,11 +1,11 @@
 """Choosers: who decides what is done next.
 
-Each gets the same closed metadata, a `Turn`, and answers with a choice: a dict such as
-`{"type": "execute_data_op", "tool": "by_region", "params": {"df": "sales"}, "viewName": "totals"}`.
+Each gets the same closed metadata, a `Turn`, and answers with a choice: a dict such as `{"type": "execute_data_op",
+"tool": "by_region", "params": {"df": "sales"}, "viewName": "totals"}`.
 
-The language model, its address, its key and its limits are those of healing (docs/models.md). A question to it is the
-fixed rules and functions of `prompts.toml`, and the turn, word for word as a person is shown it. Nothing else is sent,
-and nothing of earlier questions: the turn holds the steps so far.
+The language model, its address, its key and its limits are those of healing (docs/models.md). A question to it contains
+the fixed rules and functions of `prompts.toml`, and the turn, exactly as a person sees it. Nothing else is sent, and
+nothing of earlier questions: the turn contains the steps so far.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _EXAMPLE = 'Such as: {"type": "finalize", "finalViewName": "sales"}'
 class Chooser(Protocol):
     """Decides on the next step.
 
-    One whose attribute `told_in_full` is true is told counts as they are; any other is told those of results rounded,
-    as it may send them away.
+    A chooser whose attribute `told_in_full` is true gets exact counts. Any other gets rounded counts of results,
+    because it may send them away.
 
-    One that waits for a person may have `prepare(stop)` too: it is called once, before the run begins, with the event
-    that ends the decision, and raises a `HealkitError` where nothing can be chosen.
+    A chooser that waits for a person may also have `prepare(stop)`. It is called once, before the run begins, with the
+    event that ends the decision. It raises a `HealkitError` if choosing is impossible.
     """
 
     #: Name in the record of the decision.
@@ -51,27 +51,27 @@ class Chooser(Protocol):
     def choose(self, turn: Turn) -> Mapping[str, Any] | None:
         """Return the next choice, or None to end without a result; called by the loop once a turn.
 
-        A choice that cannot be taken is asked for once more, with the reason in `turn.problem`. A `HealkitError` that
-        is raised here halts the decision.
+        An invalid choice leads to one more call, with the reason in `turn.problem`. A `HealkitError` raised here halts
+        the decision.
         """
         ...
 
 
 def told(turn: Turn) -> str:
-    """Return a turn as text: exactly what a model or a person is told."""
+    """Return a turn as text: exactly what a model or a person gets."""
     return msgspec.json.format(msgspec.json.encode(turn), indent=1).decode()
 
 
 def ask_person(
     question: EntityQuestion, read: Callable[[str], str] = input, show: Callable[[str], object] = print
 ) -> Any:
-    """Ask the data's owner which value is meant, by its number or its text; return None where none was named."""
+    """Ask the data's owner which value is meant, by its number or its text; return None for no answer."""
     of_column = "" if question.column is None else f" in {question.column}"
     show(f"{question.entity!r} may mean one of several values{of_column}:")
     for number, candidate in enumerate(question.candidates, 1):
         show(f"  {number}  {candidate}")
     try:
-        answer = read("Which is meant (empty: none)? ").strip()
+        answer = read("Which one do you mean (empty: none)? ").strip()
     except EOFError:
         return None
     numbered = {str(number): candidate for number, candidate in enumerate(question.candidates, 1)}
@@ -80,10 +80,10 @@ def ask_person(
 
 
 class Plan:
-    """Steps that are known beforehand, taken in order; the plan ends with the first that fails.
+    """Steps that are known in advance, taken in order; the plan ends with the first failure.
 
-    steps: choices, each data operation with an `intended` state where one is expected. taken: how many of them an
-    earlier run of the decision has taken.
+    steps: Choices, each data operation with an `intended` state if one is expected.
+    taken: How many of them an earlier run of the decision has taken.
     """
 
     name = "plan"
@@ -94,7 +94,7 @@ class Plan:
         self._next = taken
 
     def choose(self, turn: Turn) -> Mapping[str, Any] | None:
-        """Return the next step; None after one that failed or could not be taken, and at the end."""
+        """Return the next step; None after a failed or invalid step, and at the end."""
         failed = bool(turn.steps) and not turn.steps[-1].success
         if turn.problem is not None or failed or self._next >= len(self.steps):
             return None
@@ -103,9 +103,10 @@ class Plan:
 
 
 class Person:
-    """Person at a terminal, who is shown what a model would be told.
+    """Person at a terminal, who sees what a model would get.
 
-    read: returns a line that was typed in answer to a prompt, or raises EOFError. show: prints a text.
+    read: Returns a line that was typed in answer to a prompt, or raises EOFError.
+    show: Prints a text.
     """
 
     name = "person"
@@ -115,7 +116,7 @@ class Person:
         self._read, self._show = read, show
 
     def choose(self, turn: Turn) -> Mapping[str, Any] | None:
-        """Show the turn, and return the choice that was typed as JSON; None for an empty line."""
+        """Show the turn, and return the typed choice in JSON; None for an empty line."""
         self._show(told(turn))
         while True:
             try:
@@ -145,7 +146,7 @@ Function = tuple[str, str, dict[str, Any]]
 
 @functools.cache
 def prompts() -> dict[str, Any]:
-    """Return what a model is told beside a turn: the rules of a `chooser` and an `analyst`, and `functions`."""
+    """Return the fixed texts for a model: the rules of a `chooser` and an `analyst`, and `functions`."""
     return tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
 
 
@@ -181,20 +182,20 @@ class ModelQuestions:
         self._until = 0.0
 
     def prepare(self, stop: threading.Event) -> None:
-        """End a question when `stop` is set; raise `UsageInvalid` where no model can be asked."""
+        """End a question when `stop` is set; raise `UsageInvalid` if no model is available."""
         self._stop = stop
         self._opened()
 
     def ask(self, rules: str, turn: Turn, functions: tuple[Function, ...] = ()) -> Reply:
-        """Return the model's whole answer; raise `ModelError` and its kinds, or `BudgetSpent`."""
+        """Return the model's complete answer; raise `ModelError` and its kinds, or `BudgetSpent`."""
         from healkit.parts.models import protocols
 
         user = told(turn)
         size, limit = len(user.encode()), self._config.heal_model_input_max_bytes
         if size > limit:
             raise ModelInputTooLarge(
-                f"The turn has {size:,} bytes, and the model may be sent {limit:,}.",
-                hint="Give fewer tools or narrower data, or raise heal_model_input_max_bytes.",
+                f"The turn has {size:,} bytes, but at most {limit:,} may be sent to the model.",
+                hint="Use fewer tools or narrower data, or raise heal_model_input_max_bytes.",
             )
         client = self._opened()
         self._until = time.monotonic() + 2 * self._config.heal_model_timeout_s
@@ -231,17 +232,18 @@ class ModelQuestions:
 
 
 class ModelChooser(ModelQuestions):
-    """Chooser that asks the configured model, and is told what `told(turn)` returns and no more.
+    """Chooser that asks the configured model; the model gets only what `told(turn)` returns.
 
-    config: by default the environment's. environ: the variables to search for keys, by default the process's.
+    config: By default the environment's.
+    environ: The variables to search for keys, by default the process's.
     """
 
     name = "model"
 
     def choose(self, turn: Turn) -> Any:
-        """Return the model's choice, or its words where they are none; the loop refuses those, with the reason.
+        """Return the model's choice, or its words if it made none; the loop refuses those, with the reason.
 
-        Of several calls in one answer the first counts: the next turn tells what it led to.
+        If an answer has several calls, the first counts: the next turn shows its result.
         """
         reply = self.ask(prompts()["chooser"], turn, choice_functions())
         if not reply.calls:
@@ -255,7 +257,7 @@ class ModelChooser(ModelQuestions):
 
 
 def _choice_in(text: str) -> Any:
-    """Return the first JSON object with a type in a text, which may stand among words or in a fence; else the text."""
+    """Return the first JSON object with a type in a text, also among words or in a fence; otherwise the text."""
     decoder, start = json.JSONDecoder(), -1
     for _ in range(_BRACES_MAX):
         start = text.find("{", start + 1)

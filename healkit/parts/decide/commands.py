@@ -89,7 +89,7 @@ def _data(given: list[str], resume: str | None) -> dict[str, Any] | None:
 
 
 def _source(text: str) -> tuple[str, Any]:
-    """Read `NAME=SOURCE`: a table or a text for a file's name, else the name of a data view."""
+    """Read `NAME=SOURCE`: a table or a text for a file's name, otherwise the name of a data view."""
     name, sign, source = text.partition("=")
     ending = Path(source or text).suffix.lower()
     if not sign and (stem := Path(text).stem).isidentifier() and ending in (*KINDS, *_TEXTS):
@@ -101,7 +101,7 @@ def _source(text: str) -> tuple[str, Any]:
     kind = KINDS.get(ending)
     if kind is None:
         return name, source
-    table = read_source(source, kind, "Is it a table of that kind?")
+    table = read_source(source, kind, "Is it a table in that format?")
     # Most tools on tables take frames of pandas.
     return name, table.to_pandas() if kind == "parquet" else table
 
@@ -110,7 +110,7 @@ def summarize(
     file: Annotated[str, word("text, CSV, TSV or Parquet; - for stdin")],
     kind: Annotated[
         Kind | None,
-        Option("kind", "what the file is", flag="--as", default_help="by its ending, else text"),
+        Option("kind", "what the file is", flag="--as", default_help="by its extension, else text"),
     ] = None,
     top: Annotated[int, options.TOP] = options.TOP.default,
 ) -> Answer:
@@ -129,8 +129,8 @@ def summarize(
     )
 
 
-def read_source(file: str, kind: Kind, hint: str = "--as says what it is.") -> Any:
-    """Return the text, or the table as a frame or an Arrow table; raise `UsageInvalid` where it cannot be read."""
+def read_source(file: str, kind: Kind, hint: str = "Use --as to say what it is.") -> Any:
+    """Return the text, or the table as a frame or an Arrow table; raise `UsageInvalid` if it is unreadable."""
     try:
         if kind == "text":
             with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:

@@ -1,10 +1,10 @@
 """Checks of a step, and its correction where it missed.
 
-Code compares each result with the state that was intended. A data operation that missed entities is run once more with
-those of the data's own values that are meant: found by the caller's aliases and by normalisation (case, accents, signs,
-spaces), then by likeness; which of several is meant is a question to a person. One that failed goes to healing, where
-the caller consents, and is run once more with the new revision. A correction counts only where the retry meets the
-intended state.
+Code compares each result with the intended state. If a data operation misses entities, it runs once more with the
+values of the data that are meant. These are found by the caller's aliases and by normalisation (case, accents, signs,
+spaces), then by similarity. If several values may be meant, a person is asked. If a data operation fails and the caller
+consents, the tool is healed, and the operation runs once more with the new revision. A correction counts only if the
+retry reaches the intended state.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Missing = tuple[Entity, str | None]
 
 
 class Comparison(NamedTuple):
-    """Difference between a result and its intended state, the missing entities, and what the audit says of it.
+    """Difference between a result and its intended state, the missing entities, and the facts for the audit.
 
-    found: the intended entities that are there; None where none were intended. actual: the state that was reached, by
-    the keys of the intended one; None where nothing was intended.
+    found: The intended entities that exist; None if none were intended.
+    actual: The reached state, by the keys of the intended one; None if nothing was intended.
     """
 
     gap: StateGap = StateGap()
@@ -47,7 +47,7 @@ class Comparison(NamedTuple):
 
 
 def compare(intended: Intended | None, frame: pd.DataFrame | None, names: KnownNames) -> Comparison:
-    """Compare a result with its intended state; there is nothing to compare where no table was made."""
+    """Compare a result with its intended state; there is nothing to compare without a table."""
     if intended is None or frame is None:
         return Comparison()
     wanted = entities_of(intended)
@@ -77,7 +77,7 @@ def compare(intended: Intended | None, frame: pd.DataFrame | None, names: KnownN
 
 
 def found_state(found: FoundEntities) -> dict[str, Any]:
-    """Return what was found, for the audit."""
+    """Return the findings for the audit."""
     return {"entities": {"requested": found.requested, "found": found.found, "missing": found.missing}}
 
 
@@ -127,9 +127,10 @@ _NAMED_MAX = 10
 
 
 class Corrected(NamedTuple):
-    """Result of a correction: `applied` is true only where the retry met the intended state.
+    """Result of a correction: `applied` is true only if the retry reached the intended state.
 
-    attempt: the retry, where it is to be taken in the first attempt's place. question: a person has to answer first.
+    attempt: The retry, if it replaces the first attempt.
+    question: A person has to answer first.
     """
 
     applied: bool
@@ -146,7 +147,7 @@ class Corrector:
         self._aliases, self._ask = shop.asked.aliases, shop.asked.options.ask
 
     def resolve(self, choice: ExecuteDataOp, missing: Sequence[Missing]) -> Corrected:
-        """Look for what the missing entities are called in the data, and retry with it."""
+        """Search the data for the names of the missing entities, and retry with them."""
         assert choice.intended is not None  # entities are missing of it
         inputs = [view.frame for view in self._shop.bound(choice.tool, choice.params).views]
         replacements: dict[Entity, Any] = {}
@@ -157,14 +158,14 @@ class Corrector:
                 question = EntityQuestion(entity, column, candidates)
                 answer = None if self._ask is None else self._ask(question)
                 if answer not in candidates:
-                    self._note(choice, "Several values may be meant; a person has to say which.")
+                    self._note(choice, "Several values may be meant; a person has to choose one.")
                     return Corrected(False, question=question)
                 candidates = [answer]
             if candidates:
                 replacements[entity] = candidates[0]
         params = replaced_in(choice.params, replacements)
         if not replacements or params == choice.params:
-            return self._note(choice, "Nothing in the data is like what is missing.")
+            return self._note(choice, "No value in the data is similar to a missing one.")
         try:
             attempt = self._shop.perform(choice.tool, params)
         except ChoiceRefused:  # a value that has the name of a view
@@ -179,7 +180,7 @@ class Corrector:
         return Corrected(not reached.gap, None if reached.gap else attempt, reached)
 
     def heal(self, choice: ExecuteDataOp, attempt: Attempt) -> Corrected | None:
-        """Have the failing tool healed where the caller consents, and retry; None where nothing is tried."""
+        """Heal the failing tool if the caller consents, and retry; None if nothing is tried."""
         options = self._shop.asked.options
         if options.heal is False or attempt.log_id is None:
             return None
@@ -208,14 +209,14 @@ class Corrector:
     def _candidates(
         self, choice: ExecuteDataOp, entity: Entity, column: str | None, pool: Sequence[str]
     ) -> list[str]:
-        """Return what may be meant by an entity, each try an entry of the audit."""
+        """Return the values that an entity may mean; each try is an entry of the audit."""
         candidates: list[str] = []
         for number, how in enumerate(TRIES, 1):
             candidates = candidates_for(entity, pool, self._aliases, how)
             result = StepResult(
                 tool="resolve_entity",
                 params={"entity": entity, "column": column, "try": number, "by": how},
-                sentence=f"Try {number} for a missing entity, by {how}: {len(candidates)} of {len(pool):,} values.",
+                sentence=f"Attempt {number} for a missing entity, by {how}: {len(candidates)} of {len(pool):,} values.",
                 rows=len(candidates),
                 known={"tool": choice.tool, "candidates": candidates},
             )
@@ -229,7 +230,7 @@ class Corrector:
         params: Mapping[str, Any] | None = None, *, reached: Comparison | None = None,
         healing: Mapping[str, Any] | None = None,
     ) -> Corrected:  # fmt: skip
-        """Record a correction; without a state that it `reached`, it failed."""
+        """Record a correction; without a `reached` state, it failed."""
         applied = reached is not None and not reached.gap
         result = StepResult(
             tool=choice.tool,
@@ -260,7 +261,7 @@ TRIES: tuple[Try, ...] = ("same name", "near name")
 
 
 def pool_of(frames: Iterable[pd.DataFrame], label: object) -> list[str]:
-    """Return the distinct texts of that column, or of every column of text where no frame has it."""
+    """Return the distinct texts of that column, or of every column of text if no frame has it."""
     columns = [(name, frame.iloc[:, at]) for frame in frames for at, name in enumerate(frame.columns)]
     matching = [column for name, column in columns if name == label] or [column for _, column in columns]
     texts: dict[str, None] = {}
@@ -274,7 +275,7 @@ def pool_of(frames: Iterable[pd.DataFrame], label: object) -> list[str]:
 def candidates_for(
     entity: Entity, pool: Sequence[str], aliases: Mapping[str, Sequence[str]], how: Try
 ) -> list[str]:
-    """Return the values of the pool that may be meant by an entity, the likeliest first."""
+    """Return the values of the pool that an entity may mean, likeliest first."""
     query = folded(str(entity))
     if how == "same name":  # aliases count in either direction of the table
         groups = [{folded(name) for name in (main, *others)} for main, others in aliases.items()]
@@ -292,7 +293,7 @@ def candidates_for(
 
 
 def replaced_in(value: object, by: Mapping[Entity, Any]) -> Any:
-    """Return JSON data with other entities in the place of some, wherever a whole value is one."""
+    """Return JSON data with some entities replaced, wherever one is a whole value."""
     if isinstance(value, list):
         return [replaced_in(inner, by) for inner in value]
     if isinstance(value, dict):
@@ -303,6 +304,6 @@ def replaced_in(value: object, by: Mapping[Entity, Any]) -> Any:
 
 
 def with_entities(intended: Intended, replaced: Mapping[Entity, Any]) -> Intended:
-    """Return the intended state with other entities in the place of some."""
+    """Return the intended state with some entities replaced."""
     entities = replaced_in(intended.entities, replaced)
     return Intended(intended.rows, intended.columns, entities, intended.ranges)

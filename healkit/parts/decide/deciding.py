@@ -83,14 +83,14 @@ def decide(hk: Services, options: DecideOptions) -> Decision:
 
 
 def _asked(hk: Services, options: DecideOptions) -> Asked:
-    """Check what was given, and read what a decision that is resumed has on record."""
+    """Check the arguments, and read the record of a decision that is resumed."""
     resumed, files = None, []
     if options.resume is not None:
         inputs = {"question": options.question, "data": options.data, "tools": options.tools}
         inputs["shared columns"] = options.share
         if names := [name for name, value in inputs.items() if value]:
             raise UsageInvalid(
-                f"A decision that is resumed has its {' and '.join(names)} already.", hint="Leave that out."
+                f"A resumed decision already has its  {' and '.join(names)}.", hint="Leave that out."
             )
         resumed = read_back(hk.runs.runs_dir, options.resume)
         options = dataclasses.replace(
@@ -132,7 +132,7 @@ def _given(hk: Services, data: Mapping[str, Any] | None) -> dict[str, Given]:
             msgspec.convert(name, ViewName)
         except msgspec.ValidationError:
             raise UsageInvalid(
-                f"{name!r} cannot be the name of data.", hint="Take letters, digits and _, up to 64."
+                f"{name!r} cannot be the name of data.", hint="Use up to 64 letters, digits and _."
             ) from None
         inputs[name] = _read(hk, name, value)
     return inputs
@@ -159,7 +159,7 @@ def _read(hk: Services, name: str, given: object) -> Given:
             value, kept_as = hk.views.load(given), given
         except ViewNotFound as error:
             raise ViewNotFound(
-                error.message, hint=f"{error.hint} A text of one word goes in a list."
+                error.message, hint=f"{error.hint} Put a text of one word in a list."
             ) from None
     texts = texts_of(value) if kept_as is None else None
     if texts is not None:
@@ -176,7 +176,7 @@ def _read(hk: Services, name: str, given: object) -> Given:
 def _shared(share: Sequence[str], given: Mapping[str, Given]) -> list[Shared]:
     """Return which columns and texts of the data are shared: `region`, `sales.region`, or a text's name."""
     if isinstance(share, str):
-        raise UsageInvalid(f"share={share!r} is a text.", hint=f"Give a list: share=[{share!r}].")
+        raise UsageInvalid(f"share={share!r} is a string.", hint=f"Give a list: share=[{share!r}].")
     shared: list[Shared] = []
     for word in share:
         tables = {name: dataset for name, dataset in given.items() if dataset.texts is None}
@@ -192,14 +192,17 @@ def _shared(share: Sequence[str], given: Mapping[str, Given]) -> list[Shared]:
 
 
 def _tools(hk: Services, options: DecideOptions, *, in_full: bool) -> dict[str, VaultEntry]:
-    """Return the tools by name; in_full: whether the chooser may be offered one whose result it writes itself."""
+    """Return the tools by name.
+
+    in_full: Whether the chooser may use tools whose result it writes itself.
+    """
     names = options.tools
     if isinstance(names, str):
-        raise UsageInvalid(f"tools={names!r} is a text.", hint=f"Give a list: tools=[{names!r}].")
+        raise UsageInvalid(f"tools={names!r} is a string.", hint=f"Give a list: tools=[{names!r}].")
     if names is not None and not names:
         raise UsageInvalid(
             "A decision needs tools.",
-            hint="Name tools of the vault, or none at all: then the built-in operations are used.",
+            hint="Name tools of the vault. Without tools=, the built-in operations are used.",
         )
     if names is not None:
         return {name: hk.vault.lookup(name, options.persona) for name in names}
@@ -228,7 +231,7 @@ def _offered(tools: Mapping[str, VaultEntry], cleaner: Cleaner) -> list[ToolFact
 
 
 def _question(question: str | None, cleaner: Cleaner) -> str:
-    """Return the question without what the sanitiser hides: the chooser is told it, and the run keeps it."""
+    """Return the cleaned question: the chooser gets it, and the run keeps it."""
     if not isinstance(question, str) or not 0 < len(question.strip()) <= _QUESTION_MAX_CHARS:
         raise UsageInvalid(f"A question is a text of up to {_QUESTION_MAX_CHARS:,} characters.")
     return str(cleaner.clean(question, limit_bytes=1 << 20).value)
@@ -239,13 +242,13 @@ def _aliases(given: Mapping[str, Sequence[str]] | None) -> Mapping[str, Sequence
     if isinstance(given, Mapping) and not any(isinstance(names, str) for names in given.values()):
         return given
     raise UsageInvalid(
-        f"aliases={given!r} are no lists of names.",
+        f"aliases={given!r} are not lists of names.",
         hint="Give a list for each name: {'Meta': ['Facebook', 'FB']}.",
     )
 
 
 def _chooser_again(given: object, resumed: Resumed) -> Any:
-    """Return the chooser of a decision that is resumed: the one that is given, or the one it had."""
+    """Return the chooser of a resumed decision: the given one, or its earlier one."""
     given = resumed.plan if given is None else given
     if isinstance(given, list | tuple):
         return Plan(given, len(resumed.turns))
@@ -253,7 +256,7 @@ def _chooser_again(given: object, resumed: Resumed) -> Any:
         return resumed.chooser if given is None else given
     if resumed.chooser == Plan.name:
         raise UsageInvalid(
-            f"The plan of decision {resumed.run_id!r} is not whole on record: a part of it was hidden or cut.",
+            f"The plan of decision {resumed.run_id!r} is not completely on record: part of it was hidden or cut.",
             hint="Give it again: hk.decide(resume=…, chooser=plan).",
         )
     raise UsageInvalid(
@@ -285,7 +288,7 @@ def _analyst(given: object, config: Config, stop: threading.Event) -> Analyst | 
 
 
 def _prepared(argument: str, given: object, method: str, stop: threading.Event, hint: str) -> Any:
-    """Return an object that can be asked, prepared; its `name` is not looked at here."""
+    """Return a prepared chooser; its `name` is not checked here."""
     if isinstance(given, str) or not callable(getattr(given, method, None)):
         raise UsageInvalid(f"{argument}={given!r} cannot {method}.", hint=hint)
     if prepare := getattr(given, "prepare", None):

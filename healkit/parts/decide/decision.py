@@ -41,16 +41,18 @@ class DecisionRun(NamedTuple):
 class Decision:
     """Result of a decision.
 
-    raw_data_view_name: the view that is the result, in `hk.views`; None unless the outcome is `finalized`.
-    audit_log: what was done, in order. analysis: a text by a model, empty without one; it is never deterministic, and
-    never part of the data.
-
-    outcome: `finalized`; `halted` by a cap, or by two choices in a row that cannot be taken; `asked`: a person has to
-    answer `asked_for` first; `stopped` by the chooser or the caller. `reason` is a sentence. views: the names of all
-    views by their names in the decision. files: what outputs wrote. sent: everything that the chooser was told.
-    marked: sentences on steps that did not reach their intended state. problem: what is missing in the record. view and
-    first_rows: what the card shows of the result, secret columns hidden. analysis_struck: sentences of the analysis
-    whose numbers or comparisons code has not verified; they are struck out in it.
+    raw_data_view_name: The view that is the result, in `hk.views`; None unless the outcome is `finalized`.
+    audit_log: The steps, in order.
+    analysis: A text by a model, empty without one; it is never deterministic, and never part of the data.
+    outcome: `finalized`; `halted` by a cap, or by two invalid choices in a row; `asked`: a person has to answer
+        `asked_for` first; `stopped` by the chooser or the caller. `reason` is a sentence.
+    views: The names of all views by their names in the decision.
+    files: Files that outputs wrote.
+    sent: Everything that the chooser got.
+    marked: Sentences on steps that did not reach their intended state.
+    problem: What is missing in the record.
+    view and first_rows: Parts of the result for the card, with secret columns hidden.
+    analysis_struck: Sentences of the analysis whose numbers or comparisons code could not verify; they are struck out.
     """
 
     raw_data_view_name: str | None
@@ -124,7 +126,7 @@ class Decision:
         return "\n".join(lines)
 
     def panes(self) -> AuditPanes:
-        """Return what a card or a panel shows: audit, data and analysis, kept apart."""
+        """Return the data for a card or a panel: audit, data and analysis, kept apart."""
         return AuditPanes(
             self.run.run_id,
             "decide",
@@ -162,9 +164,9 @@ class Decision:
 def panes_of(
     healkit: Services, execution_id: object, *, view_max_bytes: int | None = None
 ) -> AuditPanes | None:
-    """Return what the audit knows of an execution, as `Decision.panes` does; None for one that is not on it.
+    """Return the audit's facts about an execution, in the form of `Decision.panes`; None if it has none.
 
-    view_max_bytes: a larger file of the result is not read for its first rows, and a note says so.
+    view_max_bytes: A larger file of the result is not read for its first rows, and a note says so.
     """
     if not isinstance(execution_id, str) or not (entries := healkit.audit.get(execution_id)):
         return None
@@ -189,14 +191,14 @@ def panes_of(
 
 
 def ending_of(last: AuditEntry) -> tuple[str, str]:
-    """Return outcome and reason by the last entry of a decision; the outcome is empty where it has no end yet."""
+    """Return outcome and reason by the last entry of a decision; the outcome is empty if it has not ended yet."""
     if last.choice_type == "run_finished":
         return last.description.removeprefix("The decision ended: ").rstrip("."), last.description
-    return "", "No end is on the audit: the decision goes on, or its process was killed."
+    return "", "The audit has no end of it: the decision is still running, or its process was killed."
 
 
 def _analysis(healkit: Services, entries: Sequence[AuditEntry]) -> str | None:
-    """Return the text that the run folder of a decision has; empty where no model wrote one, None where it is gone."""
+    """Return the text from the run folder of a decision; empty if no model wrote one, None if it no longer exists."""
     if not any(entry.choice_type == "analysis_written" and entry.metadata.success for entry in entries):
         return ""
     try:
@@ -222,7 +224,7 @@ def _final_view(entries: Sequence[AuditEntry], begun: dict[str, Any]) -> str | N
 
 
 def _shown(healkit: Services, name: str, max_bytes: int | None) -> dict[str, Any]:
-    """Return a view and its first rows, as far as it is still there."""
+    """Return a view and its first rows, as far as it still exists."""
     try:
         view = healkit.views.get(name)
     except ViewError:
@@ -232,7 +234,7 @@ def _shown(healkit: Services, name: str, max_bytes: int | None) -> dict[str, Any
     if max_bytes is not None and view.size_bytes > max_bytes:
         return {
             "view": view,
-            "notes": [f"Rows are not shown here: the view's file has {view.size_bytes:,} bytes."],
+            "notes": [f"Rows are not shown, because the view's file has {view.size_bytes:,} bytes."],
         }
     try:
         return {"view": view, "first": healkit.views.first_rows(healkit.views.to_pandas(name))}

@@ -1,7 +1,7 @@
 """Summary of a frame or an array.
 
-Its columns are read one after the other as pandas Series; those of Arrow and polars keep their exact types. Means,
-deviations and quantiles are rounded to twelve digits, because the last ones depend on the processor.
+Its columns are read one after the other as pandas Series; Arrow and polars columns keep their exact types. Means,
+deviations and quantiles are rounded to twelve digits, because the last digits depend on the processor.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Source(NamedTuple):
 
 
 def frame_summary(value: object, cleaner: Cleaner, top: int) -> ShownFrameSummary | None:
-    """Return the summary, None for a value of another kind; `top` is the number of entries in each list at most."""
+    """Return the summary, None for a value of another kind; `top` limits the number of entries in each list."""
     source = _source(value)
     if source is None:
         return None
@@ -94,7 +94,7 @@ def _summary(column: _Column, cleaner: Cleaner, top: int) -> ColumnSummary:
 
 
 def _cleaned(value: Bound, name: str, cleaner: Cleaner) -> Bound:
-    """Return a value of the column as it may be shown."""
+    """Return a value of the column in a form that may be shown."""
     if not isinstance(value, str | int) or isinstance(value, bool):
         return value
     cleaned = cleaner.clean({name: value}, limit_bytes=_ANY_BYTES)
@@ -153,7 +153,7 @@ def _of_array(array: np.ndarray[Any, Any]) -> _Source:
 
 
 def _series(items: np.ndarray[Any, Any]) -> pd.Series[Any]:
-    """Return an array's items as a series; as Python's where pandas has no type for them, such as a far year."""
+    """Return an array's items as a series; as Python objects if pandas has no type for them, such as a far year."""
     try:
         return pd.Series(items)
     except (ValueError, OverflowError):
@@ -166,7 +166,7 @@ def _of_polars(frame: pl.DataFrame) -> Iterator[_Column]:
 
 
 def _from_polars(series: pl.Series) -> pd.Series[Any]:
-    """Return a column of polars; one that Arrow has no type for, such as Python objects, item by item."""
+    """Return a column of polars; item by item if Arrow has no type for it, such as Python objects."""
     import pyarrow as pa
 
     if str(series.dtype) != "Object":  # of these, Arrow gets the addresses
@@ -215,7 +215,7 @@ _BITS_MAX = 1000
 
 
 def column_facts(series: pd.Series[Any], top: int) -> dict[str, Any]:
-    """Return the fields of a column's summary that apply to its type, all but its name and its type."""
+    """Return the fields of a column's summary for its type, except its name and its type."""
     missing = series.isna().to_numpy(bool)
     facts: dict[str, Any] = {"nulls": int(missing.sum())}
     present = series[~missing] if facts["nulls"] else series
@@ -260,7 +260,7 @@ def _of_texts(present: pd.Series[Any], top: int) -> dict[str, Any]:
 
 
 def _of_objects(present: pd.Series[Any], top: int) -> dict[str, Any]:
-    """Return what can be said of Python objects: their classes, and more where all are texts or all are numbers."""
+    """Return a summary of Python objects: their classes, and more if all are texts or all are numbers."""
     names = Counter(type(value).__name__ for value in present)
     facts: dict[str, Any] = {
         "types": tuple(Counted(name[:READ_CHARS], n) for name, n in names.most_common(_TYPES_MAX))
@@ -278,7 +278,7 @@ def _lengths(lengths: pd.Series[Any]) -> dict[str, Any]:
 
 
 def _distinct(present: pd.Series[Any]) -> int | None:
-    """Return how many different values there are; None where they cannot be compared."""
+    """Return how many different values there are; None if they cannot be compared."""
     try:
         return int(present.nunique())
     except Exception:  # noqa: BLE001 - values of any class, whose own code runs here
@@ -286,7 +286,7 @@ def _distinct(present: pd.Series[Any]) -> int | None:
 
 
 def _frequent(present: pd.Series[Any], top: int) -> dict[str, Any]:
-    """Return the most frequent values; those of one count in the order of the column."""
+    """Return the most frequent values; values with the same count in the order of the column."""
     counts = present.value_counts(sort=False)
     numbers = counts.to_numpy(dtype=np.int64)
     if isinstance(present.dtype, pd.CategoricalDtype):
@@ -304,7 +304,7 @@ def _range(present: pd.Series[Any]) -> dict[str, Any]:
 
 
 def _bound(value: object) -> Bound:
-    """Return the end of a range: a number as such, unless JSON cannot hold it, else text."""
+    """Return the end of a range as a number, or as text if JSON cannot contain it."""
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
         value = float(value) if value.dtype.kind == "f" else value.item()
     if isinstance(value, int):

@@ -1,7 +1,7 @@
 """Loop of a decision: a turn, a choice, a step, until the end.
 
-The chooser sees metadata only. Code checks each choice, runs it, compares the result with what was intended, and
-writes it down before the next turn.
+The chooser sees only metadata. Code checks each choice, runs it, compares the result with the intended state, and
+records it before the next turn.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class DecideLoop:
         self._made: Counter[bytes] = Counter()
 
     def restore(self, resumed: Resumed) -> None:
-        """Take the turns and the steps of the run that is resumed as this one's own; raise as `views.load` does."""
+        """Take over the turns and the steps of the resumed run; raise as `views.load` does."""
         for turn in resumed.turns:
             self._send(turn)
         for done in resumed.done:
@@ -81,7 +81,7 @@ class DecideLoop:
         self._problem = resumed.problem
 
     def go(self) -> Ended:
-        """Take turns until the end; what a chooser of the caller's own raises goes through."""
+        """Take turns until the end; exceptions of the caller's own chooser pass through."""
         try:
             return self._turns()
         except PolicyHalted as halted:
@@ -96,7 +96,7 @@ class DecideLoop:
         return ended
 
     def _turn(self, turn: Turn) -> Ended | None:
-        """Ask for a choice and take it; return the ending, where it leads to one."""
+        """Ask for a choice and take it; return the ending, if the decision ends."""
         self._send(turn)
         try:
             chosen = self._asked.chooser.choose(turn)
@@ -110,7 +110,7 @@ class DecideLoop:
             self._problem = str(refused)
             self._refuse(self._problem)
             again = turn.problem is not None
-            return Ended("halted", f"Two choices in a row cannot be taken: {refused}") if again else None
+            return Ended("halted", f"Two choices in a row were invalid: {refused}") if again else None
         self._problem = None
         return self._take(choice)
 
@@ -122,7 +122,7 @@ class DecideLoop:
         cap = (self._asked.options.policy or PolicyDefaults()).hard_cap_steps
         if len(self.sent) < cap:
             return None
-        reason = f"The decision has taken {cap} turns, which is all it may take."
+        reason = f"The decision has taken {cap} turns, which is the limit."
         return self._halt("hard_cap_steps", reason, len(self.sent), cap)
 
     def _why_stopped(self, problem: str | None) -> str:
@@ -135,7 +135,7 @@ class DecideLoop:
         return f"{reason}, and none was finalize."
 
     def last_turn(self) -> Turn:
-        """Return what an analyst is told, recorded as a turn without tools."""
+        """Return the data for an analyst, recorded as a turn without tools."""
         self._tools, self._in_full = [], False
         turn = self._facts()
         self._send(turn)
@@ -159,7 +159,7 @@ class DecideLoop:
         self.marked.append(f"The view {view_name} does not have the intended state.")
 
     def _checked(self, chosen: object) -> Choice:
-        """Return a choice that can be taken; raise `ChoiceRefused` with the reason."""
+        """Return a valid choice; raise `ChoiceRefused` with the reason."""
         try:
             encoded = msgspec.json.encode(chosen)
             if len(encoded) > CHOICE_MAX_BYTES:
@@ -177,18 +177,20 @@ class DecideLoop:
         views, tools = self._shop.views, self._shop.tools
         if isinstance(choice, Finalize):
             if (name := choice.final_view_name) not in views:
-                raise ChoiceRefused(f"There is no view {name!r}. There is: {', '.join(views)}.")
+                raise ChoiceRefused(f"There is no view {name!r}. The views are: {', '.join(views)}.")
             return
         if choice.tool not in tools:
             raise ChoiceRefused(f"The tool {choice.tool!r} is not among the tools: {', '.join(tools)}.")
         self._shop.bound(choice.tool, choice.params)
         if isinstance(choice, GatherInfo) and (why := self._shop.effects_of(choice.tool)):
-            raise ChoiceRefused(f"gather_info only looks, and {choice.tool} {why}.")
+            raise ChoiceRefused(f"gather_info only reads, but {choice.tool} {why}.")
         if isinstance(choice, ExecuteDataOp) and choice.view_name in views:
-            raise ChoiceRefused(f"The view {choice.view_name!r} exists already; views are written once.")
+            raise ChoiceRefused(
+                f"The view {choice.view_name!r} already exists, and a view is written only once."
+            )
 
     def _refuse(self, reason: str) -> None:
-        sentence = f"The choice cannot be taken. {reason}"
+        sentence = f"The choice is invalid. {reason}"
         refused = StepResult(sentence=sentence, success=False, code="CHOICE_INVALID", known={"why": reason})
         self._record.step("choice_refused", refused, in_run=False)
 
@@ -296,12 +298,12 @@ class DecideLoop:
         return None if attempt.code is None else self._corrector.heal(choice, attempt)
 
     def _kept(self, choice: ExecuteDataOp, attempt: Attempt) -> Attempt:
-        """Keep a frame as a view; return the attempt, failed where that was not possible."""
+        """Keep a frame as a view; return the attempt, which failed if that was not possible."""
         code = None if attempt.frame is None else self._shop.keep(choice, attempt)
         return attempt if code is None else attempt.failed(code)
 
     def _result(self, choice: _ToolChoice, attempt: Attempt, what: str, **fields: Any) -> StepResult:
-        """Return the record of a tool that was run; `what` begins its sentence."""
+        """Return the record of a tool that ran; `what` begins its sentence."""
         column = f" in column {attempt.column!r}" if attempt.column else ""
         failed = f"{what}: failed with {attempt.code}{column}."
         fields["known"] = {**fields.get("known", {}), "log_id": attempt.log_id}
@@ -317,7 +319,7 @@ class DecideLoop:
     def _finished(
         self, choice: _ToolChoice, attempt: Attempt, written: str = "", *, view: HeldView | None = None, **facts: Any
     ) -> None:  # fmt: skip
-        """Add a step to what later turns tell; it is finished now."""
+        """Add a finished step to the later turns."""
         fields = {**msgspec.to_builtins(choice), "params": self._shop.recorded(choice)}
         step = StepFacts(
             len(self._steps) + 1, fields, attempt.code is None, attempt.duration_ms, attempt.code, attempt.ename,
@@ -342,7 +344,7 @@ class DecideLoop:
 
 
 def _of_view(view: HeldView) -> dict[str, Any]:
-    """Return what the record of a step says of its view: distinct counts as far as they are known, and its file."""
+    """Return the view's facts for the record of a step: distinct counts as far as they are known, and its file."""
     counts = {column.name: column.distinct for column in view.facts.columns if column.distinct is not None}
     return {"unique_values": counts, "view_files": {view.kept_as: view.file_name}}
 

@@ -1,8 +1,8 @@
 """Built-in operations on views, and the files that they make.
 
-`install(hk)` puts them into the vault, once and never over your tools; they run as any other tool, in restricted
-workers. See docs/operations.md. Their code stands in `tools/` and is never imported: an entry is the operation's own
-function with the imports and functions that it needs, so it is whole in itself.
+`install(hk)` adds them to the vault, once and never over your tools. They run like any other tool, in restricted
+workers. See docs/operations.md. Their code is in `tools/` and is never imported: an entry contains the operation's own
+function with the imports and functions that it needs.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ GROUP = "decide"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Operation:
-    """Built-in operation: an `info` tells about a view, a `data` operation makes one, an `output` makes a file.
+    """Built-in operation: an `info` describes a view, a `data` operation makes one, an `output` makes a file.
 
-    `input_schema` is given where the signature does not say all; None means that the vault derives it. `naming` lists
-    the parameters that hold names of columns. `is_free`: its result may be anything that a chooser writes.
+    `input_schema` is given if the signature does not say everything; None means that the vault derives it. `naming`
+    lists the parameters for names of columns. `is_free`: its result may be anything that a chooser writes.
     """
 
     name: str
@@ -125,7 +125,7 @@ def operation_of(name: str) -> Operation | None:
 
 
 def built_in(name: str, code: str) -> Operation | None:
-    """Return the operation whose code, as it is shipped, this is."""
+    """Return the operation whose shipped code this is."""
     candidate = operation_of(name)
     return candidate if candidate is not None and candidate.code == code else None
 
@@ -138,9 +138,9 @@ _UPDATE_REASON = "operations: as shipped with this version of healkit"
 
 @dataclasses.dataclass(frozen=True)
 class InstallReport:
-    """Result of an installation, by name: operations added, updated, kept as they are; `yours` are other tools.
+    """Result of an installation, by name: operations added, updated, and kept; `yours` are other tools.
 
-    A tool in `yours` has the name of an operation, and was left alone: one that you wrote, patched or removed.
+    A tool in `yours` has the name of an operation and was not changed: you wrote, patched or removed it.
     """
 
     added: tuple[str, ...] = ()
@@ -149,18 +149,18 @@ class InstallReport:
     yours: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return one line for a terminal: `21 added, 0 updated, 0 kept`, and which tools of yours were left alone."""
+        """Return one line for a terminal: `21 added, 0 updated, 0 kept`, and which of your tools were not changed."""
         line = f"{len(self.added)} added, {len(self.updated)} updated, {len(self.kept)} kept"
         if self.yours:
-            line += f"; left alone, since you have a tool of that name: {', '.join(self.yours)}"
+            line += f"; not changed, because you have a tool of that name: {', '.join(self.yours)}"
         return line
 
 
 def install(hk: Services) -> InstallReport:
-    """Put the built-in operations into the vault, in the group `decide`; twice changes nothing.
+    """Add the built-in operations to the vault, in the group `decide`; twice changes nothing.
 
-    One that an earlier version of healkit put there, and that was not patched since, gets this version's code. Raises
-    what the vault raises.
+    An operation from an earlier version of healkit that was not patched since gets the code of this version. Raises the
+    errors of the vault.
     """
     return install_in(hk.vault)
 
@@ -178,7 +178,7 @@ def install_in(vault: Vault) -> InstallReport:
 
 
 def _install(vault: Vault, one: Operation, there: VaultEntry | None) -> str:
-    """Add the operation, or update what is there; return which of the four it was."""
+    """Add or update the operation; return which of the four results it was."""
     code = one.code
     if there is None:
         try:
@@ -207,7 +207,7 @@ _FILES = ("rows.py", "shapes.py", "outputs.py")
 
 @functools.cache
 def _code_of(name: str) -> str:
-    """Return the code of an operation: imports, its function, and what that needs of its file and of the common one."""
+    """Return the code of an operation: imports, its function, and the functions that it needs of both files."""
     source_file = next(file for file in _FILES if name in _definitions(file))
     definitions = _definitions(source_file) | _definitions("common.py")
     needed, waiting = {name}, [name]
@@ -267,19 +267,17 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
 
 
 def write_output(value: str | bytes, folder: str | Path, name: str) -> Path:
-    """Write what a tool returned into `folder` as `name`, mode 600; return the file's path.
+    """Write a tool's result into `folder` as `name`, mode 600; return the file's path.
 
-    Text is written as UTF-8. Raises `UsageInvalid` for a value of another kind, a name that is more than a plain file
-    name or that is taken, and `OSError` where the folder cannot be written.
+    Text is written as UTF-8. Raises `UsageInvalid` for a value of another kind, a name that is not a plain file name or
+    already exists, and `OSError` if the folder is not writable.
     """
     if isinstance(value, str):
         data = value.encode("utf-8", "surrogatepass")
     elif isinstance(value, bytes | bytearray):
         data = bytes(value)
     else:
-        raise UsageInvalid(
-            f"A file is written from text or bytes, not from a value of type {type(value).__name__}."
-        )
+        raise UsageInvalid(f"A file needs text or bytes, not a value of type {type(value).__name__}.")
     _check_name(name)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -300,7 +298,7 @@ def _check_name(name: str) -> None:
 
 
 def _write(folder: int, name: str, data: bytes) -> None:
-    """Write a file in the open folder, whole or not at all."""
+    """Write a file in the open folder, completely or not at all."""
     partial = f".{secrets.token_hex(8)}.partial"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(partial, flags, 0o600, dir_fd=folder), "wb") as file:
@@ -313,15 +311,15 @@ def _write(folder: int, name: str, data: bytes) -> None:
             os.link(partial, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
             raise UsageInvalid(
-                f"The folder has a file {name!r} already.",
-                hint="Choose another name; nothing is overwritten.",
+                f"The folder already has a file {name!r}.",
+                hint="Choose another name; files are never overwritten.",
             ) from None
         finally:
             os.unlink(partial, dir_fd=folder)
 
 
 def examples_of(name: str) -> list[dict[str, Any]]:
-    """Return the examples of an operation, as `vault.add` takes them.
+    """Return the examples of an operation, in the form of `vault.add`.
 
     Some have none: view_sql needs an extra, and files in bytes differ by version.
     """

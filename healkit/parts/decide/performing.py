@@ -1,7 +1,7 @@
 """Performing of choices: tools on views.
 
 Each tool runs by the execution path. A choice's words become arguments here: names of views become frames, numbers of
-columns become the columns. What comes back becomes a view or a file, and facts without values.
+columns become the columns. Results become a view or a file, and facts without values.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def as_texts(kept: pd.DataFrame, form: TextForm) -> tuple[Any, Sequence[str]]:
 
 @dataclasses.dataclass(frozen=True)
 class Attempt:
-    """Tool that was run: its value, or why there is none; `log_id` is its row in the log."""
+    """Tool that ran: its value, or why there is none; `log_id` is its row in the log."""
 
     duration_ms: float
     value: object = None
@@ -88,18 +88,18 @@ class Attempt:
 
     @functools.cached_property
     def frame(self) -> pd.DataFrame | None:
-        """Value as a DataFrame, where it is a table, or texts."""
+        """Value as a DataFrame, if it is a table, or texts."""
         if self.code:
             return None
         texts = texts_of(self.value)
         return as_frame(self.value) if texts is None else text_frame(texts)
 
     def failed(self, code: str) -> Attempt:
-        """Return it as one whose result cannot be taken, for that reason."""
+        """Return it as failed, with the reason why its result cannot be used."""
         return Attempt(self.duration_ms, code=code, log_id=self.log_id)
 
     def measured(self) -> dict[str, Any]:
-        """Return the size of its table and what it took, as the fields of a step's record."""
+        """Return the size of its table and its duration, as the fields of a step's record."""
         rows, columns = (None, None) if self.frame is None else self.frame.shape
         return {"column": self.column, "duration_ms": self.duration_ms, "rows": rows, "columns": columns}
 
@@ -112,7 +112,7 @@ class Bound(NamedTuple):
 
 
 class ChoiceRefused(Exception):
-    """Choice that cannot be taken, with the reason for the chooser."""
+    """Invalid choice, with the reason for the chooser."""
 
 
 class Workshop:
@@ -153,7 +153,7 @@ class Workshop:
             )  # fmt: skip
 
     def _share(self, label: str, frame: pd.DataFrame) -> list[Any]:
-        """Return the values to tell of a shared column, and keep what a result's column is compared with."""
+        """Return the values of a shared column for the chooser, and keep them for comparison with result columns."""
         column = frame.iloc[:, list(frame.columns).index(label)]
         told_values = shared_values(column, self._cleaner)
         self._shared_values.setdefault(label, []).append((_distinct(column) or set(), told_values))
@@ -162,14 +162,14 @@ class Workshop:
     # Arguments of a tool.
 
     def operation(self, tool: str) -> Operation | None:
-        """Return the built-in operation that a tool is, as it is shipped."""
+        """Return the built-in operation of a tool, as shipped."""
         return built_in(tool, self.tools[tool].code)
 
     def bound(self, tool: str, params: Mapping[str, Any]) -> Bound:
         """Return a tool's arguments: views for their names, columns for their numbers; raise `ChoiceRefused`.
 
-        A name of a view is that view wherever the tool takes a frame, or does not say what it takes. A parameter that
-        takes text keeps it.
+        The name of a view means that view wherever the tool takes a frame, or does not say what it takes. A parameter
+        that takes text keeps the name.
         """
         schema, used = self.tools[tool].input_schema, list[HeldView]()
         properties = schema.get("properties")
@@ -185,7 +185,7 @@ class Workshop:
         for value in set(columns) & self.views.keys():
             if len([view for view in used if view is self.views[value]]) > 1 and columns.count(value) > 1:
                 raise ChoiceRefused(
-                    f"{value!r} is a view and a column, and {tool} does not say which of them each parameter takes. "
+                    f"{value!r} is a view and a column, but {tool} does not say which of the two each parameter takes. "
                     "Its parameters need types, such as column: str."
                 )
         return Bound(arguments, used)
@@ -224,7 +224,7 @@ class Workshop:
                 return list(view.texts)
             if "text" not in accepted:
                 raise ChoiceRefused(
-                    f"{value!r} is a view, and the parameter {name!r} of {tool} takes neither a view nor a text."
+                    f"{value!r} is a view, but the parameter {name!r} of {tool} takes neither a view nor text."
                 )
         return self.names.restored(value)
 
@@ -239,13 +239,13 @@ class Workshop:
         return self.hk.vault.lookup(tool, self.asked.persona)
 
     def effects_of(self, tool: str) -> str:
-        """Say why a tool does more than look, in words that follow its name; empty where it does not."""
+        """Say why a tool does more than read, in words that follow its name; empty if it does not."""
         return effects_of(self.tools[tool], self.lookup)
 
     # A tool, run.
 
     def perform(self, tool: str, params: Mapping[str, Any]) -> Attempt:
-        """Run a tool as a step of the run; raise `PolicyHalted` where no step may begin, and `ChoiceRefused`."""
+        """Run a tool as a step of the run; raise `PolicyHalted` if no step may begin, and `ChoiceRefused`."""
         arguments = self.bound(tool, params).arguments
         try:
             request = ExecutionRequest(
@@ -263,15 +263,15 @@ class Workshop:
         took, failure = round(execution.duration_ms or 0.0, 3), execution.failure
         if failure is None:
             return Attempt(took, execution.value, log_id=execution.log_id)
-        # A tool may name its exception after a cell: only Python's own names are told.
+        # A tool may name its exception after a cell: only Python's own names are shown.
         ename = failure.ename if isinstance(getattr(builtins, failure.ename, None), type) else None
         column = self._column_in(failure.ename, failure.evalue, tool, params)
         return Attempt(took, None, failure.code, ename, column, execution.log_id)
 
     def _column_in(self, ename: str, message: str, tool: str, params: Mapping[str, Any]) -> str | None:
-        """Return the first column's name in a message that the chooser knows; nothing else of it is told.
+        """Return the first column name in a message that the chooser already knows; it gets nothing else.
 
-        It is one of the step's views, or for a KeyError a parameter: of a list, it would say which words are there.
+        It is one of the step's views, or for a KeyError a parameter. In a list, the name would show which words exist.
         """
         known = _told_by(self.bound(tool, params).views)
         if ename == "KeyError":
@@ -281,14 +281,14 @@ class Workshop:
     # A result, held as a view.
 
     def is_view(self, tool: str, params: Mapping[str, Any], attempt: Attempt) -> bool:
-        """Return True for a result that can be a view: a table; texts, unless they were made of tables alone."""
+        """Return True for a result that can be a view: a table, or texts that were not made of tables alone."""
         if attempt.frame is None or texts_of(attempt.value) is None:
             return attempt.frame is not None
         views = self.bound(tool, params).views
         return not views or any(view.texts is not None for view in views)
 
     def keep(self, choice: ExecuteDataOp, attempt: Attempt) -> str | None:
-        """Keep a result as a view; return the code of what keeps it from being one, if anything does."""
+        """Keep a result as a view; return the code of the error, if there is one."""
         frame, texts = attempt.frame, texts_of(attempt.value)
         assert frame is not None  # the loop has looked
         with ThreadPoolExecutor(1) as beside:  # the data is hashed and written meanwhile
@@ -302,7 +302,7 @@ class Workshop:
         return None
 
     def restore(self, choice: ExecuteDataOp, kept_as: str, form: TextForm) -> None:
-        """Hold a view that an earlier run of the decision made; raise as `views.load` does, and `ViewError`."""
+        """Take a view that an earlier run of the decision made; raise as `views.load` does, and `ViewError`."""
         kept = self.hk.views.load(kept_as)
         value, texts = as_texts(kept, form) if form else (kept, None)
         frame = as_frame(kept)
@@ -311,7 +311,7 @@ class Workshop:
         self._hold(choice, _Result(value, texts, frame, kept_as), counts_of(frame))
 
     def _hold(self, choice: ExecuteDataOp, result: _Result, counts: Sequence[Counts]) -> None:
-        """Hold a result as a view, and find what may be told of it."""
+        """Take a result as a view, and decide which facts the chooser gets."""
         tool, frame = choice.tool, result.frame
         views, operation = list(self.views.values()), self.operation(tool)
         # Parameters that are kept off the record name no views: then those of all are looked at.
@@ -334,7 +334,7 @@ class Workshop:
     def _told_labels(
         self, choice: ExecuteDataOp, frame: pd.DataFrame, views: Sequence[HeldView]
     ) -> frozenset[str]:
-        """Return the labels of a result that are told."""
+        """Return the labels of a result that the chooser gets."""
         operation, code = self.operation(choice.tool), self.tools[choice.tool].code
         words = words_of_choice(choice.params, None if operation is None else operation.naming)
         labels, frames = frame.columns[:COLUMNS_MAX], [view.frame for view in views]
@@ -348,7 +348,7 @@ class Workshop:
         return told | passed
 
     def _shared_in(self, frame: pd.DataFrame, told: Collection[str]) -> dict[Any, list[Any]]:
-        """Return the values to tell of a result's columns: of those with all values of a shared column of that name."""
+        """Return the values of a result's columns for the chooser, if the shared column of that name has them all."""
         told_values = {}
         for position, label in enumerate(frame.columns[:COLUMNS_MAX]):
             for distinct, shared in self._shared_values.get(label, ()) if label in told else ():
@@ -359,7 +359,7 @@ class Workshop:
     # Names that a result holds.
 
     def found(self, choice: GatherInfo, value: object, number: int) -> FoundEntities | None:
-        """Say which of the names that a choice asks for a result holds; placeholders stand for the others."""
+        """Say which of the requested names a result contains; placeholders stand for the others."""
         operation = self.operation(choice.tool)
         if operation is not None and operation.name == "resolve_entity":
             return self._resolved(choice.params, value, number)
@@ -375,7 +375,10 @@ class Workshop:
     def _requested(
         self, choice: GatherInfo, operation: Operation | None, *, is_list: bool
     ) -> dict[Entity, None]:
-        """Return the names that a choice asks for, in their order; is_list: whether the result may hold numbers."""
+        """Return the names that a choice asks for, in their order.
+
+        is_list: Whether the result may contain numbers.
+        """
         labels = _told_by(self.views.values())
         schema = self.tools[choice.tool].input_schema.get("properties")
         requested: dict[Entity, None] = {}
@@ -391,7 +394,7 @@ class Workshop:
         return requested
 
     def _resolved(self, params: Mapping[str, Any], value: object, number: int) -> FoundEntities | None:
-        """Say what `resolve_entity` found: its candidates by placeholders, the same text by its own."""
+        """Say what `resolve_entity` found: its candidates as placeholders, an equal text by its own name."""
         frame, entity = as_frame(value), params.get("entity")
         if frame is None or not isinstance(entity, str) or not {"value", "method"} <= set(frame.columns):
             return None
@@ -409,7 +412,7 @@ class Workshop:
         ]
 
     def keep_placeholders(self, number: int, names: Sequence[str]) -> str | None:
-        """Keep the values of a step's placeholders as a view; return its name, None where the step made none."""
+        """Keep the values of a step's placeholders as a view; return its name, None if the step made none."""
         if not names:
             return None
         restored = pd.Series(self.names.restored(list(names)), dtype=object)
@@ -418,7 +421,7 @@ class Workshop:
         return f"{self._run.run_id}/step_{number}"
 
     def restore_placeholders(self, kept_as: str) -> None:
-        """Take the placeholders of an earlier run's step with their values; raise as `views.load` does."""
+        """Take over the placeholders of an earlier run's step with their values; raise as `views.load` does."""
         kept = self.hk.views.load(kept_as)
         for name, value in zip(kept["name"], kept["value"], strict=True):
             self.names.put(name, value)
@@ -447,7 +450,7 @@ class Workshop:
 
 
 class _Result(NamedTuple):
-    """Result that is held as a view: its value, its texts, its frame, and its name in `hk.views`."""
+    """Result as a view: its value, its texts, its frame, and its name in `hk.views`."""
 
     value: object
     texts: Sequence[str] | None
@@ -456,12 +459,12 @@ class _Result(NamedTuple):
 
 
 def _told_by(views: Collection[HeldView]) -> set[str]:
-    """Return the labels of these views that are told."""
+    """Return the labels of these views that the chooser gets."""
     return set[str]().union(*(view.told for view in views))
 
 
 def _distinct(column: pd.Series[Any]) -> set[Any] | None:
-    """Return the distinct values of a column; None where a cell cannot be hashed."""
+    """Return the distinct values of a column; None if a cell cannot be hashed."""
     try:
         return set(distinct_values(column) or [])
     except TypeError:
@@ -489,14 +492,14 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def result_kind(value: object) -> str:
-    """Return a word of a closed list for what a tool returned."""
+    """Return a word of a closed list for a tool's result."""
     if values.is_tabular(value):
         return "table"
     return next((word for kind, word in _KINDS if isinstance(value, kind)), "other")
 
 
 def _accepted(schema: object) -> set[str]:
-    """Return which of a `frame`, a `text`, and a list of `texts` may fit a schema."""
+    """Return which of a `frame`, a `text`, and a list of `texts` a schema may accept."""
     if not isinstance(schema, dict):
         return set()
     if "enum" in schema or "const" in schema:

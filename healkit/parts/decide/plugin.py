@@ -47,7 +47,7 @@ def attributes() -> Mapping[str, Callable[[Services], Any]]:
 
 @hookimpl
 def audit_steps(manifest: RunManifest) -> Tell | None:
-    """Return what tells the facts of a decision's events."""
+    """Return a function that describes the events of a decision for the audit."""
     if manifest.execution_profile.name != "decide":
         return None
     from healkit.parts.decide.record import decide_steps
@@ -65,8 +65,9 @@ def _summarize(services: Services) -> Callable[..., ShownTextSummary | ShownFram
     def summarize(value: Any, *, top: int = 10) -> ShownTextSummary | ShownFrameSummary:
         """Summarise a text, a frame or an array, without a model; the same value always has the same summary.
 
-        top: the number of entries in each list at most. What the sanitiser hides is left out. Raises `UsageInvalid` for
-        a value of another kind.
+        top: The maximum number of entries in each list. Values that the sanitiser hides are left out.
+
+        Raises `UsageInvalid` for a value of another kind.
         """
         from healkit.parts.decide.summaries import summarize
 

@@ -1,12 +1,11 @@
 """Record of a decision in its run, and the decision read back.
 
-One function makes an event of a step, another the audit's entry of the event, so that run folder and audit cannot
+One function makes an event from a step, another the audit's entry from the event. So run folder and audit cannot
 disagree.
 
-A decision whose process was killed is read back from its run: each turn and each finished step is evidence, in the
-order in which they happened. A turn without a step behind it was not answered, or its step was not finished: it is
-asked again. A run has one writer in its life, so the decision goes on in a run of its own, which begins with what was
-read here and can be resumed in its turn.
+A killed decision is read back from its run. Each turn and each finished step is evidence, in order. A turn without a
+step after it was not answered, or its step was not finished; it is asked again. A run has only one writer, so the
+decision continues in a new run. The new run begins with the data that was read here and can be resumed itself.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ _PREFIX = "trace."
 class StepResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Facts of a step for its record; `sentence` is made by code.
 
-    `rows`, `columns` and `unique_values` are those of the resulting frame. `actual` is the state reached.
-    `known` is what else the run keeps. `applied` is set for a correction. `view_files` and `run_files` are those of
+    `rows`, `columns` and `unique_values` are those of the resulting frame. `actual` is the reached state. `known` is
+    other data that the run keeps. `applied` is set for a correction. `view_files` and `run_files` are those of
     `AuditMetadata`.
     """
 
@@ -80,7 +79,7 @@ class DecideRecord:
         self.run = run
 
     def begun(self, asked: Asked, views: Mapping[str, HeldView]) -> None:
-        """Record what is asked, of whom, over which views, which columns' values it is told, and how to resume it."""
+        """Record the question, the chooser, the views, the shared columns, and how to resume the decision."""
         chooser = asked.chooser
         metadata = {
             "kind": "decision",
@@ -100,15 +99,15 @@ class DecideRecord:
         self.run.append("observation_captured", metadata=metadata)
 
     def sent(self, turn: Turn) -> None:
-        """Keep what a chooser is told, before it is told."""
+        """Keep the data for a chooser, before the chooser gets it."""
         self.run.keep([("turn", msgspec.to_builtins(turn))])
 
     def finished(self, done: DoneStep) -> None:
-        """Keep a step that needs not be taken again, where the decision is resumed."""
+        """Keep a step that a resumed decision need not take again."""
         self.run.keep([("report", msgspec.to_builtins(done))])
 
     def analysed(self, analyst: str, turn: Turn, analysis: Analysis, problem: str) -> None:
-        """Record that an analysis was asked for, and keep its text with its label."""
+        """Record that an analysis was requested, and keep its text with its label."""
         if analysis.text:
             self.run.keep([("report", f"{ANALYSIS_LABEL}\n\n{analysis.text}")])
         details = {"kind": "analysis", "phase": "after", "analyst": analyst, "turn": turn.number}
@@ -116,7 +115,10 @@ class DecideRecord:
         self.run.append("observation_captured", metadata={**details, **counts})
 
     def step(self, kind: StepType, result: StepResult, *, in_run: bool = True) -> None:
-        """Record a step; in_run: whether it was an execution, which is a step of the run with an id."""
+        """Record a step.
+
+        in_run: Whether it was an execution, which is a step of the run with an id.
+        """
         fields = msgspec.to_builtins(result)
         fields = {"outcome": "done" if result.success else "failed", **fields}
         fields.pop("success", None)
@@ -133,7 +135,7 @@ class DecideRecord:
 
 
 def decide_steps(event: TraceEvent) -> Told | None:
-    """Tell the facts of a decision's event for the audit."""
+    """Describe a decision's event for the audit."""
     make = _step_entry if event.event_type.startswith(_PREFIX) else _ENTRIES.get(event.event_type)
     return None if make is None else make(event)
 
@@ -161,7 +163,7 @@ def _step_entry(event: TraceEvent) -> Told:
 
 
 def _mapping(result: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """Return a field of a result that is a mapping; None where it was cut to a text."""
+    """Return a field of a result that is a mapping; None if it was cut to a text."""
     value = result.get(name)
     return value if isinstance(value, dict) else None
 
@@ -221,24 +223,24 @@ _ENTRIES: dict[str, Callable[[TraceEvent], Told | None]] = {
 
 
 def text_form(view: HeldView) -> TextForm:
-    """Return how a view of texts is kept apart from a table in the record of a decision."""
+    """Return how the record of a step distinguishes a view of texts from a table."""
     return "" if view.texts is None else "text" if isinstance(view.value, str) else "texts"
 
 
 def read_back(runs_dir: Path, execution_id: str) -> Resumed:
     """Return the state of a killed decision.
 
-    Raises `UsageInvalid` for one that has ended or cannot go on, `RunLocked` for one that goes on, `RunNotFound`, and
-    `EvidenceChanged` where a file of its run is not what it was.
+    Raises `UsageInvalid` if it has ended or cannot continue, `RunLocked` if it is still running, `RunNotFound`, and
+    `EvidenceChanged` if a file of its run was changed.
     """
     folder = find_run(runs_dir, execution_id)
     if is_being_written(folder):
-        raise RunLocked(f"Decision {folder.name!r} is going on, in another process or here.")
+        raise RunLocked(f"Decision {folder.name!r} is still running, in this process or another one.")
     run = read_run(folder)
     begun = next((event for event in run.events if event.metadata.get("kind") == "decision"), None)
     if begun is None or run.manifest is None:
         raise UsageInvalid(
-            f"Run {folder.name!r} is not a decision that has begun.", hint="healkit trace list"
+            f"Run {folder.name!r} is not a decision that has started.", hint="healkit trace list"
         )
     _check_end(run)
     turns, done, problem = _progress(run)
@@ -259,11 +261,11 @@ def read_back(runs_dir: Path, execution_id: str) -> Resumed:
 
 
 def _check_end(run: Run) -> None:
-    """Raise `UsageInvalid` for a decision that has ended, or whose last tool may have done something."""
+    """Raise `UsageInvalid` for a decision that has ended, or whose last tool may have had effects."""
     for event in run.events:
         if event.event_type in {"trace.finalize", "policy_halt", "run_finished"}:
             result = event.result or {}
-            reason = str(result.get("sentence") or result.get("reason") or "Its policy has ended it.")
+            reason = str(result.get("sentence") or result.get("reason") or "Its policy ended it.")
             raise UsageInvalid(
                 f"Decision {run.run_id!r} has ended, so it cannot be resumed: {reason}",
                 hint=f"healkit audit show {run.run_id}",
@@ -280,12 +282,12 @@ def _check_end(run: Run) -> None:
         raise UsageInvalid(
             f"Decision {run.run_id!r} was killed while {critical.action_spec.tool_name!r} ran, which has side effects: "
             "whether they happened is not known.",
-            hint="Check that, and begin a new decision.",
+            hint="Check that, and start a new decision.",
         )
 
 
 def _progress(run: Run) -> tuple[list[Turn], list[DoneStep], str | None]:
-    """Return the turns that were answered, the steps that were finished, and why the last choice was refused."""
+    """Return the answered turns, the finished steps, and why the last choice was refused."""
     turns: list[Turn] = []
     done: list[DoneStep] = []
     problem: str | None = None
@@ -322,13 +324,13 @@ def _read(run: Run, ref: EvidenceRef, kind: Any) -> Any:
 
 def _cut(run: Run) -> UsageInvalid:
     return UsageInvalid(
-        f"Decision {run.run_id!r} cannot be resumed: its record was cut, or is of an older healkit.",
-        hint="Begin a new decision; its views are in hk.views.list().",
+        f"Decision {run.run_id!r} cannot be resumed: its record was cut, or an older healkit wrote it.",
+        hint="Start a new decision; its views are in hk.views.list().",
     )
 
 
 def written_files(runs_dir: Path, done: list[DoneStep]) -> list[Path]:
-    """Return the files that the steps wrote, each checked; raise `UsageInvalid` and `EvidenceChanged`."""
+    """Return the files of the steps, each checked; raise `UsageInvalid` and `EvidenceChanged`."""
     files = []
     for step in done:
         if step.file is None or step.sha256 is None:

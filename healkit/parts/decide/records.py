@@ -1,8 +1,8 @@
 """Decisions: choices, and the metadata a chooser gets.
 
-`Turn` and what it holds are a closed set of types: names, types, counts, codes and durations. There is no field for a
-cell's value but `values`, of a column that the caller shares, and `most_frequent`, of a shared text; and none for the
-text of an exception. The words of a chooser's own choices come back to it as they were.
+`Turn` and its parts are a closed set of types: names, types, counts, codes and durations. Only two fields can contain a
+cell's value: `values`, of a column that the caller shares, and `most_frequent`, of a shared text. No field contains the
+text of an exception. The chooser gets the words of its own choices back unchanged.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ Origin = Literal["given", "made", "free"]
 class Intended(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """State that a step should reach; code compares it with the actual one.
 
-    rows: the number of rows. columns: names that must be there. entities: values that must be there, by column, or in
-    any column of text. ranges: the least and the greatest value of a column, each null where any will do.
+    rows: The number of rows.
+    columns: Names that must exist.
+    entities: Values that must exist, by column, or in any column of text.
+    ranges: The least and the greatest value of a column; null for any.
     """
 
     rows: Count | None = None
@@ -55,7 +57,7 @@ class _Chosen(
     tag_field="type",
     rename="camel",
 ):
-    """Choice of a tool; `params` are JSON values, or names of views where the tool takes a frame."""
+    """Choice of a tool; `params` are JSON values, or names of views if the tool takes a frame."""
 
     tool: ToolName
     params: dict[str, Any] = {}
@@ -90,9 +92,9 @@ Choice = GatherInfo | ExecuteDataOp | ExecuteOutput | Finalize
 class ColumnFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Column of a view: counts, and a type from a closed list.
 
-    `name` is the column's own, or `VIEW#NUMBER` where `numbered`: its own looks like data. `distinct` is null where
-    values cannot be compared, and both counts where they are not told. `values` are the distinct values of a column
-    that the caller shares.
+    `name` is the column's own, or `VIEW#NUMBER` if `numbered`: its own name looks like data. `distinct` is null if
+    values cannot be compared. Both counts are null if the chooser does not get them. `values` are the distinct values
+    of a shared column.
     """
 
     name: str
@@ -125,7 +127,7 @@ class TextFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 class ViewFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """View as a chooser sees it; `columns_left_out` are those beyond the listed ones.
 
-    `rounded`: its counts are rounded to one digit, and ten stands for one to ten. `text` is there for a view of texts.
+    `rounded`: Its counts are rounded to one digit, and ten stands for one to ten. `text` is set for a view of texts.
     """
 
     name: str
@@ -171,9 +173,9 @@ class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FoundEntities(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Names that the chooser asked for, how many of them a step found, and which are missing.
+    """Names that the chooser asked for: how many of them a step found, and which are missing.
 
-    `candidates` are what was found beside them.
+    `candidates` are other values that were found.
     """
 
     requested: Count
@@ -183,11 +185,11 @@ class FoundEntities(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StepFacts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Step that was taken: the chooser's own choice, and how it ended.
+    """Finished step: the chooser's own choice, and its result.
 
-    `error_code` is one of the catalogue, `error_type` a built-in exception's name, `error_column` a name that the
-    chooser knows already. `result` is the kind of what a tool returned. `corrected` is set where code has corrected the
-    step: true only if it then reached the intended state. `found` says which of the names that it asks for are there.
+    `error_code` is from the catalogue, `error_type` is the name of a built-in exception. `error_column` is a name that
+    the chooser already knows. `result` is the kind of the tool's result. `corrected` is set if code corrected the step:
+    true only if the step then reached the intended state. `found` says which of the requested names exist.
     """
 
     number: int
@@ -206,10 +208,10 @@ class StepFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Metadata that a chooser is told before a choice: all of it.
+    """Metadata for a chooser before a choice; it gets nothing else.
 
-    `problem` says why the last choice could not be taken; there is one more chance then. `shared` names the columns
-    whose distinct values are in `views`.
+    `problem` says why the last choice was invalid; there is one more chance then. `shared` names the columns whose
+    distinct values are in `views`.
     """
 
     question: str
@@ -222,7 +224,7 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EntityQuestion(msgspec.Struct, frozen=True):
-    """Question to a person: which value of the data is meant by `entity`. No chooser gets it."""
+    """Question to a person: which value of the data does `entity` mean? No chooser gets it."""
 
     entity: Entity
     column: str | None
@@ -241,10 +243,12 @@ ANALYSIS_LABEL = "⚡ AI analysis, may be wrong, not deterministic"
 class AuditPanes:
     """Audit of one execution, and for a decision its data and its analysis.
 
-    kind: `decide`, `heal` or `notebook`. outcome: a decision's, empty where it has none yet. view: the result, and
-    `first` its first rows; each None where there is none. notes: sentences that must be read, such as a step that does
-    not have its intended state. views: names of the decision's views → their names in `hk.views`. analysis: empty where
-    no model wrote one; None where its text is not there any more.
+    kind: `decide`, `heal` or `notebook`.
+    outcome: A decision's outcome, empty if it has not ended yet.
+    view: The result, and `first` its first rows; None if there is none.
+    notes: Important sentences, such as a step without its intended state.
+    views: Names of the decision's views → their names in `hk.views`.
+    analysis: Empty if no model wrote one; None if its text no longer exists.
     """
 
     execution_id: str
@@ -268,10 +272,10 @@ TextForm = Literal["", "text", "texts"]
 
 
 class DoneStep(msgspec.Struct, frozen=True, omit_defaults=True, tag="step", tag_field="kind"):
-    """Finished step: what later turns tell of it, the name in `hk.views` of the view it made, and the file it wrote.
+    """Finished step: its facts for later turns, the name in `hk.views` of its view, and its file.
 
     `file` is the path from the folder of the runs; `sha256` is that of its content. `placeholders` names the view of
-    the values whose placeholders the step has told.
+    the values behind the step's placeholders.
     """
 
     step: StepFacts
@@ -283,9 +287,9 @@ class DoneStep(msgspec.Struct, frozen=True, omit_defaults=True, tag="step", tag_
 
 
 class Resumed(NamedTuple):
-    """State of a killed decision; `turns` are those that were answered, `problem` is why the last choice was refused.
+    """State of a killed decision; `turns` are the answered ones, `problem` is why the last choice was refused.
 
-    `views` are the caller's data by name, as names in `hk.views`. `plan` is None where the chooser was none.
+    `views` are the caller's data by name, as names in `hk.views`. `plan` is None if the chooser was not a plan.
     """
 
     run_id: str

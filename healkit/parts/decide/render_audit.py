@@ -1,8 +1,8 @@
 """Audit: an execution's entries, its panes, the chain.
 
-A decision has three panes: its audit, its data, its analysis. Each has a colour, an icon and a heading of its own:
-green and a shield, blue and a database, purple and a label. The frame around them has none of these colours. A step's
-state is always said in words too. The live panel shows the same words by `state_of` and `entry_facts`.
+A decision has three panes: its audit, its data, its analysis. Each has its own colour, icon and heading: green and a
+shield, blue and a database, purple and a label. The frame around them has another colour. Words always say a
+step's state too. The live panel shows the same words by `state_of` and `entry_facts`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _HEADS: dict[str, tuple[str, str, Tone]] = {
     "halted": ("✗", "Decision: halted", "bad"),
     "stopped": ("■", "Decision: stopped", "warn"),
 }
-_OTHERS = {"decide": "Decision without an end on the audit", "heal": "Healing", "notebook": "Notebook"}
+_OTHERS = {"decide": "Decision without an end in the audit", "heal": "Healing", "notebook": "Notebook"}
 #: Sentence of an analysis that is struck out.
 STRUCK = re.compile(r"~~(.+?)~~")
 
@@ -63,7 +63,7 @@ class State(NamedTuple):
 
 
 def audit_card(panes: AuditPanes) -> Card:
-    """Build the card of an execution on the audit: three panes for a decision, else the audit alone."""
+    """Build the card of an execution in the audit: three panes for a decision, otherwise only the audit."""
     mark, title, tone = head_of(panes)
     below: list[Part] = [Line(Span(panes.question, "strong"))] if panes.question else []
     below += [Line(panes.reason)] if panes.reason else []
@@ -82,17 +82,17 @@ def head_of(panes: AuditPanes) -> tuple[str, str, Tone]:
 
 
 def notes_of(panes: AuditPanes) -> list[str]:
-    """List what must be read first: steps without their intended state, and a question to a person."""
+    """List the important facts: steps without their intended state, and a question to a person."""
     notes = list(panes.notes)
     if (question := panes.asked) is not None:
         among = ", ".join(map(repr, question.candidates[:_NAMES_MAX]))
-        sentence = f"Which is meant by {question.entity!r}? Candidates: {among}."
-        notes.append(f"{sentence} Write one in the choice, or give a function as ask=.")
+        sentence = f"What does {question.entity!r} mean? Candidates: {among}."
+        notes.append(f"{sentence} Write one of them in the choice, or pass a function as ask=.")
     return notes
 
 
 def state_of(entry: AuditEntry) -> State:
-    """Say how a step ended; a correction counts only where the retry reached its intended state."""
+    """Say how a step ended; a correction counts only if the retry reached its intended state."""
     metadata = entry.metadata
     if metadata.correction_applied is True:
         return State("↻", "corrected", "warn", is_apart=True)
@@ -103,7 +103,7 @@ def state_of(entry: AuditEntry) -> State:
     if not metadata.success:
         return State("✗", "failed", "bad")
     if entry.choice_type == "execute_data_op" and not _is_as_intended(metadata.actual_state or {}):
-        return State("≠", "done, not as intended", "warn")
+        return State("≠", "done, but not as intended", "warn")
     return State("✓", "done", "good")
 
 
@@ -113,7 +113,7 @@ def sums_of(panes: AuditPanes) -> list[tuple[str, Fact]]:
 
 
 def entry_facts(entry: AuditEntry) -> list[tuple[str, str]]:
-    """List what an entry holds, as names and texts; what is not known is left out."""
+    """List the content of an entry, as names and texts; unknown facts are left out."""
     metadata = entry.metadata
     facts = [
         ("parameters", _json(entry.tool_params)),
@@ -165,9 +165,9 @@ def first_label(view: DataView, first: FirstRows) -> str:
 def no_analysis(panes: AuditPanes) -> str:
     """Say why there is no analysis."""
     return (
-        "Empty: no model wrote one."
+        "Empty, because no model wrote one."
         if panes.analysis == ""
-        else "Its text was in the run folder, which is gone."
+        else "Its text was in the run folder, which no longer exists."
     )
 
 
@@ -211,7 +211,7 @@ def _data(panes: AuditPanes) -> Card:
         table = Table(headers_of(panes.first), cells, indent=2)
         parts.append(Section((Line(Span(first_label(view, panes.first), "quiet")), table), is_last=True))
     elif view.file is None:
-        parts.append("The data was evicted; the run can make it again.")
+        parts.append("The data was evicted; the run can create it again.")
     return Card("Data", "🗄", "info", parts=(*parts, *_more(panes)))
 
 
@@ -221,7 +221,7 @@ def _left(columns: Sequence[Any]) -> list[Part]:
 
 
 def _more(panes: AuditPanes) -> list[Part]:
-    """List the files that were written, and all views of the decision."""
+    """List the written files, and all views of the decision."""
     facts: list[tuple[str, Fact]] = []
     if panes.files:
         facts.append(("files", Span(_names([str(file) for file in panes.files]), "code")))
@@ -244,7 +244,7 @@ def _analysis(panes: AuditPanes) -> Card:
 
 
 def _struck(line: str) -> tuple[str | Span, ...]:
-    """Return a line of an analysis; what stands between `~~` is struck out."""
+    """Return a line of an analysis; text between `~~` is struck out."""
     pieces = STRUCK.split(line)
     return tuple(
         Span(piece, "struck", plain=f"~~{piece}~~") if at % 2 else piece for at, piece in enumerate(pieces)
@@ -269,7 +269,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _is_as_intended(actual: dict[str, Any]) -> bool:
-    """Return whether the actual state is the intended one; entries of earlier versions hold the difference."""
+    """Return whether the actual state is the intended one; entries of earlier versions contain the difference."""
     return bool(actual.get("asIntended", not actual.keys() - {"entities_intended"}))
 
 

@@ -94,7 +94,9 @@ def _text_card(summary: TextSummary) -> Card:
             Table(("found", "all", "distinct", "most frequent"), rows, cut="most frequent", indent=2)
         )
     if summary.cut:
-        parts.append(Line("Only the beginning of the text was read: it is longer than the limit.", "warn"))
+        parts.append(
+            Line("Only the beginning of the text was read, because it is longer than the limit.", "warn")
+        )
     return Card(title, tone="info", parts=parts)
 
 

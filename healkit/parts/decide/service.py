@@ -1,6 +1,6 @@
 """Decision service of a Healkit: `hk.decide`.
 
-What decides is loaded by the first decision: a plain execution has no use for it.
+The other modules are loaded by the first decision, because a plain execution does not need them.
 """
 
 from __future__ import annotations
@@ -45,29 +45,30 @@ class DecideService:
         timeout: float | None = None,
         stop: threading.Event | None = None,
     ) -> Decision:
-        """Answer a question about data with tools, chosen by a chooser that sees metadata only.
+        """Answer a question about data with tools, chosen by a chooser that sees only metadata.
 
-        data: frames, texts, lists of texts, or names of data views, by the names that choices use. tools: names of
-        vault tools, by default those of the group `decide`, and the built-in operations where there are none. chooser:
-        a list of choices, `person` for a prompt on the terminal, `model` for the configured language model, or an
-        object with `name` and `choose(turn)`.
+        data: Frames, texts, lists of texts, or names of data views, by the names that choices use.
+        tools: Names of vault tools, by default those of the group `decide`; the built-in operations if that has none.
+        chooser: A list of choices, `person` for a prompt on the terminal, `model` for the configured language model, or
+            an object with `name` and `choose(turn)`.
+        share: Columns of the data, such as `region` or `sales.region`, whose distinct values the chooser gets. Also
+            texts whose most frequent words it gets.
+        aliases: Other names of entities, such as `{"Meta": ["Facebook", "FB"]}`.
+        heal: Whether a failing tool may be healed: True keeps a patch that passes every check, a function is asked
+            about each patch.
+        ask: Gets an `EntityQuestion` if several values may be meant, and returns one; without it the decision ends as
+            `asked`.
+        analyst: `model`, or an object with `name` and `write(turn)`: it writes the analysis of the result from metadata
+            only.
+        policy: The caps of the run.
+        timeout: Seconds of each execution.
+        stop: Set it, from any thread, to end after the current step.
+        resume: The id of a decision whose process was killed. It continues in a new run after its last finished step.
+            Its views are loaded, and no finished step runs again. It keeps its question, data, tools, persona and
+            shared columns. It also keeps its chooser, unless that was an object of the caller's.
 
-        share: columns of the data, as `region` or `sales.region`, whose distinct values the chooser is told, and texts
-        whose most frequent words it is told. aliases: other names of entities, such as `{"Meta": ["Facebook", "FB"]}`.
-        heal: whether a failing tool may be healed: True keeps what passes every check, a function is asked about each
-        patch. ask: gets an `EntityQuestion` where several values may be meant, and returns one; without it the decision
-        ends as `asked`.
-
-        analyst: `model`, or an object with `name` and `write(turn)`: it writes the analysis of the result, told
-        metadata only. policy: the caps of the run. timeout: seconds of each execution. stop: set it, from any thread,
-        to end after the step that is going on.
-
-        resume: the id of a decision whose process was killed. It goes on in a run of its own behind its last finished
-        step: the views that it made are loaded, and no finished step is taken again. It has its question, data, tools,
-        persona and shared columns; its chooser too, unless that was an object of the caller's.
-
-        Raises `UsageInvalid` for a call that cannot be answered, and as `vault.lookup`, `views.put` and `runs` do. What
-        a tool or a choice does is never raised; it is in the `Decision`.
+        Raises `UsageInvalid` for an invalid call, and as `vault.lookup`, `views.put` and `runs` do. Errors of a tool or
+        a choice are never raised; they are in the `Decision`.
         """
         from healkit.parts.decide.deciding import decide
 
@@ -79,7 +80,10 @@ class DecideService:
         return decide(self._hk, options)
 
     async def adecide(self, *args: Any, **kwargs: Any) -> Decision:
-        """Do as `decide`, for async code, in a thread of its own; cancelling it ends the decision after its step."""
+        """Do the same as `decide`, for async code, in its own thread.
+
+        Cancelling it ends the decision after its current step.
+        """
         stop = kwargs.setdefault("stop", threading.Event())
         try:
             return await asyncio.to_thread(functools.partial(self.decide, *args, **kwargs))

@@ -1,7 +1,7 @@
 """Deterministic summaries of texts and frames.
 
-No model and no network: the same value always has the same summary. The sanitiser reads a text first. All that is
-listed is read from what it leaves, so that no secret is in any list, in whole or in part.
+They use no model and no network: the same value always has the same summary. The sanitiser reads a text first. All
+listed entries come from the cleaned text, so that no list contains a secret, in whole or in part.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ TOP, TOP_MAX = 10, 1000
 def summarize(value: object, cleaner: Cleaner, *, top: int = TOP) -> ShownTextSummary | ShownFrameSummary:
     """Return the summary of a text, a frame or an array.
 
-    top: the number of entries in each list at most. What `cleaner` hides is in none of them. Raises `UsageInvalid`
-    for a value of another kind.
+    top: The maximum number of entries in each list. They do not contain values that `cleaner` hides.
+
+    Raises `UsageInvalid` for a value of another kind.
     """
     if not 0 <= top <= TOP_MAX:
         raise UsageInvalid(f"top is {top!r}.", hint=f"Give a number from 0 to {TOP_MAX:,}.")
@@ -63,7 +64,7 @@ _NO_LIMIT = 1 << 40
 
 
 def text_summary(text: str, cleaner: Cleaner, top: int) -> ShownTextSummary:
-    """Return the summary; `top` is the number of entries in each list at most."""
+    """Return the summary; `top` limits the number of entries in each list."""
     cut = len(text) > TEXT_MAX_CHARS
     read = whole_words(text[:TEXT_MAX_CHARS]) if cut else text
     plain = SURROGATE.sub("\ufffd", read.replace("\r\n", "\n").replace("\r", "\n").replace(_GAP, " "))
@@ -100,7 +101,7 @@ class _Findings:
         self._values = array("d")
 
     def note(self, match: re.Match[str]) -> str:
-        """Count a match; return what the words of the text are read from in its place."""
+        """Count a match; return the text from which the words are read in its place."""
         kind, text = str(match.lastgroup).rstrip("2345"), match[0]
         if kind == "number":
             value = float(text.replace(",", "").replace("−", "-"))
@@ -126,7 +127,7 @@ class _Findings:
 
 
 def _trimmed(url: str) -> str:
-    """Return a URL without the signs that belong to the sentence around it."""
+    """Return a URL without punctuation that belongs to the sentence around it."""
     while url and (
         url[-1] in URL_END or (url[-1] in ")]" and url.count(url[-1]) > url.count("(["[")]".index(url[-1])]))
     ):
@@ -143,7 +144,7 @@ def _host(url: str) -> str:
 
 
 def _with_gaps(text: str, cleaned: str) -> str:
-    """Return the cleaned text with gaps for what was hidden; what looks like that and was in the text is left."""
+    """Return the cleaned text with gaps for hidden values; marks that were in the original text remain."""
     for mark in sorted(set(HIDDEN.findall(cleaned))):
         if cleaned.count(mark) > text.count(mark):
             cleaned = cleaned.replace(mark, _GAP)
@@ -151,7 +152,7 @@ def _with_gaps(text: str, cleaned: str) -> str:
 
 
 def _found(counts: Counter[str], top: int) -> FoundThings:
-    """Return the counts with the most frequent first; those of one count in the order of the text."""
+    """Return the counts with the most frequent first; equal counts in the order of the text."""
     return FoundThings(
         counts.total(), len(counts), tuple(Counted(*entry) for entry in counts.most_common(top))
     )
@@ -177,7 +178,9 @@ _BREAK = 0
 class Words:
     """Words of a text, read in one pass.
 
-    count: all words. distinct: the different ones, whatever their case. names: rows of capitalised words.
+    count: All words.
+    distinct: The different words, ignoring case.
+    names: Rows of capitalised words.
     """
 
     def __init__(self, text: str) -> None:
@@ -194,7 +197,7 @@ class Words:
 
     @property
     def distinct(self) -> int:
-        """Number of different words, whatever their case."""
+        """Number of different words, ignoring case."""
         return len(self._words) - 1 + len(self._long)
 
     def _read(self, text: str) -> None:
@@ -255,9 +258,9 @@ class Words:
             self.names[" ".join(name)] += 1
 
     def ngrams(self, size: int, top: int) -> FoundThings:
-        """Return the n-grams of so many words that neither begin nor end with a stop word.
+        """Return the n-grams of that length that neither begin nor end with a stop word.
 
-        Of two and more words, those that occur once are counted but not listed.
+        N-grams of two and more words that occur once are counted but not listed.
         """
         row = np.frombuffer(self._row, np.int64) if self._row else np.zeros(0, np.int64)
         count = max(len(row) - size + 1, 0)
@@ -339,8 +342,8 @@ _MARKS = (
 )
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _LETTERS = rf"[^\W_{_CJK}]"
-#: Word: letters, digits and marks that begin with a letter, with single hyphens and apostrophes between them; each
-#: character of Chinese and Japanese, which have no spaces.
+#: Word: letters, digits and marks that begin with a letter, with single hyphens and apostrophes between them. In
+#: Chinese and Japanese, which have no spaces, each character is a word.
 WORD = re.compile(
     rf"(?<!{_LETTERS})(?!\d){_LETTERS}++(?:[{_MARKS}]++{_LETTERS}*+|['’-]{_LETTERS}++)*+|[{_CJK}]"
 )

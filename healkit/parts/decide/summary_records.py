@@ -36,9 +36,12 @@ class Numbers(msgspec.Struct, frozen=True):
 class TextSummary(msgspec.Struct, frozen=True):
     """Summary of a text.
 
-    ngrams: by their number of words, 1 to 3. entities: by kind, such as `name` or `date`. citations: by kind, such as
-    `doi`. hidden: how often each rule of the sanitiser hid something; none of that is in the rest. invisible: how many
-    characters of no width were left out. cut: the text is longer than what was read of it.
+    ngrams: By their number of words, 1 to 3.
+    entities: By kind, such as `name` or `date`.
+    citations: By kind, such as `doi`.
+    hidden: How often each rule of the sanitiser hid something; the other fields do not contain it.
+    invisible: How many characters of zero width were left out.
+    cut: The text is longer than the part that was read.
     """
 
     characters: int
@@ -62,9 +65,11 @@ class TextSummary(msgspec.Struct, frozen=True):
 class ColumnSummary(msgspec.Struct, frozen=True):
     """Summary of a column.
 
-    distinct: None for values that cannot be compared. `min` to `q75` are of numbers; days, times and durations have the
-    range alone. min_chars and max_chars: lengths of texts. top: the most frequent texts, categories or truth values.
-    types: the classes of Python objects.
+    distinct: None for values that cannot be compared.
+    min, max: The range of numbers, days, times and durations; `mean` to `q75` are only for numbers.
+    min_chars, max_chars: Lengths of texts.
+    top: The most frequent texts, categories or truth values.
+    types: The classes of Python objects.
     """
 
     name: str
@@ -87,8 +92,9 @@ class ColumnSummary(msgspec.Struct, frozen=True):
 class FrameSummary(msgspec.Struct, frozen=True):
     """Summary of a frame or an array.
 
-    kind: its class, such as `pandas.DataFrame`. nulls: in the columns that are listed. left_out: how many columns are
-    not listed.
+    kind: Its class, such as `pandas.DataFrame`.
+    nulls: Nulls in the listed columns.
+    left_out: How many columns are not listed.
     """
 
     kind: str

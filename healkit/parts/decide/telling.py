@@ -1,9 +1,9 @@
-"""Telling of a chooser: `tell` makes all that it is told.
+"""Telling of a chooser: `tell` makes everything that it gets.
 
-A plan and a person are told the facts as they are. Any other chooser may send what it is told away, and may choose so
-that a count spells a cell: `SELECT ... FROM range((SELECT max(salary) FROM staff))` has as many rows as one salary. So
-it is told counts of results in one digit only, durations too; no counts of columns where it has written the query
-itself; and which of the names that it asks for are there only for a limited number of names.
+A plan and a person get exact facts. Any other chooser may send its data away, and may choose so that a count reveals a
+cell: `SELECT ... FROM range((SELECT max(salary) FROM staff))` has as many rows as one salary. So it gets counts of
+results, and durations, only with one digit. It gets no counts of columns if it wrote the query itself. It learns which
+of its names exist only for a limited number of names.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ ASKED_MAX, ASKED_IN_ALL_MAX = 20, 100
 
 
 def tell(turn: Turn, origins: Mapping[str, Origin], *, in_full: bool) -> Turn:
-    """Return what the chooser is told of the facts.
+    """Return the facts in the form for the chooser.
 
-    origins: by the views' names. in_full: whether it is a plan or a person.
+    origins: By the views' names.
+    in_full: Whether it is a plan or a person.
     """
     if in_full:
         return turn
@@ -97,7 +98,7 @@ def _view(view: ViewFacts, origin: Origin) -> ViewFacts:
 
 
 def _text(text: TextFacts, *, is_told: bool) -> TextFacts:
-    """Round the counts of a text; without a word on what is in it where the chooser wrote the query."""
+    """Round the counts of a text; without any content if the chooser wrote the query."""
     fields: dict[str, Any] = msgspec.structs.asdict(text)
     for name, value in fields.items():
         if isinstance(value, int):
@@ -129,7 +130,7 @@ def _found(found: FoundEntities | None, *, names: bool) -> FoundEntities | None:
 
 
 def _gap(step: StepFacts, made: ViewFacts | None, *, names: bool) -> StateGap:
-    """Return the difference without what a name that is not told, or too many names, would say."""
+    """Return the difference without facts that would reveal a hidden name, or too many names."""
     gap, wanted = step.differs or StateGap(), step.choice.get("intended") or {}
     rows = None if gap.rows is None else (gap.rows[0], rounded(gap.rows[1]))
     told_names = None if made is None else {column.name for column in made.columns}
@@ -153,17 +154,17 @@ def _asked(step: StepFacts) -> int:
 
 # Names of columns.
 #
-# A column's name may be data: after a pivot it is a value of another column. So a name is told only if it cannot be
-# new data. Of the caller's frames these are plain names that no cell and no row label holds as a value, in any case,
-# with any accents, or in a list; and not those of frames that look pivoted or transposed. Of a result they are
+# A column's name may be data: after a pivot it is a value of another column. So a chooser gets a name only if it cannot
+# be new data. Names of the caller's frames must be plain. No cell and no row label may hold them as a value, in any
+# case, with any accents, or in a list. The frame must not look pivoted or transposed. The names of a result are
 #
-# - names that its input views tell, and names that the choice itself gives, where a built-in operation made it: only
-#   `pivot_rows` makes names of cells;
-# - else names of the caller's frames, and words of the tool's code or of a short choice that no input holds as a
-#   value or hides as a name.
+# - names that its input views show, and names that the choice itself gives, if a built-in operation made the result:
+#   only `pivot_rows` makes names from cells;
+# - else names of the caller's frames, and words of the tool's code or of a short choice, if no input holds them as a
+#   value or hides them as a name.
 #
-# Any other column is told by its number. Whether a name that the chooser invents is told must not depend on the data in
-# bulk: a chooser would learn which of its guesses exist.
+# Any other column appears only with its number. A chooser may invent names. Whether it gets them back must not depend
+# on the data in bulk: it would learn which of its guesses exist.
 
 
 #: Form of a plain name: words of letters, short numbers at the end of a word, the usual signs between them.
@@ -199,7 +200,7 @@ def texts_in(value: object) -> Iterator[str]:
 
 
 def words_in_code(code: str) -> set[str]:
-    """Return the texts and names that stand in a tool's code; none for code that is not Python."""
+    """Return the texts and names in a tool's code; none for code that is not Python."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
@@ -215,8 +216,8 @@ def words_in_code(code: str) -> set[str]:
 def words_of_choice(params: Mapping[str, Any], naming: Iterable[str] | None) -> set[str]:
     """Return the words of a choice that may name columns.
 
-    naming: the parameters of a built-in operation that hold names of columns, `query` for one in SQL; None for another
-    tool, of which a long choice gives only the texts that are parameters themselves.
+    naming: The parameters of a built-in operation for names of columns, `query` for one in SQL. None for another tool;
+        of a long choice, only its text parameters are then used.
     """
     if naming is not None:
         words = set(texts_in([params[name] for name in naming if name in params and name != "query"]))
@@ -240,7 +241,7 @@ def folded(text: str) -> str:
 
 
 def look_like_cells(frame: pd.DataFrame) -> set[Any]:
-    """Return the labels of a frame that its form says are cells: of a pivot, a transposed frame, or dummies."""
+    """Return the labels of a frame that its form shows to be cells: of a pivot, a transposed frame, or dummies."""
     index = frame.index
     is_transposed = (
         not isinstance(index, pd.MultiIndex)
@@ -273,10 +274,10 @@ _UNNAMED = frozenset(["index", "level_0"])
 
 
 def _spread_labels(frame: pd.DataFrame) -> set[Any] | None:
-    """Return the labels that a pivot or a transposition left where `reset_index()` took their name; None for none.
+    """Return the labels that a pivot or a transposition left when `reset_index()` took their name; None for none.
 
-    A pivot sorts: its rows by the columns of its index, each of them once, and the names of its cells, whose columns
-    are all of one type. Two names do for that where they alone begin with a capital.
+    A pivot sorts its rows by the columns of its index, each of them once. It also sorts the names of its cells, whose
+    columns all have one type. Two names suffice if only they begin with a capital.
     """
     labels = list(frame.columns)
     if len(labels) < 2 or not len(frame) or not all(isinstance(label, str) for label in labels):
@@ -306,7 +307,7 @@ def _is_dummy(column: pd.Series[Any]) -> bool:
 
 
 class KnownNames:
-    """Names of the caller's frames that a chooser may be told, and placeholders for columns and values."""
+    """Names of the caller's frames that a chooser may get, and placeholders for columns and values."""
 
     def __init__(self, cleaner: Cleaner) -> None:
         self._cleaner = cleaner
@@ -314,11 +315,11 @@ class KnownNames:
         self._values: dict[str, Any] = {}
 
     def admit(self, labels: Iterable[Any], values: set[Any]) -> None:
-        """Take the labels of the caller's frames; `values` are those labels that are values too."""
+        """Take the labels of the caller's frames; `values` are labels that are values too."""
         self._told |= self.clean(label for label in labels if looks_plain(label) and label not in values)
 
     def share(self, labels: Iterable[str]) -> None:
-        """Take labels that the caller names in telling which columns are shared."""
+        """Take labels that the caller named when sharing columns."""
         self._told |= set(labels)
 
     def clean(self, labels: Iterable[str]) -> set[str]:
@@ -333,9 +334,10 @@ class KnownNames:
         self, labels: Iterable[Any], inputs: set[str], hidden: set[str], words: set[str], code: str,
         frames: Sequence[pd.DataFrame],
     ) -> frozenset[str]:  # fmt: skip
-        """Return the labels to tell of a result of a built-in operation that makes no names of cells.
+        """Return the labels for the chooser of a built-in operation's result that makes no names of cells.
 
-        inputs, hidden: what its input views tell, and what they number. frames: those of its input views.
+        inputs, hidden: The facts of its input views, and their numbered labels.
+        frames: The frames of its input views.
         """
         texts = {label for label in labels if isinstance(label, str)}
         in_code = words_in_code(code)
@@ -351,7 +353,10 @@ class KnownNames:
         hidden: set[str],
         frames: Sequence[pd.DataFrame],
     ) -> frozenset[str]:
-        """Return the labels to tell of a result of any other tool; hidden, frames: of its input views."""
+        """Return the labels for the chooser of any other tool's result.
+
+        hidden, frames: Those of its input views.
+        """
         texts = {label for label in labels if isinstance(label, str)}
         fresh, hidden_forms = texts - self._told, set(map(folded, hidden))
         values = values_among(frames, fresh) | {label for label in fresh if folded(label) in hidden_forms}
@@ -361,7 +366,7 @@ class KnownNames:
         return frozenset(texts & self._told | plain_names)
 
     def knows(self, label: object) -> bool:
-        """Return True if the chooser may be told this name of a caller's column."""
+        """Return True if the chooser may get this name of a caller's column."""
         return isinstance(label, str) and label in self._told
 
     def number(self, view_name: str, position: int, label: object) -> str:
@@ -369,7 +374,7 @@ class KnownNames:
         return self.put(f"{view_name}#{position}", label)
 
     def put(self, placeholder: str, value: object) -> str:
-        """Take a placeholder for a value; return the placeholder."""
+        """Return a placeholder for a value."""
         self._values[placeholder] = value
         return placeholder
 
@@ -389,7 +394,7 @@ class KnownNames:
 
 
 def joined(labels: set[str], known: set[str], written: set[str]) -> set[str]:
-    """Return the labels that are a known name with a suffix that is written too, such as `price_right`."""
+    """Return the labels that are a known name with a known suffix, such as `price_right`."""
     suffixes = tuple(filter(_SUFFIX.fullmatch, written))
     return {
         label
@@ -444,7 +449,7 @@ def as_frame(value: object) -> pd.DataFrame | None:
 
 
 def _dtype_of(kind: pa.DataType) -> Any:
-    """Return pandas' dtype of an Arrow type; None for texts as a dictionary, which pandas has as a category."""
+    """Return pandas' dtype of an Arrow type; None for dictionary texts, which pandas stores as a category."""
     texts = {"string", "large_string"}
     is_category = str(kind).startswith("dictionary") and str(kind.value_type) in texts
     return None if is_category else pd.ArrowDtype(kind)
@@ -479,9 +484,10 @@ def distinct_values(column: pd.Series[Any]) -> list[Any] | None:
 
 
 def values_among(frames: Iterable[pd.DataFrame], words: Collection[Any]) -> set[Any]:
-    """Return those words that the frames hold as a value: in a cell, in a list in one, or as a row's label.
+    """Return the words that the frames contain as a value: in a cell, in a list in one, or as a row's label.
 
-    Case, accents and signs make no difference. Of a word such as `name_Smith` the part after the first sign counts too.
+    Case, accents and signs make no difference. For a word such as `name_Smith`, the part after the first sign counts
+    too.
     """
     by_form: dict[str, set[str]] = {}
     for word in words:
@@ -525,10 +531,11 @@ def view_facts(
     shared: Mapping[Any, list[Any]] | None = None,
     counts: Sequence[Counts] | None = None,
 ) -> ViewFacts:
-    """Return the facts on a view: its counts as they are, and names and values that a chooser may be told.
+    """Return the facts about a view: its exact counts, and names and values that a chooser may get.
 
-    told_labels: by default those that `names` knows. shared: values of shared columns by label. counts: those of
-    `counts_of`, where they are known already.
+    told_labels: By default those that `names` knows.
+    shared: Values of shared columns by label.
+    counts: The result of `counts_of`, if it is already known.
     """
     columns = []
     earlier_labels: set[Any] = set()
@@ -564,7 +571,10 @@ def texts_of(value: object) -> list[str] | None:
 
 
 def text_facts(texts: Sequence[str], cleaner: Cleaner, *, is_shared: bool = False) -> TextFacts:
-    """Count what is in texts; is_shared: whether the most frequent words, n-grams and entities may be told."""
+    """Count the content of texts.
+
+    is_shared: Whether the chooser may get the most frequent words, n-grams and entities.
+    """
     from healkit.parts.decide.summaries import TOP, text_summary
 
     summary = text_summary("\n\n".join(texts), cleaner, TOP)
@@ -590,7 +600,7 @@ def text_facts(texts: Sequence[str], cleaner: Cleaner, *, is_shared: bool = Fals
 
 
 def counts_of(frame: pd.DataFrame) -> list[Counts]:
-    """Count each listed column; those of a long frame in threads, as pandas counts without the GIL."""
+    """Count each listed column; those of a long frame in threads, because pandas counts without the GIL."""
     columns = [frame.iloc[:, position] for position in range(min(len(frame.columns), COLUMNS_MAX))]
     if len(frame) < THREADS_FROM_ROWS:
         return [_count(column) for column in columns]
@@ -607,7 +617,7 @@ def _count(column: pd.Series[Any]) -> Counts:
 
 
 def shared_values(column: pd.Series[Any], cleaner: Cleaner) -> list[Any]:
-    """Return the distinct values of a shared column, without what the sanitiser hides."""
+    """Return the distinct values of a shared column, without those that the sanitiser hides."""
     distinct = distinct_values(column) or []
     plain = [
         value if isinstance(value, str | bool | int | float) else str(value)

@@ -26,15 +26,15 @@ _NAMES_MAX = 12
 
 
 _TIERS = {
-    "namespaces": "namespaces, Landlock, seccomp and limits, the strongest there is",
+    "namespaces": "namespaces, Landlock, seccomp and limits, the strongest tier",
     "landlock": "Landlock, seccomp and limits, without namespaces",
     "process": "a plain process with limits; this is NOT a boundary",
-    "": "nothing can be enforced here, so tools are not run",
+    "": "nothing can be enforced here, so tools do not run",
 }
 
 
 def status_card(found: Status) -> Card:
-    """Build the report on where the data is and what is in it."""
+    """Build the report on where the data is and what it contains."""
     rows = [("database", found.url), *([("trusted", found.trust)] if found.trust else [])]
     rows += [("isolation", found.tier or "none")]
     rows += [("tools", f"{found.tools:,}"), ("executions", f"{found.executions:,}")]
@@ -48,7 +48,7 @@ def status_card(found: Status) -> Card:
 
 
 def _trace_rows(found: Status) -> list[tuple[str, str]]:
-    """Say where the traces are; where they are sent, why some will not be, and what is wrong just now."""
+    """Say where the traces are; if they are sent, why some will not be sent, and the current problem."""
     state = found.traces
     if state is None:
         return [*found.settings.items()]
@@ -90,7 +90,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def doctor(report: DoctorReport) -> Card:
-    """Build the report on what this machine enforces: each check, with its fix where it needs one."""
+    """Build the report on what this machine enforces: each check, with its fix if it needs one."""
     good = report.tier in {"namespaces", "landlock"} and all(check.ok for check in report.checks)
     title = f"Isolation tier: {report.tier or 'none'}"
     parts: list[Part] = [Table((), [_check(check) for check in report.checks], indent=2)]

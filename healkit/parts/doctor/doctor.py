@@ -30,7 +30,7 @@ from healkit.parts.doctor.records import DoctorCheck, DoctorReport, Status, Trus
 from healkit.services import Services
 
 _BWRAP = "apt-get install bubblewrap, and allow user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
-_NO_NAMESPACES = "allow user namespaces in the container's profile; the tier landlock does without them"
+_NO_NAMESPACES = "allow user namespaces in the container's profile; the tier landlock does not need them"
 _LANDLOCK = "a Linux kernel of 5.13 or later with Landlock enabled (boot option lsm=landlock,…)"
 _CALLS = "allow the system calls that are marked above"
 
@@ -62,7 +62,7 @@ def examine(config: Config) -> DoctorReport:
 
 
 def tier_of(config: Config) -> str:
-    """Return the tier that executions get; `none` where the one asked for cannot be had."""
+    """Return the tier that executions get; `none` if the requested tier is not available."""
     try:
         return achieved_tier(config)
     except IsolationUnavailable:
@@ -70,7 +70,7 @@ def tier_of(config: Config) -> str:
 
 
 def status_of(services: Services) -> Status:
-    """Report where the database is, what is in it, the isolation in force, and problems."""
+    """Report where the database is, its content, the isolation tier in use, and problems."""
     database, log, config = services.database, services.log, services.config
     executions, failed, refused, running = (
         log.count(status=status, tried=False) for status in (None, "FAILURE", "REFUSED", "RUNNING")
@@ -93,7 +93,7 @@ def status_of(services: Services) -> Status:
 
 
 def _memory(config: Config) -> DoctorCheck:
-    """Check that a tool that takes all it may still leaves the machine something."""
+    """Check that the machine has memory left if a tool uses all that it may use."""
     memory = psutil.virtual_memory()
     summary = f"{memory.available // MIB:,} of {memory.total // MIB:,} MiB free; a tool may take {config.memory_mb:,}"
     return DoctorCheck(
@@ -113,7 +113,7 @@ def _bubblewrap() -> DoctorCheck:
 
 
 def _profile() -> bool:
-    """Return whether a seccomp filter, such as a container's, is in force in this process."""
+    """Return whether this process has a seccomp filter, such as a container's."""
     status = Path("/proc/self/status")
     return status.exists() and "\nSeccomp:\t2" in status.read_text()
 
@@ -144,7 +144,7 @@ def _calls() -> list[DoctorCheck]:
 
 
 def _layers(*reports: TierReport) -> list[DoctorCheck]:
-    """List each layer, as the sandbox that got furthest reports it."""
+    """List each layer, as reported by the sandbox that got furthest."""
     layers = next((report.layers for report in reports if report.layers), {})
     return [
         DoctorCheck(f"layer: {name}", not state.startswith("failed"), state) for name, state in layers.items()
@@ -152,7 +152,7 @@ def _layers(*reports: TierReport) -> list[DoctorCheck]:
 
 
 def _attempts(report: TierReport) -> list[DoctorCheck]:
-    """List what a worker tried to do, in the tier that is used."""
+    """List the actions that a worker tried, in the tier that is used."""
     return [
         DoctorCheck(f"a worker tries to {name}", got == "denied", got)
         for name, got in report.attempts.items()
@@ -166,7 +166,7 @@ def _tier(report: TierReport, fix: str) -> DoctorCheck:
 
 
 def trust_report(database: Database) -> TrustReport:
-    """Say whether and why it is trusted, and what it grants then; nothing that others made is run or read."""
+    """Say whether and why it is trusted, and what it then grants; reads and runs nothing that others made."""
     why, strange = database.why_trusted, database.strange_parts()
     if strange:
         return TrustReport(database.place, why, strange=tuple(strange))

@@ -20,7 +20,7 @@ def attributes() -> Mapping[str, Callable[[Services], Any]]:
 
 def _status(services: Services) -> Callable[[], Status]:
     def status() -> Status:
-        """Report where the database is, what is in it, the isolation in force, and problems."""
+        """Report where the database is, its content, the isolation tier in use, and problems."""
         from healkit.parts.doctor.doctor import status_of
 
         return status_of(services)
@@ -30,7 +30,7 @@ def _status(services: Services) -> Callable[[], Status]:
 
 def _doctor(services: Services) -> Callable[[], DoctorReport]:
     def doctor() -> DoctorReport:
-        """Try what this machine can enforce, and report it."""
+        """Test what this machine can enforce, and report it."""
         from healkit.parts.doctor.doctor import examine
 
         return examine(services.config)

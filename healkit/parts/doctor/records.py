@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class DoctorCheck:
-    """Result of one check of the machine: whether it passed, what was found, and the command that fixes it."""
+    """Result of one check of the machine: whether it passed, the finding, and the command that fixes it."""
 
     name: str
     ok: bool
@@ -37,12 +37,12 @@ class DoctorReport:
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """State of healkit; `problem` is empty when nothing is wrong with the log.
+    """State of healkit; `problem` is empty if nothing is wrong with the log.
 
-    `failures` are those of code; `refused` counts the calls that were refused before any code ran. `trust` says whether
-    the database is trusted, and why. `requests` is the number of patches that wait for the user's consent. `traces`
-    says how many traces are where, and what is wrong with sending them; None without that part. `settings` are those
-    that `Config` lists for it, by their headings.
+    `failures` counts failures of code. `refused` counts calls that were refused before any code ran. `trust` says
+    whether and why the database is trusted. `requests` is the number of patches that are waiting for the user's
+    consent. `traces` says where traces are and what is wrong with sending them; None without that part. `settings` are
+    the settings that `Config` lists for it, by their headings.
     """
 
     url: str
@@ -61,11 +61,11 @@ class Status:
 
 @dataclasses.dataclass(frozen=True)
 class TrustReport:
-    """Trust in a database, and what the database grants where it is trusted.
+    """Trust in a database, and what the database grants if it is trusted.
 
-    `why` says since when and how it is trusted, "" where it is not. `grants` are by the label of the tool, for those
-    that have any; `acting` the labels of tools with declared effects; `requests` those of tools that a patch waits for.
-    `strange` names parts that healkit did not make: where there are any, nothing else is read.
+    `why` says since when and how it is trusted; empty if it is not. `grants` has the grants by tool label, for tools
+    that have any. `acting` has the labels of tools with declared effects, `requests` those of tools with a waiting
+    patch. `strange` names parts that healkit did not make; if there are any, nothing else is read.
     """
 
     place: str

@@ -42,7 +42,7 @@ def near_attribute(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _hidden_module(site: Site, name: str) -> Iterator[Proposal]:
-    """Import a module anew whose usual name a variable has taken, where that module has the attribute."""
+    """Import a module again if a variable hides its usual name and the module has the attribute."""
     for node in _wrong(site, name)[:1]:
         variable = node.value.id if isinstance(node.value, ast.Name) else ""
         line = ALIASES.get(variable, "")
@@ -149,11 +149,11 @@ def trailing_comma(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         text = site.source.segment(written)
         if isinstance(written, ast.Tuple) and len(written.elts) == 1 and text.endswith(","):
             edits = site.source.replace(written, text[:-1].rstrip())
-            yield Proposal(f"The comma made a tuple of `{name}`, and is removed.", edits)
+            yield Proposal(f"The comma turned `{name}` into a tuple, so it is removed.", edits)
 
 
 def set_on_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Set an attribute on the object, where `__init__` gives its name to a local variable."""
+    """Set an attribute on the object if `__init__` assigns its name to a local variable."""
     facts = site.facts
     name, kind = facts.get("wanted", "").strip("`"), facts.get("kind", "").strip("`")
     classes = [class_node for class_node in site.all(ast.ClassDef) if class_node.name == kind] if name else []

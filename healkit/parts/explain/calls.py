@@ -75,7 +75,7 @@ def uncalled(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _function_operand(site: Site) -> ast.expr | None:
-    """Return the operand, or the owner of an attribute, that the message says is a function; None where it tells of none."""
+    """Return the operand, or the owner of an attribute, that the message calls a function; None if there is none."""
     message = site.message
     kinds = re.search(r"for .+?: '(\w+)' and '(\w+)'", message)
     for node in site.nodes(ast.BinOp)[:1]:
@@ -95,9 +95,9 @@ def _function_operand(site: Site) -> ast.expr | None:
 
 
 def made_of_class(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Add the parentheses that make an object of a class, where its name was given to a variable."""
+    """Add the parentheses that create an object if the class itself was assigned to a variable."""
     name = site.facts.get("owner", "").strip("`")
-    reason = f"Parentheses make an object: `{name}` is a class."
+    reason = f"`{name}` is a class: parentheses create an object of it."
     assignments = [
         assignment
         for assignment in site.assignments(name)
@@ -123,7 +123,7 @@ _INDEXED = frozenset(("list", "dict", "str", "tuple", "DataFrame", "Series", "nu
 
 
 def no_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Replace a call of what is not a function: index it, only read it, or rename what hides the function."""
+    """Replace a call of a value that is not a function: index it, only read it, or rename what hides the function."""
     source, kind = site.source, match["kind"]
     article = "an" if kind[:1] in "aeiou" else "a"
     for call in site.nodes(ast.Call)[:3]:
@@ -232,7 +232,7 @@ def _optional(site: Site, function: Function, name: str) -> Iterator[Proposal]:
 
 
 def too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Make one collection of several arguments, or drop the last one in a call of an own function."""
+    """Make one collection of several arguments, or drop the last one in a call of the code's own function."""
     name = match["function"]
     bare = name.rpartition(".")[2]
     source = site.source
@@ -265,7 +265,7 @@ def too_many_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def named_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Name the arguments that the function takes by name only, as its signature says."""
+    """Pass arguments by name if the function's signature takes them by name only."""
     facts = site.facts
     names = re.findall(r"`(\w+)`", facts.get("names", ""))
     for call in _called(site, facts.get("function", "").strip("`"))[:1]:
@@ -297,7 +297,7 @@ def unawaited(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def await_inside(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Await what `asyncio.run` was given, where a loop runs already: in a coroutine, and at the top of a cell."""
+    """Await the argument of `asyncio.run` if a loop is already running: in a coroutine, or at the top of a cell."""
     source = site.source
     if not (isinstance(site.function, ast.AsyncFunctionDef) or (site.is_cell and site.function is None)):
         return
@@ -308,7 +308,9 @@ def await_inside(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 text = f"await {source.segment(coroutine)}"
             else:
                 text = f"(await {source.segment(coroutine)})"
-            yield Proposal("A loop runs here already, so it is awaited.", source.replace(call, text))
+            yield Proposal(
+                "An event loop is already running here, so use `await`.", source.replace(call, text)
+            )
 
 
 #: Names that are written for `__init__`.
@@ -316,7 +318,7 @@ _INIT = re.compile(r"_*(?:init|int|inti|iniit)_*", re.IGNORECASE)
 
 
 def init_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Give the method that is meant as `__init__` that name."""
+    """Rename a method that should be `__init__`."""
     source = site.source
     for node in site.all(ast.ClassDef):
         methods = [member for member in node.body if isinstance(member, ast.FunctionDef)]
@@ -327,11 +329,11 @@ def init_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 line = source.line_start(method.lineno)
                 at = source.text.index(method.name, source.text.index("def", line) + 3)
                 edits = [Edit(at, at + len(method.name), "__init__")]
-                yield Proposal(f"`{method.name}` of `{node.name}` is meant as `__init__`.", edits)
+                yield Proposal(f"`{method.name}` of `{node.name}` should be `__init__`.", edits)
 
 
 def method_without_self(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Add `self` to a method that has no place for its object."""
+    """Add `self` to a method that has no parameter for its object."""
     name = match["function"].rpartition(".")[2]
     for node in ast.walk(site.source.tree):
         if (

@@ -1,17 +1,19 @@
 """Failure catalogue: what matches a failure, and explains it.
 
-The rows are data, in one file a subject, such as `keys.toml`; the code of their fixes is in the module of the same name,
-such as `keys.py`. Of a subject, a file has:
+The rows are data, in one file for each subject, such as `keys.toml`. The code of the fixes is in the module of the same
+name, such as `keys.py`. A file contains:
 
-- `[[failure]]`: a kind of failure, by its exception types and a regular expression on its message. What is known of it
-  stands below: how it is explained (`[[failure.text]]`), and which fixes are tried (`fixes`).
-- `[[facts]]`: sentences for what the live objects of a failure show. `healkit.parts.explain.facts` reads that, and names the sentence.
-- `[fix.NAME]`: a fix, with an example of the mistake and one that only looks like it. `fixes.FIXES` has its code.
+- `[[failure]]`: a kind of failure, matched by its exception types and a regular expression on its message. Below it are
+  its explanations (`[[failure.text]]`) and the names of the fixes to try (`fixes`).
+- `[[facts]]`: sentences for facts that the live objects of a failure show. `healkit.parts.explain.facts` reads the
+  objects and names the sentence.
+- `[fix.NAME]`: a fix, with an example of the mistake and an example that only looks like it. `fixes.FIXES` has its
+  code.
 
-The subjects, and the rows in a file, go from the particular to the general; the last row says what can be said of any
-failure. Each row has code of its own that fails so, which the tests run: when Python changes a message, a test names
-the row that no longer matches. (`friendly-traceback` explains more kinds of failure; its last release is of 2022 and it
-does not know the messages of the Pythons since.)
+The subjects, and the rows in a file, go from the specific to the general. The last row explains any failure. Each row
+has its own code that fails in that way, and the tests run it. If Python changes a message, a test names the row that no
+longer matches. (`friendly-traceback` explains more kinds of failure. Its last release is of 2022, and it does not know
+the messages of later Python versions.)
 """
 
 from __future__ import annotations
@@ -55,19 +57,22 @@ NOT_DEFINED = r"name '(?P<name>\w+)' is not defined"
 
 
 class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Sentences that explain a pattern's failures, with places to fill in.
+    """Sentences that explain a pattern's failures, with placeholders.
 
-    name: unique in the catalogue. what, why, hint, fix: the steps; the named groups of the pattern's message can stand
-    in them, as can `{ename}`, `{message}` and `{near}` (names like the one that was not found), and the facts in those of
-    `[[facts]]`. A sentence is left out where the failure has nothing for one of its places. near: used only where there
-    are such names. only: a narrower regular expression, where not all of the pattern's messages are meant. claim: what
-    the sentences take for granted beyond the message, as an expression over the types of the values in the failing
-    statement and the packages that it went through, such as `dict or Series` or `pandas`; `message` for nothing. Where
-    the values show that it is false, the row is passed over. example: code that fails so; the tests run it and expect
-    this explanation. edits: what `fix` says, as changes of the failing statement that healing tries, likeliest first: a
-    piece of its text and what replaces it, with the same places; kind: what they do to the meaning.
-    fixes:
-    the same for a change that is more than a text (`[fix.NAME]`). The first change that can be made is shown as code.
+    name: Unique in the catalogue.
+    what, why, hint, fix: The steps. Placeholders are the named groups of the pattern's message, `{ename}`, `{message}`,
+        `{near}` (names similar to the missing one) and the facts of `[[facts]]`. A sentence is left out if the failure
+        has no value for one of its placeholders.
+    near: Used only if there are similar names.
+    only: A narrower regular expression, for a part of the pattern's messages.
+    claim: What the sentences assume beyond the message, such as `dict or Series` or `pandas`; `message` for nothing. It
+        is an expression over two things: the types of the values in the failing statement, and the packages that the
+        failure went through. The row is skipped if the values contradict it.
+    example: Code that fails in this way; the tests run it and expect this explanation.
+    edits: The changes that `fix` describes, likeliest first. Each is a piece of the failing statement and its
+        replacement, with the same placeholders. Healing tries them.
+    kind: What the edits do to the meaning.
+    fixes: Names of fixes for changes that need code (`[fix.NAME]`). The first possible change is shown as code.
     """
 
     name: str
@@ -87,11 +92,13 @@ class ExplanationText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FailurePattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"texts": "text"}):
     """A kind of failure.
 
-    raises: exception types by their bare names, or codes of `healkit.errors`; empty for any. message: a regular
-    expression searched for in the message. texts: the first that applies is shown; a pattern may leave the explanation
-    to a later, more general one. fixes: the fixes of every pattern that matches propose changes. kind: what a diagnosis
-    calls it, where this pattern decides that. no_fix: why no change of the code helps, in one sentence, or for an
-    exception, what has to change outside of the code; empty where the code is to blame.
+    raises: Exception types by their bare names, or codes of `healkit.errors`; empty for any.
+    message: A regular expression to search for in the message.
+    texts: The first text that applies is shown. Without one, a later, more general pattern explains the failure.
+    fixes: The fixes of every matching pattern propose changes.
+    kind: The kind in a diagnosis, if this pattern decides it.
+    no_fix: One sentence that says why no change of the code helps. For an exception, it says what has to change outside
+        the code. Empty if the code is the cause.
     """
 
     raises: tuple[str, ...] = ()
@@ -103,9 +110,9 @@ class FailurePattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 
 class FixExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A broken tool, the arguments that it fails for, and one of the codes that the fix makes of it ("" for none).
+    """A broken tool, its failing arguments, and one result of the fix ("" for none).
 
-    right: the declared result for these arguments, where that matters.
+    right: The declared result for these arguments, if it matters.
     """
 
     before: str
@@ -115,11 +122,14 @@ class FixExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FixRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A rule that proposes changes against a pattern's failures.
+    """A rule that proposes changes for a pattern's failures.
 
-    mistake: in a few words. only: a narrower regular expression, where not all of the pattern's messages are meant.
-    priority: 0 to 1, how likely its first proposal is right; it orders the patches of different fixes. kind: what its
-    edits do to the meaning; the code that they make is checked for it. example: a tool that it fixes. lookalike: a tool with the same failure but another mistake, for which the fix must propose nothing.
+    mistake: The mistake in a few words.
+    only: A narrower regular expression, for a part of the pattern's messages.
+    priority: How likely its first proposal is right, from 0 to 1; it orders the patches of different fixes.
+    kind: What its edits do to the meaning; the resulting code is checked for it.
+    example: A tool that it fixes.
+    lookalike: A tool with the same failure but another mistake; the fix must propose nothing for it.
     """
 
     mistake: str
@@ -140,7 +150,7 @@ class Subject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def subjects() -> dict[str, Subject]:
-    """Read all rows, with the first failure."""
+    """Read all rows, when the first failure happens."""
     modules = (name for name in sys.stdlib_module_names if not name.startswith("_"))
     abbreviations = "|".join(sorted(("np", "pd", "plt", "sns", "dt", *modules)))
     by_name = {}
@@ -192,7 +202,7 @@ def matching(label: str, message: str) -> Iterator[tuple[FailurePattern, re.Matc
 
 
 def spared(items: Iterable[Item], row: str) -> Iterator[Item]:
-    """Yield what a row yields until it raises, so that its mistake costs its own rest only."""
+    """Yield the results of a row until it raises, so that an error in one row does not affect the others."""
     try:
         yield from items
     except Exception:  # noqa: BLE001 - a row of the catalogue reads foreign code and messages
@@ -217,9 +227,9 @@ def no_fix(failure: Failure) -> str:
 
 
 def outside(failure: Failure) -> str:
-    """Say what has to change outside of the code: a file, a grant, a package; empty where the code may be wrong.
+    """Say what has to change outside the code: a file, a grant, a package; empty if the code may be wrong.
 
-    The code may still be wrong: it may have misspelt the file. The fixes of the catalogue know such mistakes.
+    The code may still be wrong, for example a misspelt file name. The fixes of the catalogue know such mistakes.
     """
     if failure.code != "TOOL_EXCEPTION":
         return ""

@@ -1,8 +1,8 @@
 """Kinds of edits: what they do to the meaning of code.
 
-The first five of `EDIT_KINDS` keep what the author meant, so such an edit may be called a fix. The others choose a
-reading, make a value up, or leave something out. A fix of the catalogue declares the kind of its edits; here the two
-texts are compared, and an edit is never of a better kind than what is seen in them.
+The first five of `EDIT_KINDS` keep the author's meaning, so such an edit may be called a fix. The others choose one
+reading, invent a value, or leave something out. A fix of the catalogue declares the kind of its edits. This module
+compares the two texts and chooses a worse kind if it sees one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _Places = tuple[ast.AST, ...]
 
 
 class _Change(NamedTuple):
-    """Smallest parts that differ, None where one was put in or taken out, and what the new one stands in."""
+    """Smallest differing parts, with None for an added or removed part, and the parent of the new part."""
 
     old: ast.AST | None
     new: ast.AST | None
@@ -67,9 +67,9 @@ class _Change(NamedTuple):
 
 
 def kind_of(before: str, after: str, declared: EditKind | Literal[""] = "") -> EditKind:
-    """Return the kind of an edit: what its fix declares, or a worse one that is seen in it.
+    """Return the kind of an edit: the kind that its fix declares, or a worse kind that the code shows.
 
-    declared: empty for one that no rule made. Where the text before is no Python, only what is declared is known.
+    declared: Empty for an edit without a rule. If the old text is not Python, only the declared kind is known.
     """
     try:
         old, new = ast.parse(before), ast.parse(after)
@@ -88,14 +88,14 @@ def may_be_a_fix(kind: EditKind) -> bool:
 
 
 def worse(one: EditKind, other: EditKind) -> EditKind:
-    """Return the kind that loses more of the meaning."""
+    """Return the kind that changes the meaning more."""
     return max(one, other, key=_ORDER.__getitem__)
 
 
 def is_misspelling(wrong: str, right: str) -> bool:
-    """Return whether a name is the other one, written wrongly: a few letters, or the marks between the words, differ.
+    """Return whether a name is a misspelling of the other: a few letters, or the marks between words, differ.
 
-    A word more or less is another name (`mean_price` is not `price`), and so is another number.
+    One more or one fewer word makes another name (`mean_price` is not `price`), and so does another number.
     """
     if _folded(wrong) == _folded(right):
         return True
@@ -109,15 +109,15 @@ def is_misspelling(wrong: str, right: str) -> bool:
 
 
 def has_same_words(before: str, after: str) -> bool:
-    """Return whether two texts differ in brackets, capitals and marks inside of names alone.
+    """Return whether two texts differ only in brackets, capitals and marks inside names.
 
-    What such an edit does to the data, its author wrote: `fill_na` fills in, and `map[codes]` maps.
+    The author wrote what such an edit does to the data: `fill_na` fills in, and `map[codes]` maps.
     """
     return _letters(before) == _letters(after)
 
 
 def only_renames_attributes(before: str, after: str) -> bool:
-    """Return whether two texts differ in the names of attributes and methods alone."""
+    """Return whether two texts differ only in the names of attributes and methods."""
     try:
         changes = list(_changes(ast.parse(before), ast.parse(after), ()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -152,7 +152,7 @@ def _words(name: str) -> list[str]:
 
 
 def _kinds(changes: Sequence[_Change], declared: EditKind | Literal[""]) -> Iterator[EditKind]:
-    """Yield the kinds that the changes are seen to have."""
+    """Yield the kinds that the changes show."""
     changes = [change for change in changes if not _is_accumulating(change)]
     stays = {ast.dump(part) for change in changes if change.new is not None for part in ast.walk(change.new)}
     old = Counter(_features([change.old for change in changes]))
@@ -216,7 +216,7 @@ def _is_absolute(node: ast.AST) -> bool:
 
 
 def _renamed(change: _Change) -> tuple[str, str] | None:
-    """Return the two names where a change replaces one by another."""
+    """Return the two names if a change replaces one by another."""
     match change.old, change.new:
         case ast.Name(id=wrong), ast.Name(id=right):
             return wrong, right
@@ -232,7 +232,7 @@ def _renamed(change: _Change) -> tuple[str, str] | None:
 
 
 def _is_place(around: _Places) -> bool:
-    """Return whether a number says where something is, how much of it, or along which axis."""
+    """Return whether a number is an index, an amount or an axis."""
     for node in reversed(around):
         match node:
             case ast.Subscript() | ast.Slice():
@@ -247,7 +247,7 @@ def _is_place(around: _Places) -> bool:
 
 
 def _features(nodes: Sequence[ast.AST | None]) -> Iterator[tuple[EditKind, str]]:
-    """Yield what in the nodes makes an edit of a worse kind, with its text."""
+    """Yield the parts of the nodes that make the kind of an edit worse, with their texts."""
     for node in (part for root in nodes if root is not None for part in ast.walk(root)):
         match node:
             case ast.Call():
@@ -311,7 +311,7 @@ def _changes(old: ast.AST, new: ast.AST, around: _Places) -> Iterator[_Change]:
 
 
 def _is_around(outer: ast.AST, inner: ast.AST) -> bool:
-    """Return whether one expression holds the other as it is."""
+    """Return whether one expression contains the other unchanged."""
     if not isinstance(outer, ast.expr) or not isinstance(inner, ast.expr):
         return False
     text = ast.dump(inner)
@@ -356,7 +356,7 @@ _NEUTRAL: dict[type[ast.operator], frozenset[str]] = {
 
 
 def _is_accumulating(change: _Change) -> bool:
-    """Return whether a change only begins what is added up, with the value that adds nothing."""
+    """Return whether a change only adds a neutral start value for a variable that a loop adds to."""
     match change.old, change.new:
         case (
             ast.AugAssign(target=ast.Subscript(slice=key), op=op),
@@ -378,7 +378,7 @@ def _loops(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _collects(node: ast.AST, name: str, start: str) -> bool:
-    """Return whether a part of a loop adds to a variable that begins with that value."""
+    """Return whether a loop adds to a variable that starts with that value."""
     match node:
         case ast.AugAssign(target=ast.Name(id=added), op=op):
             return added == name and start in _NEUTRAL.get(type(op), ())

@@ -1,7 +1,7 @@
 """A failure with the rows that match it, put into words.
 
-The walk from a failure to its card, each step one call down: `MatchedFailure` finds the rows of `catalogue` once,
-`explanation_of` fills in the sentences of the first, `fixes.change_of` makes its code of the same object, and
+Four steps lead from a failure to its card. `MatchedFailure` finds the rows of `catalogue` once. `explanation_of` fills
+in the sentences of the first row. `fixes.change_of` makes the code of the fix from the same object.
 `healkit.core.rendering.execution_card` shows both.
 """
 
@@ -39,9 +39,11 @@ _SUGGESTION = re.compile(r"Did you mean:? '([^']+)'\?")
 
 @dataclasses.dataclass(frozen=True)
 class RowEdit:
-    """Change of the failing statement that a row names: a piece of its text, what replaces it, and why.
+    """Change of the failing statement that a row names: a piece of its text, its replacement, and the reason.
 
-    Without a piece, the text is a line that is put above the statement. rule: the name of the row.
+    Without a piece, the text is a new line above the statement.
+
+    rule: The name of the row.
     """
 
     piece: str
@@ -53,13 +55,13 @@ class RowEdit:
 
 @dataclasses.dataclass(frozen=True)
 class RowMatch:
-    """Row that applies to a failure, and what stands in the places of its sentences."""
+    """Row that applies to a failure, with the values of its placeholders."""
 
     text: ExplanationText
     fields: Mapping[str, str]
 
     def steps(self) -> Iterator[dict[str, str]]:
-        """Yield its steps filled in; none where nothing is left of `what`."""
+        """Yield its filled-in steps; nothing if `what` is empty."""
         steps = {
             step: filled_in(getattr(self.text, step), self.fields) for step in ("what", "why", "hint", "fix")
         }
@@ -77,9 +79,9 @@ class RowMatch:
 
 
 class MatchedFailure:
-    """A failure and the rows of the catalogue that apply to it; what explains and what fixes it read this one.
+    """A failure and the rows of the catalogue that apply to it; explanations and fixes read the same object.
 
-    near: names like the one that was not found; else the one that Python names, if it is the code's own.
+    near: Names similar to the missing one; otherwise the name that Python suggests, if it is the code's own.
     """
 
     def __init__(self, failure: Failure) -> None:
@@ -94,7 +96,7 @@ class MatchedFailure:
     def rows(self) -> list[RowMatch]:
         """Rows that apply, the first to be shown.
 
-        What the objects show comes first, but for an execution that ended otherwise than by an exception.
+        Facts of the objects come first, except if an execution did not end with an exception.
         """
         failure = self.failure
         ended = not is_refused(failure.code) and failure.code != "TOOL_EXCEPTION"
@@ -119,7 +121,7 @@ class MatchedFailure:
 
     @cached_property
     def _fields(self) -> dict[str, str]:
-        """What can stand in each row's sentences; a row has the groups of its pattern too."""
+        """Values for the placeholders of each row; a row also has the groups of its pattern."""
         return {
             "ename": bare(self.failure.ename),
             "message": _short(_ADDRESS.sub("", self.failure.evalue), _MESSAGE_MAX_CHARS).rstrip("."),
@@ -129,7 +131,7 @@ class MatchedFailure:
 
     @cached_property
     def shown(self) -> tuple[ExplanationText, dict[str, str]] | None:
-        """First row that has something to say, and its steps; a row that raises is passed over."""
+        """First row with a text, and its steps; a row that raises is skipped."""
         every = ((row.text, steps) for row in self.rows for steps in spared(row.steps(), row.text.name))
         return None if is_refused(self.failure.code) else next(every, None)
 
@@ -140,7 +142,7 @@ class MatchedFailure:
 
     @cached_property
     def called(self) -> Failure | None:
-        """Failure of a called tool that this one passes on; of a tool outside of the vault, its one line."""
+        """Failure of a called tool that this failure passes on; for a tool outside the vault, its one line."""
         failure = self.failure
         match = _CALL_ERROR.match(failure.evalue) if failure.ename == "ToolCallError" else None
         if failure.called is not None or match is None:
@@ -149,12 +151,12 @@ class MatchedFailure:
 
 
 def explain(failure: Failure, where: str = "") -> Explanation:
-    """Explain a failure; `where` is its place as it is shown: `line 6 of longest_word v1`."""
+    """Explain a failure; `where` is its place as shown to the user, such as `line 6 of longest_word v1`."""
     return explanation_of(MatchedFailure(failure), where)
 
 
 def explanation_of(matched: MatchedFailure, where: str = "") -> Explanation:
-    """Explain a failure, and the exceptions that are linked to it, each by itself."""
+    """Explain a failure, and each exception that is linked to it."""
     failure, called = matched.failure, matched.called
     if called is None:
         explanation = _alone(matched, where)
@@ -199,7 +201,7 @@ def _source(failure: Failure, called: Failure) -> str:
 
 
 def holds(text: ExplanationText, failure: Failure) -> bool:
-    """Return whether what a row takes for granted is true of the values; True where none were observed."""
+    """Return whether the values confirm the claim of a row; True if no values were observed."""
     kinds = failure.facts.get("kinds")
     if kinds is None:
         return True
@@ -208,10 +210,10 @@ def holds(text: ExplanationText, failure: Failure) -> bool:
 
 
 class _Piece(str):
-    """A piece of a message; where it is a number, `{size:item}` is that of items.
+    """A piece of a message; `{size:item}` adds a noun to a number.
 
-    `{wanted:bare}` is the piece without its backquotes, `{kind:a}` a type's name with its article: an `int`,
-    `{names:code}` quoted names as code.
+    `{wanted:bare}` is the piece without its backquotes. `{kind:a}` is a type's name with its article: an `int`.
+    `{names:code}` shows quoted names as code.
     """
 
     __slots__ = ()
@@ -231,7 +233,7 @@ class _Piece(str):
 
 
 def filled_in(step: str, fields: Mapping[str, str]) -> str:
-    """Fill a step's sentences in; leaves out those where the failure has nothing for a place."""
+    """Fill in the sentences of a step; a sentence is left out if the failure has no value for a placeholder."""
     pieces = {name: _Piece(text) for name, text in fields.items()}
     sentences = [
         sentence.format_map(pieces)

@@ -1,9 +1,9 @@
 """Failure as a notebook of its own, and as a bug report.
 
-Both must work without healkit, because their readers have neither the vault nor the log. So the notebook holds the
-arguments, the code as it ran, the call that fails (with the tag by which nbclient expects an error), and the fixed code
-where a later revision passed with the same arguments. Calls through the bridge are answered with what was recorded of
-them. Everything goes through the sanitiser first.
+Both must work without healkit, because their readers have neither the vault nor the log. So the notebook contains the
+arguments, the code as it ran, and the failing call, which has the tag that lets nbclient expect an error. If a later
+revision passed with the same arguments, it also contains the fixed code. Calls through the bridge return the recorded
+answers. The sanitiser cleans everything first.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class trace:
 
 
 class _Clean:
-    """Sanitiser for all that is exported, with a count of what it hid; what one part hides, the others do too."""
+    """Sanitiser for everything that is exported, with a count of hidden values; all parts hide the same values."""
 
     def __init__(self, failed: ExecutionData) -> None:
         self.cleaner = Sanitizer.from_config(Config.from_environment()).of_record()
@@ -97,25 +97,25 @@ def write_notebook(failed: Execution, path: str | Path, replay: Execution | None
     """Write the notebook and return its path; raises `UsageInvalid` where it cannot be written."""
     file = Path(path)
     if file.exists() and not overwrite:
-        raise UsageInvalid(f"There is a file {str(file)!r} already.", hint="Name another one.")
+        raise UsageInvalid(f"The file {str(file)!r} already exists.", hint="Choose another name.")
     book = notebook_of(failed, replay, file)
     try:
         file.write_text(nbformat.writes(book), encoding="utf-8")
     except OSError as error:
         raise UsageInvalid(
-            f"Cannot write {str(file)!r}: {error.strerror}.", hint="Name a place that can be written."
+            f"Cannot write {str(file)!r}: {error.strerror}.", hint="Choose a path that you can write to."
         ) from None
     return file
 
 
 def notebook_of(failed: Execution, replay: Execution | None, file: Path) -> Any:
-    """Return the notebook, as nbformat holds it; raises `UsageInvalid` for what did not fail or has no code.
+    """Return the notebook as nbformat data; raises `UsageInvalid` if nothing failed or there is no code.
 
     Frames and arrays in the arguments go into a folder beside `file`.
     """
     if failed.failure is None or failed.code is None:
-        why = "did not fail" if failed.failure is None else "has no code at hand"
-        raise UsageInvalid(f"{failed.label} {why}.", hint="Take a failure as hk.last_error() gives it.")
+        why = "did not fail" if failed.failure is None else "has no code on record"
+        raise UsageInvalid(f"{failed.label} {why}.", hint="Pass a failure that `hk.last_error()` returned.")
     raw = failed.uncleaned  # all of it passes `clean`, which counts what it hides
     clean = _Clean(raw)
     data = ExportedData(file.with_name(f"{file.stem}_data"), clean)
@@ -167,7 +167,7 @@ def _introduction(failed: ExecutionData, explanation: Explanation | None, clean:
         "This notebook runs without healkit.",
     ]
     if "…" in failed.arguments:
-        lines += ["", "The arguments were too long to be kept whole: they are cut below."]
+        lines += ["", "The arguments were too long to keep in full, so they are cut below."]
     return "\n".join([*lines, *_hidden(clean)])
 
 
@@ -190,7 +190,7 @@ def _failing_cells(failed: ExecutionData, clean: _Clean, data: ExportedData) -> 
         yield _markdown(f"Their data was not kept: {', '.join(data.missing)}.", "arguments-missing")
     yield _code("\n".join([*sorted(data.imports), assignment]), "arguments")
     if prelude := _prelude(failed, clean):
-        yield _markdown("What the worker had put there:", "worker-text")
+        yield _markdown("Stand-ins for the names that the worker provided:", "worker-text")
         yield _code(prelude, "worker")
     shape = _shape(failed)
     if shape is None:
@@ -210,7 +210,7 @@ def _failing_cells(failed: ExecutionData, clean: _Clean, data: ExportedData) -> 
         return
     yield _markdown("## The code", "code-text")
     yield _code(clean(code), "code")
-    note = "" if ended else f"\n\nIt is not run again by itself: {execution_card.ending(failure)}."
+    note = "" if ended else f"\n\nIt does not run again automatically: {execution_card.ending(failure)}."
     yield _markdown(f"## The failure{note}", "failure-text")
     yield _code(_call(shape, code), "failure", tags, outputs)
 
@@ -234,7 +234,7 @@ def _fixed_cells(replay: ExecutionData, clean: _Clean) -> Iterator[Any]:
 
 
 def _prelude(failed: ExecutionData, clean: _Clean) -> str:
-    """Stand-ins for what a worker gives a tool, as far as this one names them."""
+    """Return stand-ins for the names that a worker provides, as far as this tool uses them."""
     try:
         names = names_in(ast.parse(failed.code or ""))
     except (SyntaxError, ValueError):
@@ -259,7 +259,7 @@ def _shape(execution: ExecutionData) -> Shape | None:
     try:
         return read_shape(parse(execution.code or "", "<code>"), execution.tool_name)
     except HealkitError:
-        # A cell that is no tool is run as it stands; SQL does not even parse.
+        # A cell that is not a tool runs unchanged; SQL does not even parse.
         return Shape("script") if execution.origin == "cell" else None
 
 
@@ -280,7 +280,7 @@ def _code(text: str, cell_id: str, tags: list[str] | None = None, outputs: list[
 
 
 def _readable(value: object) -> Any:
-    """Return a value with a text in the place of what is no JSON."""
+    """Return a value in which text replaces everything that is not JSON."""
     if type(value) is dict:
         return {key: _readable(item) for key, item in value.items()}
     if type(value) is list:
@@ -328,7 +328,7 @@ _LOOKED_AT = 1000
 
 
 class _Source:
-    """Expression that makes a value again; stands for it in a literal."""
+    """Expression that creates a value again; stands for the value in a literal."""
 
     def __init__(self, code: str) -> None:
         self._code = code
@@ -338,7 +338,7 @@ class _Source:
 
 
 class ExportedData:
-    """Arguments of one execution as Python code; what is too large for that goes into files in `folder`.
+    """Arguments of one execution as Python code; large ones go into files in `folder`.
 
     `imports` are the lines that the code needs; `missing` names the arguments whose data was not kept.
     """
@@ -419,7 +419,7 @@ class ExportedData:
             save(file)
         except OSError as error:
             raise UsageInvalid(
-                f"Cannot write {str(file)!r}: {error.strerror}.", hint="Name a place that can be written."
+                f"Cannot write {str(file)!r}: {error.strerror}.", hint="Choose a path that you can write to."
             ) from None
         except Exception:  # noqa: BLE001 - pandas and numpy raise many kinds for what their files cannot hold
             file.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ _ENTRIES_MAX = 2000
 
 
 def near_file(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Open a file of nearly that name in a folder that the tool is granted, or of that name in another one."""
+    """Open a file with a similar name in a granted folder, or a file of the same name in another one."""
     wrong = match["path"][1:-1]
     folder, name = os.path.split(wrong)
     files = [path for root in site.readable for path in _files(Path(root))]
@@ -77,7 +77,7 @@ def missing_folder(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     edits = site.source.insert_before(site.statement, f"os.makedirs({folder!r}, exist_ok=True)")
     if writes and edits:
         more = [] if site.module_name("os") else site.add_import("import os")
-        yield Proposal(f"The folder {folder!r} does not exist; it is made first.", [*edits, *more])
+        yield Proposal(f"The folder {folder!r} does not exist, so it is created first.", [*edits, *more])
 
 
 def _writes(call: ast.Call) -> bool:

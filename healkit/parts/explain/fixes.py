@@ -72,7 +72,7 @@ def as_explained(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _written(piece: str) -> re.Pattern[str]:
-    """Return what finds a piece of code in whatever quotation marks and white space it has."""
+    """Return a pattern that finds a piece of code with any quotation marks and white space."""
     parts = [
         r"\s*" if part.isspace() else "['\"]" if part in "'\"" else re.escape(part)
         for part in re.split(r"(\s+|['\"])", piece)
@@ -123,7 +123,7 @@ def fixes_for(site: Site) -> Iterator[tuple[str, re.Match[str]]]:
 
 
 def proposals_of(name: str, match: re.Match[str], site: Site) -> Iterator[tuple[Proposal, str]]:
-    """Yield what one fix proposes, with the code that it makes; nothing that does not parse."""
+    """Yield the proposals of one fix, each with its code; only code that parses."""
     text = site.source.text
     for proposal in FIXES[name](site, match):
         code = apply_edits(text, proposal.edits)
@@ -158,9 +158,10 @@ class SuggestedChange:
 def explained(
     failure: Failure, where: str = "", code: str = "", defined: Collection[str] = ()
 ) -> Explanation:
-    """Explain a failure, with its fix as code where one can be had.
+    """Explain a failure, with its fix as code if there is one.
 
-    code: what ran, if it is at hand. defined: names that need no import where it ran.
+    code: The code that ran, if it is known.
+    defined: Names that need no import where it ran.
     """
     matched = MatchedFailure(failure)
     explanation, change = explanation_of(matched, where), change_of(matched, code, defined)
@@ -170,9 +171,10 @@ def explained(
 def change_of(
     matched: MatchedFailure, code: str = "", defined: Collection[str] = ()
 ) -> SuggestedChange | None:
-    """Return the change that a failure's explanation names, the first that healing would try; None where it names none.
+    """Return the change of a failure's explanation that healing would try first; None if there is none.
 
-    code: the code that ran; without it, of the failing line alone. defined: names that need no import where it ran.
+    code: The code that ran; without it, the failing line alone is used.
+    defined: Names that need no import where it ran.
     """
     failure, row = matched.failure, matched.shown
     if bare(failure.ename) in _UNREADABLE:
@@ -198,7 +200,7 @@ def change_of(
             changed = _without_imports(before, apply_edits(before, proposal.edits), defined)
             kind = kind_of(before, changed, proposal.kind or ROWS[name].kind)
             if kind == "assumes":
-                break  # what is less likely than a question is no answer to it
+                break  # less likely than a question, so not shown
             if not may_be_a_fix(kind):
                 continue
             if lines := _new_lines(before, changed):
@@ -208,7 +210,7 @@ def change_of(
 
 
 def _without_imports(before: str, after: str, defined: Collection[str]) -> str:
-    """Return changed code without the lines that import what is defined already."""
+    """Return changed code without imports of names that are already defined."""
     old, lines = set(before.split("\n")), []
     for line in after.split("\n"):
         name = re.fullmatch(r"import (?:[\w.]+ as )?(\w+)|from [\w.]+ import (\w+)", line)
@@ -225,7 +227,7 @@ _UNSURE = re.compile("^cannot (?:assign|delete)|^f-string")
 
 
 def _repaired(failure: Failure, code: str) -> SuggestedChange | None:
-    """Return the repair of code that Python cannot read; None where more than one is likely."""
+    """Return the repair of code that Python cannot read; None if more than one is likely."""
     # Late: most failures are of code that can be read.
     from healkit.parts.explain.syntax_repair.nearest_text import nearest
 
@@ -250,7 +252,7 @@ def _repaired(failure: Failure, code: str) -> SuggestedChange | None:
 
 
 def _site(matched: MatchedFailure, code: str) -> tuple[str, Site] | None:
-    """Return the code that ran, and the place in it as Python can read it; or those of the failing line alone."""
+    """Return the code that ran, and its place in a form that Python can read; otherwise those of the failing line."""
     frame = matched.failure.tool_frame
     assert frame is not None
     line = frame.line.strip()

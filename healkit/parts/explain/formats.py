@@ -22,12 +22,12 @@ def _mapped(site: Site) -> list[ast.Call]:
 
 
 def mixed(site: Site) -> float:
-    """Return how much less likely a cleaning is where none makes numbers of all texts beside the failing one."""
+    """Return how much less likely a cleaning is if none turns all other texts into numbers too."""
     return 0.3 if site.facts.get("cleaning") == "none" else 0.0
 
 
 def reading(site: Site, reason: str) -> EditKind | Literal[""]:
-    """Return `assumes` for a percent sign that is removed where nothing says what 100 % is."""
+    """Return `assumes` for a removed percent sign if nothing shows what 100 % is."""
     is_percentage = site.statement is not None and re.search(
         r"\b(?:100|0\.01)\b", site.source.segment(site.statement)
     )
@@ -59,7 +59,7 @@ def number_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def cleaned(site: Site, text: str, base: str, shown: str) -> Iterator[tuple[str, str]]:
-    """Yield a reason and an expression that cleans the text, and all others that are known, so that it is a number."""
+    """Yield a reason and an expression that turns the text, and all other known texts, into numbers."""
     wanted = site.facts.get("cleaning", "none")
     if re.fullmatch(r"\s*-?\d+\.\d*\s*", text):
         yield f"{text!r} has a decimal point: convert it with `float` first.", f"float({shown})"
@@ -97,7 +97,7 @@ def python_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def load_or_loads(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Read text with `loads` and files with `load`, and do not read what is read already."""
+    """Read text with `loads` and files with `load`, and do not parse a parsed value again."""
     message = site.message
     source = site.source
     for call in site.calls("load", "loads"):

@@ -14,7 +14,7 @@ from healkit.parts.explain.site import Proposal, Site
 def _guarded(
     site: Site, condition: str, what: str, more: list[Edit] | None = None, above: str = ""
 ) -> Iterator[Proposal]:
-    """Insert `if condition: return …` above the failing line: what an example expects there, else None."""
+    """Insert `if condition: return …` above the failing line: the result that an example expects, otherwise None."""
     statement, source = site.statement, site.source
     if statement is None or site.function is None or isinstance(statement, ast.While):
         return
@@ -93,7 +93,7 @@ def zero(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def empty(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Return early, or give a default, where there is nothing to take the first, largest or mean of."""
+    """Return early, or give a default, if a collection is empty."""
     for call in site.nodes(ast.Call)[:3]:
         name = called_name(call)
         if (

@@ -87,12 +87,12 @@ def name_in_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def whole_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Import a module by itself that was once part of another one."""
+    """Import a module directly that was once part of another one."""
     statement, instead = site.statement, site.facts.get("instead", "").strip("`")
     if isinstance(statement, ast.ImportFrom) and len(statement.names) == 1 and instead.startswith("import "):
         alias = f" as {statement.names[0].asname}" if statement.names[0].asname else ""
         yield Proposal(
-            f"It is a module of its own: `{instead}`.", site.source.replace(statement, instead + alias)
+            f"It is a separate module: `{instead}`.", site.source.replace(statement, instead + alias)
         )
 
 
@@ -110,7 +110,7 @@ def without_its_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 and not name.startswith("_")
             ):
                 edits = site.source.replace_all(site.uses(name), f"{alias.asname or alias.name}.{name}")
-                yield Proposal(f"`{name}` needs the name of its module, `{alias.name}`.", edits)
+                yield Proposal(f"`{name}` must be written with its module, `{alias.name}`.", edits)
 
 
 def misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -130,7 +130,7 @@ def misspelt_import(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def class_of_module(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Ask the class, not its module: `import datetime` and then `datetime.now()`."""
+    """Use the class instead of its module: `import datetime` and then `datetime.now()`."""
     name, attribute = match["module"], match["name"]
     if not hasattr(getattr(sys.modules.get(name), name, None), attribute):
         return

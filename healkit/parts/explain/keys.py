@@ -82,7 +82,7 @@ def near_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _owner(site: Site, node: ast.AST) -> str:
-    """Return the text of what something is looked up in: `table.loc` for a label in `table.loc["a", "b"]`."""
+    """Return the text of the object that is indexed: `table.loc` for a label in `table.loc["a", "b"]`."""
     place: ast.AST | None = node
     while place is not None and not isinstance(place, ast.Subscript):
         place = site.source.parents.get(place)
@@ -94,12 +94,12 @@ def _words(name: str) -> set[str]:
 
 
 def _is_column(site: Site) -> bool:
-    """Return whether the failure tells of a column of a table."""
+    """Return whether the failure is about a column of a table."""
     return "column" in site.facts.get("about", "")
 
 
 def _read(site: Site, text: str) -> list[ast.Constant]:
-    """Return the constants with that text that something is looked up by: `row["a"]`, `table.sort_values(["a"])`."""
+    """Return the constants with that text that are used as keys: `row["a"]`, `table.sort_values(["a"])`."""
     nodes = []
     for node in site.all(ast.Constant):
         if node.value != text:
@@ -120,7 +120,7 @@ def _subscripts(site: Site) -> list[ast.Subscript]:
 
 
 def counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Give a key its first value where it is added to: `votes[name] += 1` reads before it writes."""
+    """Give a key its first value before the code adds to it: `votes[name] += 1` reads before it writes."""
     source, statement = site.source, site.statement
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
         base, key = source.segment(statement.target.value), source.segment(statement.target.slice)
@@ -128,7 +128,7 @@ def counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         at, end = source.span(statement)
         sign = source.text[source.span(statement.target)[1] : source.span(statement.value)[0]].strip()[:-1]
         text = f"{base}[{key}] = {base}.get({key}, {start}) {sign} {source.segment(statement.value)}"
-        yield Proposal(f"A missing key starts at {start}.", [Edit(at, end, text)])
+        yield Proposal(f"For a missing key, start with {start}.", [Edit(at, end, text)])
         return
     starts = {
         "append": "[]",
@@ -144,7 +144,7 @@ def counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 attr in starts
             ):
                 text = f"{source.segment(owner)}.setdefault({source.segment(key_node)}, {starts[attr]})"
-                yield Proposal(f"A missing key starts as {starts[attr]}.", source.replace(place, text))
+                yield Proposal(f"For a missing key, start with {starts[attr]}.", source.replace(place, text))
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         target = statement.targets[0]
         inner = [
@@ -156,13 +156,13 @@ def counted(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             reason = (
                 message
                 if hasattr(site.given.get(source.segment(node.value)), "columns")
-                else "A missing key starts at 0."
+                else "For a missing key, start with 0."
             )
             yield Proposal(reason, source.replace(node, text))
         if isinstance(target.value, ast.Subscript):
             place = target.value
             text = f"{source.segment(place.value)}.setdefault({source.segment(place.slice)}, {{}})"
-            yield Proposal("A missing key starts as {}.", source.replace(place, text))
+            yield Proposal("For a missing key, start with {}.", source.replace(place, text))
 
 
 def _start(site: Site, op: ast.operator, value: ast.expr) -> str:
@@ -212,7 +212,7 @@ def key_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Look up text where a number is looked for among keys that came from JSON."""
+    """Look up text if the code looks for a number among keys from JSON."""
     numbers = {key for key in site.data_keys() if key.lstrip("-").isdigit()}
     values = [value for check in site.inputs for value in check.arguments.values()]
     integer_texts = {str(value) for value in values if isinstance(value, int) and not isinstance(value, bool)}
@@ -236,11 +236,11 @@ def json_key(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def valid_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Write the value that a library suggests, or the nearest of those that it takes."""
+    """Write the value that a library suggests, or the nearest of the valid ones."""
     wrong = match["wrong"]
     options = re.findall(r"'([^']+)'", match["known"])
     near = options[:1] if match["suggested"] else near_misses(wrong, options, 1)
     for node in constants(site, wrong)[:1]:
         for right in near:
-            reason = f"{wrong!r} is not taken here; {right!r} is."
+            reason = f"{wrong!r} is not a valid value here; {right!r} is."
             yield Proposal(reason, site.source.replace(node, quoted(site, node, right)))

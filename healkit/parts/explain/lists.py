@@ -150,7 +150,7 @@ def ends_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def comes_round(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Go on with the first item after the last: `for i in range(len(x))` with `x[i + 1]`."""
+    """Continue with the first item after the last: `for i in range(len(x))` with `x[i + 1]`."""
     for node in site.nodes(ast.Subscript):
         shift, owner = _shift(node.slice), site.source.segment(node.value)
         if shift is None or shift[1] < 1:
@@ -246,7 +246,7 @@ def hashed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def assigned_into(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Make the tuple a list, or build the text anew, where one of its items is assigned."""
+    """Convert the tuple to a list, or build the text again, if one of its items is assigned."""
     source, statement = site.source, site.statement
     if not isinstance(statement, ast.Assign | ast.AugAssign):
         return
@@ -278,7 +278,7 @@ _LAZY = {"map", "filter", "zip", "generator", "dict_keys", "dict_values", "dict_
 
 
 def listed(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Make a list of what can be gone through only once, or has no order."""
+    """Convert values to a list that can be iterated over only once, or that have no order."""
     kind = match["kind"]
     if kind not in _LAZY and not kind.endswith("iterator"):
         return
@@ -363,14 +363,14 @@ def pairs(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def unread_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Take out the last names on the left, where they are too many and nothing reads them."""
+    """Remove the last names on the left if there are too many and they are never read."""
     count, source = int(match["got"]), site.source
     for target in site.nodes(ast.Tuple, near=False):
         names = [element.id for element in target.elts[count:] if isinstance(element, ast.Name)]
         unread = len(names) == len(target.elts) - count and all(len(site.uses(name)) == 1 for name in names)
         if isinstance(target.ctx, ast.Store) and unread and names and count > 1:
             edits = [Edit(source.span(target.elts[count - 1])[1], source.span(target.elts[-1])[1], "")]
-            reason = f"There are {count} values, and nothing reads `{'`, `'.join(names)}`."
+            reason = f"There are {count} values, and the code never reads `{'`, `'.join(names)}`."
             yield Proposal(reason, edits, kind="assumes")  # a value may be missing instead
 
 
@@ -387,7 +387,7 @@ def changed_while_read(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def pieces(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Split once only, at the first or the last separator, or take up the rest."""
+    """Split only once, at the first or the last separator, or collect the rest."""
     statement, source = site.statement, site.source
     targets = (
         statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)

@@ -115,7 +115,7 @@ def quoted_annotation(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     ):
         edits = [site.source.replace(place, repr(site.source.segment(place))) for place in annotated_places]
         yield Proposal(
-            f"`{name}` stands in annotations only; in quotes they are not evaluated.",
+            f"`{name}` is used only in annotations; in quotes they are not evaluated.",
             [edit for group in edits for edit in group],
         )
 
@@ -241,7 +241,7 @@ def outer_variable(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def own_copy(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Give the function's own variable another name; it begins with the outer value."""
+    """Give the function's own variable another name that starts with the outer value."""
     name = match["name"]
     if not _outer(site, name) or site.function is None:
         return
@@ -276,7 +276,7 @@ def shadowed_function(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def renamed_variable(site: Site, name: str) -> Iterator[Proposal]:
-    """Rename the function's own variable; calls keep the name, which is the outer one again."""
+    """Rename the function's own variable; calls keep the name, which then is the outer one."""
     if site.function is None or name in {arg.arg for arg in parameters(site.function)}:
         return
     uses = [node for node in site.body_nodes(ast.Name) if node.id == name]

@@ -142,7 +142,7 @@ def _with_return(site: Site, function: Function, last: ast.stmt) -> Iterator[Pro
 
 
 def _only_tells(args: Sequence[ast.expr]) -> bool:
-    """Return whether a `print` says more than one value: its text is none that anything else could use."""
+    """Return whether a `print` prints more than one value, so that its text is not a usable result."""
     return len(args) > 1 or any(isinstance(argument, ast.JoinedStr | ast.Constant) for argument in args)
 
 

@@ -52,7 +52,7 @@ def _wrapped(
 
 
 def concatenated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Convert the right side of `+` to the kind of the text, list or tuple on the left."""
+    """Convert the right side of `+` to the type of the text, list or tuple on the left."""
     kind, other_kind = match["kind"], match["other"]
     for left_operand, right in _operations(site, "+"):
         if type_of(right, site.values) == kind:
@@ -119,15 +119,13 @@ def unsupported_operand(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     for edit in proposal.edits
                 ]
                 if column_edits and side is sides[1]:
-                    yield Proposal(
-                        "Both are texts: convert the columns first.", column_edits, kind="converts"
-                    )
+                    yield Proposal("Both are text: convert the columns first.", column_edits, kind="converts")
             elif kind == "str" and other_kind == "str" and sign in {"-", "*", "/"} and side is sides[1]:
                 edits = [e for n in sides if n is not None for e in site.source.wrap(n, "float(", ")")]
                 yield Proposal("Convert both strings to numbers first.", edits)
 
 
-#: Calls that make one text of several, or choose one by its letters: it is no number that was meant.
+#: Calls that make one text of several, or choose one by its letters: the author did not mean a number.
 _JOINS = frozenset(("sum", "join", "cumsum", "max", "min"))
 
 
@@ -142,7 +140,7 @@ def _summed_column(site: Site, call: ast.expr | None) -> Iterator[Proposal]:
     ):
         edits = site.source.wrap(call.func.value, f"{pandas}.to_numeric(", ")")
         reason = (
-            f"`{call.func.attr}` is that of texts: convert `{site.source.segment(call.func.value)}` first."
+            f"`{call.func.attr}` works on text here: convert `{site.source.segment(call.func.value)}` first."
         )
         yield Proposal(reason, edits, kind="converts")
 
@@ -171,7 +169,7 @@ def _summed(site: Site) -> Iterator[Proposal]:
 
 
 def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Use Python's own operator: `**` for `^`, `|` for `+` of dicts and sets, `+` or `and` for `&`."""
+    """Use the right Python operator: `**` for `^`, `|` for `+` of dicts and sets, `+` or `and` for `&`."""
     right = {"^": "**", "+": "|", "&": "and", "|": "or"}[match["operator"].removesuffix("=")]
     if match["operator"] == "&" and match["left"] == match["right"] == "str":
         right = "+"
@@ -184,13 +182,13 @@ def _other_sign(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def other_operator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Try another operator where the kinds of the operands suggest one."""
+    """Try another operator if the types of the operands suggest one."""
     if _is_other(match):
         yield from _other_sign(site, match)
 
 
 def _is_other(match: re.Match[str]) -> bool:
-    """Return whether another operator is meant between values of these kinds."""
+    """Return whether another operator is meant between values of these types."""
     kinds = {match["left"], match["right"]}
     if match["operator"] == "+":
         return kinds <= {"dict", "set"}
@@ -250,9 +248,7 @@ def repeated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     and not isinstance(counterpart, ast.Constant)
                     and not type_of(counterpart, site.values)
                 ):
-                    yield from _wrapped(
-                        site, counterpart, "float"
-                    )  # which fails where it is no text of a number
+                    yield from _wrapped(site, counterpart, "float")  # which fails if the text is not a number
                 yield from _wrapped(site, side, "int", less=0.1, kind="assumes")
             elif match["kind"] == "str" and isinstance(side, ast.Name | ast.Subscript | ast.Call):
                 if counterpart is not None and type_of(counterpart, site.values) == "str":

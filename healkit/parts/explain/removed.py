@@ -30,8 +30,8 @@ _NAMES = {
     "mean": "axis", "describe": "percentiles include", "resample": "rule closed label", "rolling": "window min_periods",
     "nlargest": "n columns keep", "to_csv": "path_or_buf sep", "pivot_table": "values index columns aggfunc", "ewm": "com span",
 }  # fmt: skip
-#: `method(argument=…)` that pandas no longer takes: what to write; `{o}` is the object, `{v}` the argument's text, `=`
-#: before a name only renames it, and empty leaves it out.
+#: `method(argument=…)` that pandas no longer takes: what to write. `{o}` is the object, `{v}` the argument's text. `=`
+#: before a name only renames the argument, and an empty text removes it.
 _ARGUMENTS = {
     "fillna method": ("ffill()", "bfill()"), "to_csv line_terminator": ("=lineterminator",), "sort_values columns": ("=by",),
     "drop_duplicates cols": ("=subset",), "pivot_table rows": ("=index",), "pivot_table cols": ("=columns",),
@@ -79,7 +79,7 @@ def gone_method(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
-    """Return what does as `append` did with what it was given: a row as a dict, several tables, or a table."""
+    """Return code that replaces `append`: for a row as a dict, several tables, or a table."""
     first = call.args[0] if call is not None and call.args else None
     value = site.given.get(first.id) if isinstance(first, ast.Name) else None
     if isinstance(first, ast.Dict) or isinstance(value, dict):
@@ -93,7 +93,7 @@ def _appended(site: Site, call: ast.Call | None) -> tuple[str, ...]:
 
 
 def gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Write the name that the message or the release notes name instead of one that numpy or pandas removed."""
+    """Write the name that the message or the release notes suggest in place of a removed numpy or pandas name."""
     name = match["wrong"].rpartition(".")[2]
     replacement = match.groupdict().get("right")
     right = replacement.removeprefix("np.") if replacement else _GONE_NAMES.get(name)
@@ -103,7 +103,7 @@ def gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         call = site.source.parents[node]
         if name == "asfarray" and isinstance(call, ast.Call) and len(call.args) == 1 and not call.keywords:
             edits = [*site.source.replace(node, str(text)), *site.source.add_argument(call, "dtype=float")]
-            yield Proposal(f"`{alias}.{name}` was removed; it made floats.", edits)
+            yield Proposal(f"`{alias}.{name}` was removed; it returned floats.", edits)
         elif right and name != "asfarray":
             yield Proposal(
                 f"`{alias}.{name}` was removed; use `{text}`.", site.source.replace(node, str(text))
@@ -111,7 +111,7 @@ def gone_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def new_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Write the text that the message names instead of an old one: `'ME'` for the frequency `'M'`."""
+    """Write the text that the message suggests in place of an old one: `'ME'` for the frequency `'M'`."""
     wrong = match["wrong"]
     for node in site.nodes(ast.Constant, near=False):
         if isinstance(node.value, str) and re.fullmatch(rf"\d*{re.escape(wrong)}", node.value):
@@ -171,7 +171,7 @@ def named_arguments(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         start, end = source.span(call.args[0])[0], source.span(call.args[-1])[1]
         together = [Edit(start, start, "["), Edit(end, end, "]")]
         if name in _TAKE_ONE:
-            yield Proposal(f"`{name}` takes one list: put the arguments into brackets.", together)
+            yield Proposal(f"`{name}` takes one list: put the arguments into a list.", together)
         names = _NAMES.get(name, "").split()
         listed = name in _TAKE_A_LIST and _texts(call.args)
         if listed:

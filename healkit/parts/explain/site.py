@@ -38,10 +38,11 @@ _ITEMS_MAX = 200
 
 @dataclasses.dataclass(frozen=True)
 class Proposal:
-    """A change that a fix proposes: the edits, and a sentence that says what is changed and why.
+    """A change that a fix proposes: the edits, and a sentence with the change and its reason.
 
-    less: how much less likely it is than the fix's first proposal. guard: it keeps the failure from happening without
-    saying what is right. kind: what it does to the meaning, where that is not what its fix declares.
+    less: How much less likely it is than the fix's first proposal.
+    guard: It prevents the failure without knowing the right result.
+    kind: What it does to the meaning, if that differs from the kind of its fix.
     """
 
     reason: str
@@ -52,12 +53,16 @@ class Proposal:
 
 
 class Site:
-    """A tool's parsed code, and the line that its failure ended in.
+    """A tool's parsed code, and the line of its failure.
 
-    source: the code. matched: the failure; None for a tool that returns a wrong result. checks: what a patch has to do. readable:
-    paths that the tool may read. given: what a notebook's cell finds
-    defined: name → value, of which only types and plain contents are looked at. answers: what the calls of recorded
-    runs gave. Questions about an unknown line have empty answers.
+    source: The code.
+    matched: The failure; None for a tool that returns a wrong result.
+    checks: What a patch has to do.
+    readable: Paths that the tool may read.
+    given: Names that a notebook cell finds defined, with their values. Only types and plain contents are read.
+    answers: The recorded answers of the tool's calls.
+
+    Questions about an unknown line have empty answers.
     """
 
     def __init__(
@@ -184,7 +189,7 @@ class Site:
     def demanded(self, condition: str) -> list[Any]:
         """Return the known results where a condition on the arguments holds, likeliest first.
 
-        A condition that cannot be read off the arguments holds for all of them.
+        A condition that cannot be evaluated for the arguments counts as true for all of them.
         """
         values: list[Any] = []
         for check in self.inputs:
@@ -209,7 +214,7 @@ class Site:
     def nodes(self, *kinds: type[N], near: bool = True) -> list[N]:
         """Return nodes of these kinds in the failing statement: the marked one first, then those inside the mark.
 
-        near: with a mark, only those that touch it.
+        near: With a mark, only those that touch it.
         """
         if self.statement is None:
             return []
@@ -287,7 +292,7 @@ class Site:
         return [] if "\n" not in text and last in self.given else self.source.add_import(text)
 
     def with_module(self, text: str) -> tuple[str, list[Edit]]:
-        """Return a text with pandas and numpy under the names that the code has for them, and the imports that it lacks."""
+        """Return a text with the code's own names for pandas and numpy, and the missing imports."""
         edits: list[Edit] = []
         for short, module in (("pd", "pandas"), ("np", "numpy")):
             if not re.search(rf"(?<![\w.]){short}\.", text):
@@ -298,13 +303,13 @@ class Site:
         return text, edits
 
     def near(self, wanted: str, known: list[str] | None = None) -> list[str]:
-        """Return similar names: those that the failure tells, then those of `known`; never the name itself."""
+        """Return similar names: first those of the failure, then those of `known`; never the name itself."""
         suggestions = list(self.failure.near) if self.failure else []
         candidates = dict.fromkeys([*suggestions, *near_misses(wanted, known or [], 4)])
         return [name for name in candidates if name != wanted and not _other_number(name, wanted)][:4]
 
     def data_keys(self) -> list[str]:
-        """Return every text key in the arguments that failed and in what calls gave, however deep."""
+        """Return every text key in the failing arguments and in answers of calls, at any depth."""
         keys: dict[str, None] = {}
         pending: list[Any] = [check.arguments for check in self.inputs]
         pending += [value for value in self.given.values() if type(value) in (dict, list)]
@@ -320,7 +325,7 @@ class Site:
 
 
 def _other_number(one: str, other: str) -> bool:
-    """Return whether two names differ in their digits only: `price_6` is not what is meant by `price_9`."""
+    """Return whether two names differ only in their digits: `price_6` does not replace `price_9`."""
     return one != other and re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other)
 
 
@@ -341,7 +346,7 @@ def _in_parts(check: Check) -> Check:
 
 
 def holds(condition: str, arguments: dict[str, Any]) -> bool:
-    """Return whether a condition holds for these arguments; True if that cannot be told without running code."""
+    """Return whether a condition holds for these arguments; True if that is unknown without running code."""
     try:
         node = ast.parse(condition, mode="eval").body
         return bool(_told(node, arguments))
@@ -350,7 +355,7 @@ def holds(condition: str, arguments: dict[str, Any]) -> bool:
 
 
 def _told(node: ast.expr, arguments: dict[str, Any]) -> Any:
-    """Evaluate an expression of the plainest kinds; raises `LookupError` for any other."""
+    """Evaluate a very simple expression; raises `LookupError` for any other."""
     match node:
         case ast.Constant(value=value):
             return value

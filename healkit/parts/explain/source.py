@@ -1,8 +1,8 @@
 r"""Source text with its tree, and edits at its nodes.
 
-Each change is a splice of the text, so comments, blank lines, quotes and layout outside of it stay as they are.
-`ast.unparse` would lose them, and a concrete syntax tree takes ten times as long to parse. Columns of `ast` count UTF-8
-bytes and lines end as the tokenizer ends them (`\n`, `\r\n`, `\r` and nothing else); positions here are characters.
+Each change replaces a piece of the text, so comments, blank lines, quotes and layout outside it stay unchanged.
+`ast.unparse` would lose them, and a concrete syntax tree takes ten times as long to parse. `ast` counts columns in
+UTF-8 bytes, but positions here are characters. Lines end as in the tokenizer (`\n`, `\r\n`, `\r` and nothing else).
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ _ATOMS = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.Li
 class Source:
     """Source text with its tree; maps nodes to places in the text and makes edits there.
 
-    tree: of that text, if it was parsed already. Raises `SyntaxError` or `ValueError` if the text does not parse. Lines
-    count from 1, positions are characters, spans are half-open. `newline` is the text's own line end.
+    tree: The tree of that text, if it was already parsed.
+
+    Raises `SyntaxError` or `ValueError` if the text does not parse. Lines count from 1, positions are characters, spans
+    are half-open. `newline` is the text's own line end.
     """
 
     def __init__(self, text: str, tree: ast.Module | None = None) -> None:
@@ -90,7 +92,7 @@ class Source:
         return self.text[start:end]
 
     def atom(self, node: ast.AST) -> str:
-        """Return a node's text, in parentheses if an operator next to it could bind to a part of it."""
+        """Return a node's text, in parentheses if a neighbouring operator could bind to a part of it."""
         text = self.segment(node)
         return text if isinstance(node, _ATOMS) else f"({text})"
 

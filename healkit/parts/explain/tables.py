@@ -50,12 +50,13 @@ def several_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for node in site.nodes(ast.Subscript):
         if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 1:
             yield Proposal(
-                "Several columns are a list: two pairs of brackets.", site.source.wrap(node.slice, "[", "]")
+                "For several columns, write a list: two pairs of brackets.",
+                site.source.wrap(node.slice, "[", "]"),
             )
 
 
 def rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Give `apply` the axis of rows, where its function reads a column of one."""
+    """Give `apply` the axis of rows if its function uses a column."""
     wanted = site.facts.get("wanted", "").strip("`'\"")
     wanted = match.groupdict().get("name") or wanted
     functions = {node.name: node for node in site.all(ast.FunctionDef)}
@@ -74,7 +75,7 @@ def rows_not_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             edits = (
                 site.source.add_argument(call, "axis=1") if axis is None else site.source.replace(axis, "1")
             )
-            yield Proposal("`apply` goes by columns; with `axis=1` it goes by rows.", edits)
+            yield Proposal("`apply` works by columns; with `axis=1` it works by rows.", edits)
 
 
 def drop_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -85,7 +86,7 @@ def drop_columns(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def index_as_column(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Read the index where a column is now the index, or make it a column again."""
+    """Read the index if a column is now the index, or make it a column again."""
     key = site.facts.get("wanted", "").strip("`'\"")
     source = site.source
     for node in site.nodes(ast.Subscript, near=False):
@@ -142,7 +143,7 @@ def other_key_name(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def one_key_type(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Convert the key of one table to the type that it has in the other."""
+    """Convert the key of one table to its type in the other table."""
     kinds, source = [match["left"], match["right"]], site.source
     text = next((at for at, kind in enumerate(kinds) if kind in {"object", "str", "string"}), 1)
     sample = site.facts.get(("left_value", "right_value")[text], "'0'").strip("`'\"")
@@ -175,9 +176,9 @@ def merge_for_join(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         how = "" if any(k.arg == "how" for k in call.keywords) else ", how='left'"
         if not any(k.arg == "on" for k in call.keywords):
             edits = [Edit(end - 4, end, "merge"), *source.add_argument(call, f"on={on}{how}")]
-            yield Proposal("`join` goes by the index; `merge` by a column of both.", edits)
+            yield Proposal("`join` matches by the index; `merge` matches by a column of both tables.", edits)
         edits = source.add_argument(call, "rsuffix='_right'")
-        yield Proposal("Give the columns of the other table other names.", edits, less=0.1)
+        yield Proposal("Give the columns of the other table new names.", edits, less=0.1)
 
 
 def pivot_aggregated(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -219,7 +220,7 @@ def conditions(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             )
     for test in site.nodes(ast.Compare, near=False):
         if isinstance(test.ops[0], ast.In | ast.NotIn) and len(test.ops) == 1:
-            yield Proposal("`.isin` asks row by row.", source.replace(test, _row_by_row(site, test)))
+            yield Proposal("`.isin` checks row by row.", source.replace(test, _row_by_row(site, test)))
     if isinstance(site.statement, ast.If | ast.While | ast.Assert):
         condition = site.statement.test
         forms = ("not {o}.empty",) if isinstance(condition, ast.Name | ast.Call) else ()
@@ -233,7 +234,7 @@ def conditions(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _row_by_row(site: Site, node: ast.expr) -> str:
-    """Return a condition's text with the signs that work row by row, in parentheses where `&` would tear it apart."""
+    """Return a condition with the operators that work row by row, with parentheses if `&` would break it."""
     source = site.source
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
@@ -278,7 +279,7 @@ def parenthesized(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _split(site: Site, node: ast.expr) -> list[str | ast.expr]:
-    """Return the parts of `a & b` and the signs between them; anything else, and what is in parentheses, as it is."""
+    """Return the parts of `a & b` and the operators between them; other expressions stay as they are."""
     if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS and not site.source.in_parentheses(node):
         return [*_split(site, node.left), _SIGNS[type(node.op)], *_split(site, node.right)]
     start, end = site.source.span(node)
@@ -336,7 +337,7 @@ def fill_before_int(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 if site.source.segment(argument) in {"int", "'int'", '"int"'}
             ]:
                 edits = site.source.replace(target, '"Int64"')
-                yield Proposal("The type `Int64` has missing values.", edits, less=0.03)
+                yield Proposal("The type `Int64` supports missing values.", edits, less=0.03)
 
 
 def clean_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -387,7 +388,7 @@ def columns_as_numbers(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def _cleaned_column(site: Site, column: ast.expr, value: str) -> Iterator[tuple[str, str]]:
-    """Yield what removes from a column of text all that is not part of a number in such a value, with the reason."""
+    """Yield the steps that remove everything that is not part of a number from a column, with the reason."""
     for reason, text in cleaned(site, value, f"{site.source.atom(column)}.str", site.source.segment(column)):
         chained = re.sub(r"\)\.(replace|lstrip|rstrip)", r").str.\1", text)
         if ".str." in chained:
@@ -398,7 +399,7 @@ def numeric_only(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     for call in _calls(site, *_REDUCTIONS):
         if isinstance(call.func, ast.Attribute) and not any(k.arg == "numeric_only" for k in call.keywords):
             edits = site.source.add_argument(call, "numeric_only=True")
-            yield Proposal("Calculate with the columns of numbers only.", edits)
+            yield Proposal("Calculate only with the columns of numbers.", edits)
 
 
 #: A day above 12 stands where pandas has taken the number for a month.
@@ -416,7 +417,7 @@ def date_formats(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                 edits = site.source.replace(form, text)
             else:
                 edits = site.source.add_argument(call, text)
-            yield Proposal(f"The dates are not all of one format: `{text}`.", edits, less=0.05 * number)
+            yield Proposal(f"The dates have different formats: `{text}`.", edits, less=0.05 * number)
 
 
 def date_to_time(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -425,7 +426,7 @@ def date_to_time(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         for number, side in enumerate((test.comparators[0], test.left)):
             text, imported = site.with_module(f"pd.Timestamp({site.source.segment(side)})")
             edits = [*site.source.replace(side, text), *imported]
-            yield Proposal("A date is compared as a time: `pd.Timestamp`.", edits, less=0.05 * number)
+            yield Proposal("Compare with a time: `pd.Timestamp`.", edits, less=0.05 * number)
 
 
 def one_row(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -440,7 +441,7 @@ _PROSE_MAX_LINES, _SKIPS = 20, frozenset(("skiprows", "header", "names"))
 
 
 def separator(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Tell `read_csv` the separator that the file has, or the row that has the names of the columns."""
+    """Pass the separator of the file, or the row with the column names, to `read_csv`."""
     facts = site.facts
     option = (facts.get("separator") or facts.get("header", "")).strip("`")
     another = "separator" if "separator" in facts else "header"
@@ -466,7 +467,7 @@ header = separator  # of another row
 
 
 def header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Read a file whose header is looked for too low with the names of its first line."""
+    """Read the column names from the first line of a file if the code expects them further down."""
     for call in site.all(ast.Call):
         for keyword in call.keywords if called_name(call) == "read_csv" else ():
             low = (
@@ -482,7 +483,7 @@ def header_above(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Leave out the lines of prose above a table: each has one field, and the table has more."""
+    """Leave out the lines of text above a table: each has one field, but the table has more."""
     line = int(match["line"])
     for call in _calls(site, "read_csv"):
         if (
@@ -490,12 +491,12 @@ def skip_lines(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             and 3 <= line <= _PROSE_MAX_LINES
             and not {k.arg for k in call.keywords} & _SKIPS
         ):
-            reason = f"The {line - 1} lines before line {line} may be no part of the table."
+            reason = f"The {line - 1} lines before line {line} may not be part of the table."
             yield Proposal(reason, site.source.add_argument(call, f"skiprows={line - 1}"))
 
 
 def numbers_of_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Tell `loadtxt` the separator that a row of numbers has, or that the first row has names."""
+    """Pass the separator of a row of numbers to `loadtxt`, or say that the first row has names."""
     text, source = match["text"].strip("'"), site.source
     for call in _calls(site, "loadtxt"):
         keywords = {keyword.arg: keyword for keyword in call.keywords}
@@ -522,7 +523,7 @@ _STACKS = {"hstack": "vstack", "vstack": "hstack"}
 
 
 def other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Use an axis that there is, or the one along which the arrays fit."""
+    """Use an existing axis, or the one along which the arrays fit."""
     missing = "concatenation axis" not in match.string
     dimension = re.search(r"array of dimension (\d+)", match.string)
     for call in site.nodes(ast.Call)[:1]:
@@ -549,7 +550,9 @@ def other_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
                     else site.source.replace(keyword, text)
                 )
                 kind: EditKind = "assumes" if missing else "restructures"
-                reason = f"There is an axis {axis}." if missing else f"The arrays fit along axis {axis}."
+                reason = (
+                    f"The array has the axis {axis}." if missing else f"The arrays fit along axis {axis}."
+                )
                 yield Proposal(reason, edits, less=0.01 * axis, kind=kind)
 
 
@@ -605,7 +608,7 @@ def reshape_free(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         ]
         for number, size in enumerate(sizes if len(sizes) > 1 else []):
             edits = site.source.replace(size, "-1")
-            yield Proposal("With -1, numpy works that size out.", edits, less=0.05 * number)
+            yield Proposal("With -1, numpy calculates that size.", edits, less=0.05 * number)
 
 
 def each_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -619,7 +622,7 @@ def each_value(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             case ast.Attribute(value=ast.Name(id="math"), attr=name), [_, *_]:
                 text, imported = site.with_module(f"np.{name}")
                 edits = [*source.replace(call.func, text), *imported]
-                yield Proposal(f"`{text}` goes through each value.", edits)
+                yield Proposal(f"`{text}` works on each value.", edits)
 
 
 def column_as_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
@@ -636,7 +639,7 @@ def column_as_text(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
         for number, side in enumerate(sides):
             text = f"{source.segment(side)}.astype(str)"
             yield Proposal(
-                f"Make text of it first: `{text}`.", source.replace(side, text), less=0.03 * number
+                f"Convert it to text first: `{text}`.", source.replace(side, text), less=0.03 * number
             )
 
 
@@ -652,7 +655,7 @@ def name_in_query(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def zone_given(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Give a time that is made here the time zone that the others have."""
+    """Give a new time the time zone of the other times."""
     here = [*site.nodes(ast.Call, near=False)]
     origins = [value for name in site.nodes(ast.Name, near=False) for value in site.made(name)]
     for call in dict.fromkeys([*here, *(origin for origin in origins if isinstance(origin, ast.Call))]):
@@ -673,7 +676,7 @@ def gaps_in_mask(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def kept_axis(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Keep the axis over which a sum or a mean goes, so that its shape fits."""
+    """Keep the axis of a sum or a mean, so that its shape fits."""
     for call in _calls(site, *_REDUCTIONS):
         if any(k.arg == "axis" for k in call.keywords) and not any(
             k.arg == "keepdims" for k in call.keywords

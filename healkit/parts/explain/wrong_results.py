@@ -119,7 +119,7 @@ def too_early(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 
 
 def first_decides(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """End the loop only for what is not good: `if good: return True`, else `return False`."""
+    """End the loop only for the bad case: `if good: return True`, else `return False`."""
     source = site.source
     loops: list[ast.For | ast.While] = [*site.all(ast.For), *site.all(ast.While)]
     for loop in loops:
@@ -181,7 +181,7 @@ def _followed(parent: ast.AST, loop: ast.stmt) -> bool:
 
 
 def no_f(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Add the `f` to a text with `{name}` in it."""
+    """Add the `f` to a string with `{name}` in it."""
     edits: list[Edit] = []
     variables = {
         arg.arg for f in ast.walk(site.source.tree) if isinstance(f, Function) for arg in parameters(f)
@@ -234,7 +234,7 @@ def stored(source: Source, statement: ast.Expr) -> list[Edit]:
 
 
 def shared_default(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
-    """Make the default anew for each call: a list as a default is made once."""
+    """Create the default in each call: a list as a default is created only once."""
     edits: list[Edit] = []
     for function in ast.walk(site.source.tree):
         if not isinstance(function, Function):

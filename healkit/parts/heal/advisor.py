@@ -1,8 +1,8 @@
 """Advisors: what they get, what they give, and their names.
 
-An advisor gets a `Case`, which holds everything known, and a `Workbench`, on which it may try code: restricted,
+An advisor gets a `Case`, with everything known, and a `Workbench`, on which it may try code: restricted,
 recorded, and within the rest of the budget. It yields patches, likeliest first. The loop validates each patch, whoever
-made it, and stops drawing when it has enough. Plug-ins add advisors (`hooks.Specs.advisors`).
+made it, and stops when it has enough. Plug-ins add advisors (`hooks.Specs.advisors`).
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ class Peer:
 class Case:
     """Facts about a failing tool.
 
-    entry: its active revision (or its draft, where not even that parses). failure: the newest on record, None for a
-    wrong result. checks: what a patch has to do, in the order in which they run. attempts: the patches tried before in
-    this run, and why they failed. trace_id: the execution of the failure, whose worker may still be retained; empty
-    without one. untried: no check has the input of the recorded failure. base: each check's result with the code as
-    it is; empty until it was run. answers: what the recorded runs' calls gave, as JSON, each once. given: what a
-    notebook's cell finds defined, name → value; None for a tool. discreet: an agent is told of it, so no sentence
-    holds what a check gave.
+    entry: Its active revision (or its draft, if not even that parses).
+    failure: The newest on record, None for a wrong result.
+    checks: What a patch has to do, in the order in which they run.
+    attempts: The patches tried before in this run, and why they failed.
+    trace_id: The execution of the failure, whose worker may still be retained; empty without one.
+    untried: No check has the input of the recorded failure.
+    base: Each check's result with the unpatched code; empty until it was run.
+    answers: The answers of the recorded executions' calls, as JSON, each once.
+    given: Names that a notebook cell finds defined, name → value; None for a tool.
+    discreet: An agent gets the texts, so no sentence contains the result of a check.
     """
 
     entry: VaultEntry
@@ -71,7 +74,7 @@ class Case:
 
 
 class Workbench(Protocol):
-    """Bench on which code is tried; every method raises `BudgetSpent` when time is up or Stop was pressed."""
+    """Bench on which code is tried; every method raises `BudgetSpent` if time is up or Stop was pressed."""
 
     @property
     def left_s(self) -> float:
@@ -84,7 +87,7 @@ class Workbench(Protocol):
         ...
 
     def off_the_clock(self) -> AbstractContextManager[None]:
-        """Return a context whose time does not count against the budget; a person thinks in it."""
+        """Return a context whose time does not count against the budget, for waiting for a person."""
         ...
 
     def score(
@@ -100,12 +103,15 @@ class Workbench(Protocol):
     ) -> Iterator[tuple[int, str]]:
         """Run many variants of a code by the thousand; yield (position, outcomes) as they end, in no order.
 
-        Candidates are drawn as they are needed, so a generator may look at earlier outcomes. The outcomes have one
-        letter a check: `.` passed, `w` wrong, `e` raised, `t` timed out, `d` died, `n` made a call that is not on
-        record, `-` not run; a candidate that does not compile is all `-`. every: go on after the first check that
-        fails. slow: ten times the time for each check, for promising candidates that timed out. as_code: where a
-        check's right answer is unknown, the code's own result there (a value or an exception) is right; where the code
-        does not end, any value is. limit_s: each check's time, instead of one measured on the code as it is.
+        Candidates are drawn when they are needed, so a generator may look at earlier outcomes. The outcomes have one
+        letter per check: `.` passed, `w` wrong, `e` raised, `t` timed out, `d` died, `n` made a call that is not on
+        record, `-` not run. A candidate that does not compile is all `-`.
+
+        every: Continue after the first check that fails.
+        slow: Ten times the time for each check, for promising candidates that timed out.
+        as_code: If a check's right answer is unknown, the code's own result (a value or an exception) is right. If the
+            code does not end, any value is right.
+        limit_s: Each check's time, instead of one measured with the unpatched code.
         """
         ...
 
@@ -114,7 +120,7 @@ class Workbench(Protocol):
         ...
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
-        """Return the code's result for each check, unobserved; all of it is one line of the record."""
+        """Return the code's result for each check, without watching; all of it is one line of the record."""
         ...
 
     def run(
@@ -127,7 +133,8 @@ class Workbench(Protocol):
     ) -> list[list[CheckResult]]:
         """Run each code with each check, every pair in a fresh restricted process, and return the values.
 
-        limit_s: as in `score`. accepted: False runs the tool's own code without its grants, as any other.
+        limit_s: As in `score`.
+        accepted: False runs the tool's own code without its grants, as any other.
         """
         ...
 
@@ -135,16 +142,16 @@ class Workbench(Protocol):
 class Advisor(Protocol):
     """Source of patches.
 
-    The loop also uses these, where an advisor has them: `unavailable`, a text that says why it cannot be asked;
-    `prepare(services, persona)`, called before the search, which returns False where there is nothing to ask it (only
-    what that persona may see counts, None: everything); `listen(say)`, called before it is asked, so that it can tell
-    progress in sentences; `final`, False where another advisor may propose its patches again; `remarks`, sentences for
-    the report; `unclaimed`, a cost that no patch carries.
+    The loop also uses these, if an advisor has them. `unavailable` says why it cannot be used. `prepare(services,
+    persona)` is called before the search and returns False if there is nothing to ask (only what that persona may see
+    counts, None: everything). `listen(say)` is called before the advisor starts, so that it can report progress in
+    sentences. `final` is False if another advisor may propose its patches again. `remarks` are sentences for the
+    report. `unclaimed` is a cost that no patch carries.
     """
 
     @property
     def name(self) -> str:
-        """Name by which it is asked for and shown."""
+        """Name by which it is requested and shown."""
         ...
 
     @property
@@ -158,7 +165,7 @@ class Advisor(Protocol):
 
 
 def advisor_names() -> list[str]:
-    """Return the names that can be asked for, cheapest first: healkit's own, then those of other packages."""
+    """Return the names of all advisors, cheapest first: healkit's own, then those of other packages."""
     return [*_makers()]
 
 
@@ -171,10 +178,10 @@ def _makers() -> dict[str, Callable[[Config], Advisor]]:
 
 
 def advisors_for(names: Sequence[str | Advisor], config: Config) -> tuple[list[Advisor], list[str]]:
-    """Return the advisors of those names, and a note for each that cannot be asked.
+    """Return the advisors of those names, and a note for each that cannot be used.
 
     A name may also be an advisor itself, such as one that needs a person's editor. Raises `ConfigError` for an unknown
-    name, except for one of healkit's own whose part was taken away.
+    name, except for one of healkit's own whose part was removed.
     """
     advisors: list[Advisor] = []
     notes: list[str] = []

@@ -47,7 +47,7 @@ async def propose_patch(
     """Validate the tool's whole new code on what failed, on recorded runs and examples. A person then consents."""
     active = await asyncio.to_thread(call.services.vault.active, name, call.persona)
     if active.code == code:
-        raise AgentRefused(f"{active.label} has this code already.", hint="Send other code.")
+        raise AgentRefused(f"{active.label} already has this code.", hint="Send other code.")
     advisor = AgentAdvisor(call.client_name, code, reason)
     return await _healed(call, name, log_id, advisors=(advisor,), advisors_named=True, improves=True)
 
@@ -87,7 +87,7 @@ def _options(call: AgentCaller, name: str, log_id: int | None, **more: Any) -> H
 
 
 async def _healed(call: AgentCaller, name: str, log_id: int | None, **more: Any) -> AgentAnswer:
-    """Heal a tool, and tell its proposal."""
+    """Heal a tool, and return its proposal."""
     stop = threading.Event()
 
     def heal() -> AgentAnswer:
@@ -99,7 +99,7 @@ async def _healed(call: AgentCaller, name: str, log_id: int | None, **more: Any)
 
 
 def _proposal(call: AgentCaller, report: HealReport) -> AgentAnswer:
-    """Tell a validated proposal: the verdict, each check, and the request that waits."""
+    """Return a validated proposal: the verdict, each check, and the waiting request."""
     best = report.best or next(iter(report.attempts), None) or report.nearest
     names = ("outcome", "reason", "diagnosis", "verdict", "request_id", "revision", "notes")
     details: Json = {name: getattr(report, name) for name in names}
@@ -127,7 +127,7 @@ def _proposal(call: AgentCaller, report: HealReport) -> AgentAnswer:
 def _checks(report: HealReport, attempt: Attempt) -> Iterator[Json]:
     """Yield each check of an attempt: the call, how it ended, and the difference in type and size, never a value.
 
-    The input is what the record and the examples hold, which the session can read; what came of it is not.
+    The input comes from the record and the examples, which the session can read; the result does not.
     """
     for check, result in zip(report.checks, attempt.results, strict=False):
         details: Json = {"call": check_text(check), "from": check.origin, "outcome": result.outcome}
@@ -142,7 +142,7 @@ def _below_here(path: str) -> Path:
     file = Path(path).resolve()
     if not file.is_relative_to(Path.cwd()):
         here = f"It is {str(Path.cwd())!r}."
-        raise AgentRefused(f"{path!r} is not below the server's working directory.", hint=here)
+        raise AgentRefused(f"{path!r} is not inside the server's working directory.", hint=here)
     return file
 
 

@@ -1,8 +1,8 @@
 """Failure inside a called tool: who is to blame, its checks.
 
-A tool that lets the failure of another one through is not to blame for it, unless that one refused what it was given:
-by its schema, or by a `raise` of its own. So the called tool is healed, and what its callers' examples say of them is a
-check of it: the caller runs beside each candidate, which answers the caller's calls of it.
+A tool that passes on the failure of another tool is not to blame, unless that tool refused its arguments: by its
+schema, or by its own `raise`. So the called tool is healed. The examples of its callers are checks of it: the caller
+runs beside each candidate, which answers the caller's calls of it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Blamed:
 
     @property
     def sentence(self) -> str:
-        """Sentence that says who failed in whom."""
+        """Sentence that says which tool failed in which."""
         caller, row = self.callers[0], self.row
         return (
             f"{caller.tool_name} failed in {row.tool_name}, which it called (log row {row.id}), so {row.tool_name} is "
@@ -62,7 +62,7 @@ class Blamed:
 
 
 def blamed(log: Log, row: ExecutionLog | None) -> Blamed | None:
-    """Return the failure of the called tool that a recorded failure passes on; None where its own code is to blame."""
+    """Return the called tool's failure that a recorded failure passes on; None if its own code is to blame."""
     callers: list[ExecutionLog] = []
     while row is not None and (inner := _passed_on(log, row)) is not None:
         callers.append(row)
@@ -71,7 +71,7 @@ def blamed(log: Log, row: ExecutionLog | None) -> Blamed | None:
 
 
 def _passed_on(log: Log, row: ExecutionLog) -> ExecutionLog | None:
-    """Return the row of the called tool whose failure this one passes on, unless that tool refused what it got."""
+    """Return the row of the called tool whose failure this one passes on, unless that tool refused its arguments."""
     if row.ename != "ToolCallError" or not (row.evalue or "").startswith("mcp.vault."):
         return None
     for called_row in log.query(trace=row.trace_id, status="FAILURE", limit=_CALLED_MAX).rows:
@@ -86,9 +86,9 @@ def _passed_on(log: Log, row: ExecutionLog) -> ExecutionLog | None:
 
 
 def caller_checks(vault: Vault, entry: VaultEntry, callers: Sequence[ExecutionLog]) -> list[Check]:
-    """Return what the examples of the callers say of the tool that failed in them; the nearest caller's first.
+    """Return the callers' examples as checks of the tool that failed in them; the nearest caller's first.
 
-    Only plain functions and plain JSON: what is left out is no check.
+    Only plain functions and plain JSON are used; everything else is not a check.
     """
     tool, called = _function(entry), entry.tool_name
     source, checks = _BESIDE, list[Check]()
@@ -110,10 +110,11 @@ def caller_checks(vault: Vault, entry: VaultEntry, callers: Sequence[ExecutionLo
 
 
 def calling_checks(vault: Vault, entry: VaultEntry, only: str | None) -> list[Check]:
-    """Return what the examples of the tools that call it say of it, run as those of `caller_checks`.
+    """Return the examples of the tools that call it as its checks, which run like those of `caller_checks`.
 
-    They count where they pass before any patch: where they fail, the caller may be to blame. only: the persona whose
-    code counts besides the default one.
+    They count if they pass before any patch; if they fail, the caller may be to blame.
+
+    only: The persona whose code counts besides the default one.
     """
     tool, checks = _function(entry), list[Check]()
     seen_by = {entry.persona, DEFAULT_PERSONA} if only is None else {only, DEFAULT_PERSONA}

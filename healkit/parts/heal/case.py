@@ -1,11 +1,11 @@
 """Case of a failing tool: its record, its checks, a diagnosis.
 
-A recorded run says what the tool did, an example what is right; for the same input, the example counts. Where the tool
-returns what an example calls wrong, its other recorded values come from the same fault, so they are left out. Otherwise
-they are kept: a patch has to return what the tool has always returned.
+A recorded run says what the tool did, an example says what is right; for the same input, the example counts. If the
+tool returns a result that an example calls wrong, its other recorded values come from the same fault, so they are left
+out. Otherwise they are kept: a patch has to return what the tool has always returned.
 
-The diagnosis reads what is on record and what the checks gave; it runs nothing. The failure catalogue,
-`healkit.parts.explain`, knows its sentence and its kind.
+The diagnosis reads the record and the results of the checks; it runs nothing. The failure catalogue,
+`healkit.parts.explain`, supplies its sentence and its kind.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from healkit.parts.trials.order import order, recorded_of
 _PASSING_MAX, _FAILING_MAX = 30, 3
 #: Number of those that are read, to choose from.
 _PASSING_READ = 200
-#: A recorded frame with more items is no check, as each candidate would be tried on it; of a failing one up to the
-#: second limit, some rows are.
+#: A recorded frame with more items does not become a check, as each candidate would be tried on it. But some rows of a
+#: failing one do, up to the second limit.
 _ITEMS_MAX, _SAMPLED_MAX = 100_000, 50_000_000
 #: Number of peers, and of earlier revisions among them: a long history leaves room for others.
 _PEERS_MAX, _REVISIONS_MAX, _REVISIONS_AT_ONCE = 12, 8, 50
@@ -74,13 +74,14 @@ def gather(
     may_work: bool = False,
     only: str | None = None,
 ) -> tuple[Case, int | None, Blamed | None]:
-    """Gather the case of a tool and the log row of its failure; where another tool failed in it, the case of that one.
+    """Gather the case of a tool and the log row of its failure; if another tool failed in it, that tool's case.
 
-    log_id: the failure that is meant; by default the tool's newest. may_work: nothing need say that it fails, and
-    it is this tool that is meant, wherever the failure came from. only: the persona whose rows count, and whose code
-    and the default code are peers; by default those of the tool's own, and failures of all.
+    log_id: The failure to heal; by default the tool's newest.
+    may_work: The tool need not fail, and this tool is meant, wherever the failure came from.
+    only: The persona whose rows count, and whose code and the default code are peers; by default the tool's own, and
+        failures of all.
 
-    Raises `HealError` where the tool has neither a failure nor an example, and as `vault.lookup` does.
+    Raises `HealError` if the tool has neither a failure nor an example, and as `vault.lookup` does.
     """
     entry = vault.lookup(tool, persona)
     row = _failure_row(log, entry, log_id, only)
@@ -100,7 +101,7 @@ def gather(
     if row is None and not may_work and not any(check.binding for check in checks):
         raise HealError(
             f"There is no failure of {entry.label} on record, and it has no examples.",
-            hint="Run it with the input that fails, or give it an example of what is right: "
+            hint="Run it with the failing input, or add an example of the right result: "
             f"hk.vault.add_example({entry.tool_name!r}, {{…}}).",
         )
     trace_id, untried = "" if row is None else row.trace_id, row is not None and not failing
@@ -113,8 +114,8 @@ def gather(
 def checks_of(entry: VaultEntry) -> list[Check]:
     """Return the tool's declared examples as checks, in their order.
 
-    An invalid example, which an older healkit accepted, is left out. One with neither result nor exception is a check
-    that only asks for a return.
+    An invalid example, which an older healkit accepted, is left out. An example with neither result nor exception only
+    requires a return.
     """
     return [
         check
@@ -124,9 +125,9 @@ def checks_of(entry: VaultEntry) -> list[Check]:
 
 
 def doctest_checks(vault: Vault, entry: VaultEntry) -> list[Check]:
-    """Return what the tool's docstring shows, where its examples were not read off it anyway.
+    """Return the examples in the tool's docstring, if they are not already among its examples.
 
-    A person's revision counts: another author's patch may not define its own expectations.
+    Only a person's revision counts: another author's patch may not define its own expectations.
     """
     if entry.type != "python" or "examples" in entry.flags.get("derived", ()):
         return []
@@ -169,11 +170,12 @@ def merged(
 def settled(
     checks: Sequence[Check], base: Sequence[CheckResult], again: Sequence[CheckResult | None]
 ) -> tuple[Check, ...]:
-    """Return the checks that count, once the tool was seen to run.
+    """Return the checks that count, after the tool ran.
 
-    base: each check's result with the active code. again: the same with the code of the recorded run, None where that
-    is unknown. A recorded value that its own code does not return again is chance. Where the tool contradicts an
-    example without failing, all its recorded values are suspect. Some rows of a failing input count only if they fail.
+    base: Each check's result with the active code.
+    again: The same with the code of the recorded run, None if that is unknown. If its own code does not return a
+        recorded value again, the value is chance. If the tool contradicts an example without failing, all its recorded
+        values are suspect. Some rows of a failing input count only if they fail.
     """
     returns_wrong = any(
         check.binding and result.outcome == "wrong" for check, result in zip(checks, base, strict=True)
@@ -190,7 +192,7 @@ def settled(
 
 
 def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
-    """Return the recorded input of that failure, and of others like it, newest first."""
+    """Return the recorded input of that failure, and of similar ones, newest first."""
     if row is None:
         return []
     rows = [row]
@@ -208,7 +210,7 @@ def failing_inputs(log: Log, row: ExecutionLog | None) -> list[Check]:
 
 
 def _failing_input(row: ExecutionLog, items_max: int) -> Check | None:
-    """Return a failure's input, of a longer frame than can be tried some rows; None where it is not all there."""
+    """Return a failure's input, with some rows of a frame that is too long to try; None if it is not complete."""
     with contextlib.suppress(ArgumentsInvalid):
         arguments = arguments_of(row, items_max=items_max)
         chosen = {name: sample(value, _ITEMS_MAX) for name, value in arguments.items()}
@@ -227,9 +229,9 @@ def _failing_input(row: ExecutionLog, items_max: int) -> Check | None:
 
 
 def passing_runs(log: Log, entry: VaultEntry, persona: str | None = None) -> list[Check]:
-    """Return the runs that passed and are recorded whole, each input once, newest first.
+    """Return the completely recorded runs that passed, each input once, newest first.
 
-    Of more than can be tried on each patch, those that tell most together.
+    If there are more than can be tried on each patch, the most telling ones are used.
     """
     persona = entry.persona if persona is None else persona
     rows = log.query(tool=entry.tool_name, persona=persona, status="SUCCESS", limit=_PASSING_READ).rows
@@ -286,7 +288,7 @@ def peers_of(vault: Vault, entry: VaultEntry, only: str | None = None) -> Iterab
 
 
 def _earlier(vault: Vault, entry: VaultEntry) -> Iterator[tuple[int, str]]:
-    """Yield number and code of the revisions, newest first, each code once; they are read as they are drawn."""
+    """Yield number and code of the revisions, newest first, each code once; they are read when they are drawn."""
     hashes: set[str] = set()
     before: int | None = None
     while page := vault.history(entry.tool_name, entry.persona, limit=_REVISIONS_AT_ONCE, before=before):
@@ -304,7 +306,7 @@ def _earlier(vault: Vault, entry: VaultEntry) -> Iterator[tuple[int, str]]:
 
 
 def own_code(vault: Vault, log: Log, entry: VaultEntry, check: Check) -> str | None:
-    """Return the code of a recorded run; None if it is the active code, or gone."""
+    """Return the code of a recorded run; None if it is the active code, or no longer exists."""
     row = None if check.log_id is None else log.get(check.log_id)
     if row is None or row.code_hash in (None, entry.code_hash):
         return None
@@ -325,12 +327,14 @@ def _failure_row(log: Log, entry: VaultEntry, log_id: int | None, persona: str |
         return None
     if row.tool_name != entry.tool_name or row.status != "FAILURE":
         raise HealError(
-            f"Log row {row.id} is {row.status.lower()} of {row.tool_name!r}, and no failure of {entry.tool_name!r}.",
+            f"Log row {row.id} of {row.tool_name!r} has the status {row.status}. "
+            f"It is not a failure of {entry.tool_name!r}.",
             hint="`hk.executions(status='FAILURE')` lists the failures.",
         )
     if is_refused(row.error_code):
         raise HealError(
-            f"Log row {row.id} is no fault of the code: {row.error_code}.", hint="Call it with what it takes."
+            f"The code did not cause the failure in log row {row.id}: {row.error_code}.",
+            hint="Call it with arguments that it takes.",
         )
     return row
 
@@ -340,7 +344,9 @@ def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
     contents: values.Buffers = []
     encoded, _ = values.encode(arguments, contents)
     if len(encoded) + sum(memoryview(buffer).nbytes for buffer in contents) > _ARGUMENTS_MAX_BYTES:
-        raise ArgumentsInvalid(f"Arguments of more than {_ARGUMENTS_MAX_BYTES:,} bytes are no check.")
+        raise ArgumentsInvalid(
+            f"Arguments of more than {_ARGUMENTS_MAX_BYTES:,} bytes cannot be used as a check."
+        )
     return {name: values.kept(value) for name, value in arguments.items()}
 
 
@@ -359,7 +365,7 @@ _FILES_MAX, _FILES_MAX_BYTES, _FILES_LOOKED_AT = 5, 64 * 1024 * 1024, 1000
 
 
 def granted_files(grants: Grants, since: datetime | None) -> list[str]:
-    """Say which granted files the checks read, with their hashes as they are now, and which have changed since then."""
+    """Say which granted files the checks read, with their current hashes, and which have changed since then."""
     paths = [Path(path) for path in (*grants.read, *grants.write)]
     within = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")))
     files = sorted(file for file in itertools.islice(within, _FILES_LOOKED_AT) if file.is_file())
@@ -381,7 +387,7 @@ def granted_files(grants: Grants, since: datetime | None) -> list[str]:
     more = len(files) - len(descriptions)
     names = ", ".join([*descriptions, *([f"{more} more"] if more else [])])
     later = f" Changed since the failure: {', '.join(changed[:_FILES_MAX])}." if changed else ""
-    return [f"Granted files as they are now: {names}.{later}"]
+    return [f"The checks use the granted files as they are now: {names}.{later}"]
 
 
 # Diagnosis: the kind of the mistake, its line, and whether a change of the code helps.
@@ -391,10 +397,11 @@ def granted_files(grants: Grants, since: datetime | None) -> list[str]:
 class Diagnosis:
     """A failure, as far as it is known before anything is tried.
 
-    line: where the innermost frame in the tool's own code was (from 1), None if no line is known. function: the one
-    that the line is in. sentence: the failure in one plain sentence. fixable: False if no change of the code
-    helps; then `why_not` says why in one sentence. outside: what has to change outside of the code, if not even a rule
-    knows better; empty where the code is to blame.
+    line: The line of the innermost frame in the tool's own code (from 1), None if unknown.
+    function: The function of the line.
+    sentence: The failure in one plain sentence.
+    fixable: False if no change of the code helps; then `why_not` says why in one sentence.
+    outside: What has to change outside the code, if no rule knows better; empty if the code is to blame.
     """
 
     kind: Kind
@@ -428,18 +435,18 @@ def diagnose(entry: VaultEntry, failure: Failure | None, checks: Sequence[Check]
 def diagnosed_by_examples(case: Case, diagnosis: Diagnosis, log: Log) -> tuple[Case, Diagnosis]:
     """Take the first failure of an example as the case's, and diagnose it; without one, a value is wrong."""
     if not case.base:
-        return case, dataclasses.replace(diagnosis, sentence="What its examples give is not known.")
+        return case, dataclasses.replace(diagnosis, sentence="The results of its examples are not known.")
     for result in case.base:
         if result.failure and result.outcome not in ("passed", "wrong"):
             failure = _failure_of(case, result, log)
             return dataclasses.replace(case, failure=failure), diagnose(case.entry, failure, case.checks)
     if all(result.outcome == "passed" for result in case.base):
-        return case, dataclasses.replace(diagnosis, sentence="Every check passes as it is.")
+        return case, dataclasses.replace(diagnosis, sentence="Every check passes with the code as it is.")
     return case, diagnosis
 
 
 def _failure_of(case: Case, result: CheckResult, log: Log) -> Failure:
-    """Return the failure of a check as it is on record; for a tool that is kept off the record, its one line."""
+    """Return the recorded failure of a check; for a tool that is kept off the record, its one line."""
     row = log.by_trace(result.trace_id) if result.trace_id and case.entry.logged else None
     if row is not None and (failure := execution_of(row, []).uncleaned.failure) is not None:
         return failure
@@ -461,7 +468,7 @@ def _unreadable(entry: VaultEntry) -> Diagnosis | None:
 def _wrong_value(checks: Sequence[Check]) -> Diagnosis:
     if any(check.known for check in checks):
         return Diagnosis("wrong_value", "No exception, but the result is wrong.")
-    why = "Nothing on record says that anything is wrong: no failure, and no example of what is right."
+    why = "The record shows no failure and no example of a right result, so nothing is known to be wrong."
     return Diagnosis("other", "There is no failure on record.", fixable=False, why_not=why)
 
 

@@ -15,7 +15,7 @@ _LINE = re.compile(r"\bline (\d+)\b")
 
 
 def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
-    """Return the one cell that a patch of the program edits, and its new text; None where it edits more than one."""
+    """Return the one cell that a patch of the program edits, and its new text; None if it edits more than one."""
     before, after = program.code.split("\n"), code.split("\n")
     head: list[str] = []
     while len(after) > len(before) and after[0] != before[0] and _are_imports(after[:1]):
@@ -51,7 +51,7 @@ def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
 
 
 def in_cell(program: CellProgram, reason: str) -> str:
-    """Return a sentence on the program with the lines as they are in the cell."""
+    """Return a sentence on the program with the line numbers of the cell."""
 
     def told(match: re.Match[str]) -> str:
         place = program.cell_at(int(match[1]))
@@ -68,9 +68,9 @@ def _are_imports(lines: Sequence[str]) -> bool:
 
 
 def _segment_of(program: CellProgram, first: int, last: int, text: str) -> Segment | None:
-    """Return the segment that holds the lines from `first` to before `last` (from 0); for an insertion, its place.
+    """Return the segment that contains the lines from `first` to before `last` (from 0); for an insertion, its place.
 
-    text: the line that stands there afterwards; an indented one between two segments goes on with the first.
+    text: The line that is there afterwards; an indented line between two segments belongs to the first.
     """
     for segment in reversed(program.segments):
         start, end = segment.start - 1, segment.start - 1 + segment.count

@@ -1,7 +1,7 @@
 """Evidence on a cell's edits: their data, and cells below.
 
-Each edit that runs is run once more, with the parts that it changes watched, and with the cells below after it. All of
-that is a worker's: no effect of it reaches the notebook.
+Each edit that runs is run once more. The parts that it changes are watched, and the cells below run after it. All of
+that happens in a worker: no effect of it reaches the notebook.
 """
 
 from __future__ import annotations
@@ -55,11 +55,14 @@ for __text in {texts!r}:
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """What was measured of an edit; empty where nothing was.
+    """Measurements of an edit; empty without any.
 
-    lost: what it loses of the data, in sentences. unsure: what may be read in two ways. rows: rows that are left out.
-    gives_saved: whether the cell's value is shown as the notebook has it saved. ran_on: number of the cells below that
-    ran after it. stops: how the next of them then fails, empty where none does.
+    lost: Lost data, in sentences.
+    unsure: Ambiguous dates.
+    rows: Rows that are left out.
+    gives_saved: Whether the cell's value is the one saved in the notebook.
+    ran_on: Number of the cells below that ran after it.
+    stops: How the next of them then fails, empty if none does.
     """
 
     lost: tuple[str, ...] = ()
@@ -96,7 +99,7 @@ class Below:
 
 
 def below(cell: FailingCell) -> Below:
-    """Return the next cells below a failing one, up to the first that is no plain Python."""
+    """Return the next cells below a failing one, up to the first that is not plain Python."""
     cells: list[tuple[str, str]] = []
     for source, label in cell.below[:_BELOW_MAX]:
         text = read_cell(source)
@@ -111,8 +114,10 @@ def measured(
 ) -> list[Evidence]:
     """Measure edits of a cell's program, each together with the cells below; one for each code.
 
-    saved: the result that the notebook has saved of the cell. left_s: time that there is for all of it. Raises as
-    trials do.
+    saved: The saved result of the cell in the notebook.
+    left_s: Time for all of it.
+
+    Raises as trials do.
     """
     (check,), before = given.case.checks, given.case.entry.code
     trials: list[tuple[int, Callable[[Any], dict[str, Any]], Trial]] = []
@@ -150,7 +155,7 @@ def _trial(check: Check, code: str, call: str, setup: str, limit_s: float) -> Tr
 
 
 def _changes(value: Any) -> dict[str, Any]:
-    """Read the sentences on what changed; a worker's word is a claim."""
+    """Read the sentences on changes; a worker's report is not trusted."""
     claim = value if isinstance(value, dict) else {}
     lists = {name: claim.get(name) for name in ("lost", "unsure", "rows")}
     return {
@@ -175,9 +180,9 @@ def _awaits(tree: ast.Module) -> bool:
 
 
 def misspelt_where_made(cell: FailingCell) -> tuple[str, CellRun, str] | None:
-    """Return the name that an earlier cell gave to what this one misses, that cell, and its text with the missing name.
+    """Return the name that an earlier cell bound instead of the missing one, that cell, and its corrected text.
 
-    Only where cells below read the missing name, and no cell reads the one that was given or binds it again.
+    Only if cells below read the missing name, and no cell reads the other name or binds it again.
     """
     wanted, following = cell.run.missing, [text for text, _ in cell.below if text != cell.run.source]
     ran = [run for run in cell.history if run.ok and run.source != cell.run.source]
@@ -196,7 +201,7 @@ def misspelt_where_made(cell: FailingCell) -> tuple[str, CellRun, str] | None:
 
 
 def renamed_where_made(cell: FailingCell, program: CellProgram, given: str, run: CellRun, text: str) -> Patch:
-    """Return the program with the text of a cell above in which the name is the one that this cell misses."""
+    """Return the program with the corrected text of a cell above, in which the name is the missing one."""
     segment, lines = next(part for part in program.segments if part.run is run), program.code.split("\n")
     lines[segment.start - 1 : segment.start - 1 + segment.count] = text.split("\n")
     near = is_misspelling(cell.run.missing, given)
@@ -210,7 +215,7 @@ def renamed_where_made(cell: FailingCell, program: CellProgram, given: str, run:
 
 
 def _has_words_of(one: str, other: str) -> bool:
-    """Return whether one name is the other with a word more, such as `orders_clean`."""
+    """Return whether one name is the other with an additional word, such as `orders_clean`."""
     ours, theirs = set(one.split("_")), set(other.split("_"))
     return ours < theirs or theirs < ours
 
@@ -223,10 +228,10 @@ _DROPS_ONE = re.compile(r"\w+\.drop\((columns=)?\[?'[^']*'\]?(, axis=(1|'columns
 
 
 def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
-    """Yield the program without an assignment above that made a name that this cell reads into something else.
+    """Yield the program without an assignment above that overwrote a name that this cell reads.
 
-    Only a name whose kind, or whose columns, changed has been overwritten, which is measured. Where other cells read
-    the new value as a whole, a person has to say which is meant.
+    A name counts as overwritten only if its type, or its columns, changed, which is measured. If other cells read the
+    new value as a whole, a person has to say which is meant.
     """
     wanted = set(free_names(cell.run.source))
     source = Source(program.code)
@@ -253,14 +258,14 @@ def overwritten(cell: FailingCell, program: CellProgram) -> Iterator[Patch]:
                     else "",
                     advisor="rules",
                     author="rule",
-                    reason=f"This cell needs what `{name}` was before line {statement.lineno}.",
+                    reason=f"This cell needs the value that `{name}` had before line {statement.lineno}.",
                     rank=0.9,
                     kind="assumes" if unsure else "restores",
                 )
 
 
 def _reads_all(text: str, name: str) -> bool:
-    """Return whether code may read more of a table than columns that it names."""
+    """Return whether code may read more of a table than the columns that it names."""
     return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)(?!\[\[?['\"])", text) is not None
 
 
@@ -268,7 +273,7 @@ def _reads_all(text: str, name: str) -> bool:
 
 
 def watched_code(before: str, after: str) -> str | None:
-    """Return the new code with the parts that an edit changes watched; None where it changes no expression."""
+    """Return the new code with the changed parts watched; None if the edit changes no expression."""
     try:
         old, new = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError, RecursionError):
@@ -292,7 +297,7 @@ def watched_code(before: str, after: str) -> str | None:
 
 
 class _Watcher(ast.NodeTransformer):
-    """Puts a call around each expression that is new, and around the largest in it that were there before."""
+    """Puts a call around each new expression, and around the largest old ones in it."""
 
     def __init__(self, known: set[str]) -> None:
         self._known = known
@@ -311,7 +316,7 @@ class _Watcher(ast.NodeTransformer):
             return _call("operand", ast.Constant(self.operands), node)
         if isinstance(node, ast.Name):
             return node
-        if isinstance(node, ast.Call):  # the method itself is no value
+        if isinstance(node, ast.Call):  # the method itself is not a value
             if isinstance(node.func, ast.Attribute):
                 node.func.value = self.visit(node.func.value)
             node.args, node.keywords = [*map(self.visit, node.args)], [*map(self.visit, node.keywords)]
@@ -328,7 +333,7 @@ def _call(method: str, *given: ast.expr) -> ast.Call:
 
 
 def is_refuted(evidence: Evidence, following: Below, cell: FailingCell) -> bool:
-    """Return whether the cell below that fails reads what the healed cell has made."""
+    """Return whether the failing cell below reads a result of the healed cell."""
     if not evidence.stops or evidence.ran_on >= len(following.texts):
         return False
     text = following.texts[evidence.ran_on]
@@ -337,9 +342,12 @@ def is_refuted(evidence: Evidence, following: Below, cell: FailingCell) -> bool:
 
 
 def sentences(evidence: Evidence, following: Below, *, refuted: bool) -> Iterator[str]:
-    """Yield what speaks for an edit, in sentences; refuted: what speaks against it."""
+    """Yield the evidence for an edit, in sentences.
+
+    refuted: Evidence against it.
+    """
     if evidence.gives_saved:
-        yield "The notebook has saved the same result."
+        yield "The notebook contains the same saved result."
     if evidence.ran_on:
         many = "The next cell runs" if evidence.ran_on == 1 else f"The next {evidence.ran_on} cells run"
         yield f"{many} too."

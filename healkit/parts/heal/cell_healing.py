@@ -1,8 +1,8 @@
 """Healing of a notebook's own failing cell.
 
-The cell is made a program of its own (`cells.cell_program`), and the values that it needs go into a snapshot file,
-which each trial maps. Then it is healed as a tool is, by the same loop; what comes back is an edit of one cell. Nothing
-runs in the user's kernel, and nothing in it changes.
+The cell becomes a program of its own (`cells.cell_program`), and the values that it needs go into a snapshot file,
+which each trial maps. Then it is healed like a tool, by the same loop; the result is an edit of one cell. Nothing runs
+in the user's kernel, and nothing in it changes.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 _BASE_S, _LEFT_OUT_MAX = 20.0, 4
 #: Mistakes in one cell that are looked for, one after the other.
 _ROUNDS_MAX = 2
-#: Number of fixes that a report holds, of files that a cell names, and of readings of a text that is no Python.
+#: Number of fixes in a report, of files that a cell names, and of readings of a text that is not Python.
 _FIXES_MAX, _FILES_MAX, _READINGS_MAX = 4, 20, 3
 #: Edits by rules with the cells above that are run, and of assignments there.
 _ABOVE_MAX = 4
@@ -119,7 +119,7 @@ _Edit = tuple[Patch, CellFix]
 
 @dataclasses.dataclass(frozen=True)
 class _Ready:
-    """Cell that was made ready: its program as a case, and what it gave as it is."""
+    """Prepared cell: its program as a case, and its result without a patch."""
 
     program: CellProgram
     given: CellCase
@@ -128,7 +128,7 @@ class _Ready:
 
 @dataclasses.dataclass(frozen=True)
 class _Weighed:
-    """Edits by what may be said of them: fixes, readings that only a person can choose from, and what is no fix."""
+    """Edits by kind: fixes, readings that only a person can choose from, and edits that are not fixes."""
 
     fixes: list[CellFix] = dataclasses.field(default_factory=list)
     readings: list[CellFix] = dataclasses.field(default_factory=list)
@@ -136,7 +136,7 @@ class _Weighed:
 
 
 def _standing(kind: str, verdict: str | None) -> str:
-    """Return the field of `_Weighed` that an edit of that kind and verdict belongs to."""
+    """Return the field of `_Weighed` for an edit of that kind and verdict."""
     if verdict == "silenced" or kind in ("invents", "discards"):
         return "not_fixes"
     return "readings" if kind == "assumes" else "fixes"
@@ -148,7 +148,7 @@ def _freed(fix: CellFix) -> set[str]:
 
 
 def _with_evidence(fix: CellFix, seen: Evidence, support: tuple[str, ...]) -> CellFix:
-    """Return an edit with what was measured of it: a loss of data makes it an edit that discards."""
+    """Return an edit with its measurements: a loss of data makes it an edit that discards."""
     is_spelling = fix.kind == "renames" and only_renames_attributes(fix.before, fix.code)
     lost = seen.lost
     if is_spelling or has_same_words(fix.before, fix.code):  # what it does to the data, its author wrote
@@ -219,13 +219,15 @@ class CellHealing:
             return self._untried(None, ready)
         result = ready.base.result
         if result.outcome == "passed":
-            why = "It does not fail in a worker, so something decides that a worker does not have."
+            why = "It does not fail in a worker, so the cause is something that a worker does not have."
             return self._untried(ready.program, why)
         if (
             not result.failure.startswith(f"{self._cell.failure.ename}:")
             and result.failure != self._cell.failure.ename
         ):
-            return self._untried(ready.program, f"In a worker it fails in another way ({result.failure}).")
+            return self._untried(
+                ready.program, f"In a worker it fails with another error ({result.failure})."
+            )
         report = self._healing(ready.given, result)
         self._note(ready.program)
         weighed = self._weighed(ready.program, ready.given, list(self._edits(ready.program, report.attempts)))
@@ -259,7 +261,7 @@ class CellHealing:
         return self._report("not_cured", reason, **more)
 
     def _has_nothing_to_try(self) -> bool:
-        """Return whether only rules are asked and they know no edit, which takes no worker to find out."""
+        """Return whether only rules are used and they know no edit; that needs no worker."""
         if any(advisor.name != "rules" for advisor in advisors_for(self._asked(), self._hk.config)[0]):
             return False
         program = self._program_of(self._cell.run)
@@ -286,7 +288,7 @@ class CellHealing:
         return run_healing(self._hk, options)
 
     def _further(self, ready: _Ready, attempts: Sequence[Attempt], round_: int = 1) -> list[CellFix]:
-        """Heal what fails next, where an edit gets the cell past the line that failed: it may have two mistakes."""
+        """Heal the next failure, if an edit gets the cell past the failing line: it may have two mistakes."""
         base_failure, cell_case = ready.base.result.failure, ready.given
         for attempt in attempts:
             result = next(iter(attempt.results), None)
@@ -315,10 +317,11 @@ class CellHealing:
         return []
 
     def _above(self, tried: Collection[str] = ()) -> _Weighed:
-        """Return edits of the cells that made what this one reads, with which it runs.
+        """Return edits of the cells that made the values that this one reads, with which it runs.
 
-        All of them are run again, whole, so their statements are edited as the cell's own are. tried: texts of cells
-        that were tried without them.
+        All of them run again completely, so their statements are edited like the cell's own.
+
+        tried: Texts of cells that were tried without them.
         """
         cell = self._cell
         misspelt = misspelt_where_made(cell)
@@ -347,7 +350,7 @@ class CellHealing:
         return self._weighed(program, cell_case, ran)
 
     def _edits_above(self, program: CellProgram, tried: Collection[str]) -> Iterator[_Edit]:
-        """Yield edits of a program with the cells above; none that was tried without them."""
+        """Yield edits of a program with the cells above, except those tried without them."""
         rules = itertools.islice(RulesAdvisor().propose(self._case_of(program)), _ABOVE_MAX)
         misspelt = misspelt_where_made(self._cell)
         renames = [] if misspelt is None else [renamed_where_made(self._cell, program, *misspelt)]
@@ -357,7 +360,7 @@ class CellHealing:
                 yield patch, fix
 
     def _failure_of(self, given: CellCase, code: str) -> Failure | None:
-        """Run a text in the cell's place, and return how it fails."""
+        """Run a text in place of the cell, and return how it fails."""
         return self._run(given, [code])[0].failure
 
     def _run(self, given: CellCase, codes: Sequence[str], call: str = "") -> list[TrialResult]:
@@ -368,10 +371,10 @@ class CellHealing:
         return background.loop.wait_for(run)
 
     def _asked(self) -> Sequence[str | Advisor]:
-        """Return who is asked: by default no model, and the search only where the cell itself says what is right.
+        """Return the advisors: by default no model, and the search only if the cell itself says what is right.
 
-        Where nothing does, many small edits end without an error, and most of them are wrong. What a model is told
-        leaves the notebook, so it is asked where somebody says so.
+        Otherwise many small edits end without an error, and most of them are wrong. Data for a model leaves the
+        notebook, so a model is used only on request.
         """
         if self._advisors is not None:
             return self._advisors
@@ -382,7 +385,7 @@ class CellHealing:
     # The case.
 
     def _ready(self, run: CellRun) -> _Ready | str:
-        """Make a cell ready and run it as it is; return why that is not possible, in a sentence."""
+        """Prepare a cell and run it without a patch; return why that is not possible, in a sentence."""
         left_out: list[int] = []
         while True:
             prepared = self._program(run, left_out)
@@ -419,13 +422,13 @@ class CellHealing:
             if program is None:
                 return "Python cannot read the cell."
             if program.why_not:
-                return f"{_sentence(program.why_not)} So the failing statement was not run."
+                return f"{_sentence(program.why_not)} So the failing statement did not run."
             try:
                 return program, snapshot_file.write_snapshot(self._folder, program.needed)
             except CannotCross as error:
                 name = _name_in(error.path, program.needed)
                 if name is None or name in refused:
-                    return f"A value cannot go to a worker: {error}."
+                    return f"A value cannot be sent to a worker: {error}."
                 refused[name] = why_refused(name, program.needed[name], error.why)
             except OSError as error:
                 return f"The values could not be written for a worker: {error.strerror or error}."
@@ -444,7 +447,7 @@ class CellHealing:
         return CellCase(case, fixture, config)
 
     def _base(self, given: CellCase) -> Observed:
-        """Run the cell as it is."""
+        """Run the cell without a patch."""
         limit_s = min(_BASE_S, self._budget_s)
         case = given.case
         subject = Held(case.entry.ref, case.entry.code, case.checks, [limit_s], given.fixture)
@@ -452,7 +455,7 @@ class CellHealing:
         return background.loop.wait_for(trials.observe(subject, watch=False))[0]
 
     def _failure_in(self, program: CellProgram) -> Failure:
-        """Return the failure with the places that it has in the program."""
+        """Return the failure with its places in the program."""
         failure, runs = self._cell.failure, {run.count: run for run in self._cell.history}
         runs[self._cell.run.count] = self._cell.run
         filename = f"<{self._cell.label}@0>"
@@ -477,7 +480,7 @@ class CellHealing:
         return msgspec.structs.replace(failure, frames=frames, traceback=text)
 
     def _files(self, program: CellProgram) -> dict[str, str]:
-        """Return the files that the cell names, as it names them, with their real paths."""
+        """Return the files that the cell names, with their real paths."""
         texts = [*program.texts, *self._cell.failure.near]
         texts += [
             os.fspath(v) for v in program.needed.values() if isinstance(v, str | os.PathLike) and v != ""
@@ -496,7 +499,7 @@ class CellHealing:
     # The fixes.
 
     def _edits(self, program: CellProgram, attempts: Sequence[Attempt]) -> Iterator[_Edit]:
-        """Yield the edits with which the cell runs, likeliest first: fixes, readings, and what loses data."""
+        """Yield the edits with which the cell runs, likeliest first: fixes, readings, and edits that lose data."""
         first: dict[str, float] = {}
         for attempt in attempts:
             patch = attempt.patch
@@ -506,7 +509,7 @@ class CellHealing:
                 continue
             standing = _standing(patch.kind, attempt.verdict)
             if patch.rank < first.setdefault(standing, patch.rank) - _AS_LIKELY and standing == "fixes":
-                continue  # most of what is less likely than the first is wrong, and runs all the same
+                continue  # most edits less likely than the first are wrong, but still run
             fix = self._fix(program, patch, ran=True)
             if fix is not None:
                 gave = attempt.results[0].value if attempt.results else ""
@@ -514,7 +517,7 @@ class CellHealing:
                 yield patch, dataclasses.replace(fix, gave=gave, verdict=attempt.verdict)
 
     def _weighed(self, program: CellProgram, given: CellCase, edits: Sequence[_Edit]) -> _Weighed:
-        """Measure what the edits do to the data, and sort them by it."""
+        """Measure the effects of the edits on the data, and sort them by it."""
         sides: dict[str, list[_Edit]] = {"fixes": [], "readings": [], "not_fixes": []}
         for patch, fix in edits:
             sides[_standing(fix.kind, fix.verdict)].append((patch, fix))
@@ -544,8 +547,8 @@ class CellHealing:
         more["not_fixes"] = tuple(found.not_fixes)
         if found.fixes:
             return self._report("proposed", found.fixes[0].reason, found.fixes, **more)
-        many = "One edit runs, if this is" if len(found.readings) == 1 else "Several edits run; choose"
-        reason = f"{many} what is meant."
+        many = "One edit runs. Check that it is" if len(found.readings) == 1 else "Several edits run. Choose"
+        reason = f"{many} what you mean."
         return self._report("question", reason, readings=found.readings, **more)
 
     def _fix(self, program: CellProgram, patch: Patch, *, ran: bool) -> CellFix | None:
@@ -557,7 +560,7 @@ class CellHealing:
         run, code = edited
         unknown = [patch.doubt] if patch.doubt else []
         unknown += [
-            f"What `{name}` was before the cell ran is not known; the value that it has now was used."
+            f"The value of `{name}` before the cell ran is not known, so its current value was used."
             for name in self._cell.unknown
             if name in program.needed
         ]
@@ -586,7 +589,7 @@ class CellHealing:
         return dataclasses.replace(fix, unknown=(*unknown, fix.rerun)) if fix.rerun else fix
 
     def _lost(self, run: CellRun, code: str) -> list[CellRun] | None:
-        """Return the runs that made what an edited cell reads and what has been lost since; None for one unknown."""
+        """Return the runs that made lost values that an edited cell reads; None if one is unknown."""
         place = next(at for at, past_run in enumerate(self._cell.history) if past_run is run)
         since = {
             name
@@ -599,7 +602,7 @@ class CellHealing:
         return made_by(dataclasses.replace(run, source=code), self._cell.history[:place], lost) or None
 
     def _untried(self, program: CellProgram | None, why: str) -> CellReport:
-        """Report the catalogue's own edits, none of which was run, and the reason."""
+        """Report the catalogue's own edits, which did not run, and the reason."""
         program = program or self._program_of(self._cell.run)
         if program is None:
             return self._report("not_tried", why)
@@ -610,11 +613,11 @@ class CellHealing:
         for fix in edits[:_FIXES_MAX]:
             getattr(weighed, _standing(fix.kind, None)).append(fix)
         if not weighed.fixes and not weighed.readings:
-            return self._report("not_tried", f"No fix is known, and none was looked for. {why}")
+            return self._report("not_tried", f"No fix is known, and healkit did not look for one. {why}")
         return self._proposed(dataclasses.replace(weighed, not_fixes=[]))
 
     def _reread(self) -> CellReport:
-        """Report readings of a text that Python cannot read, and what they give."""
+        """Report readings of a text that Python cannot read, and their results."""
         cell = self._cell
         entry = VaultEntry(cell.label, "default", 0, cell.run.source, code_hash(cell.run.source))
         case = Case(entry, cell.failure, (), given=cell.namespace)
@@ -638,11 +641,11 @@ class CellHealing:
                 continue
             fixes.append(fix)
         if not fixes:
-            return self._report("not_cured", ended or "No text near this one is Python.")
+            return self._report("not_cured", ended or "No small change makes this text valid Python.")
         return self._report("proposed", fixes[0].reason, fixes)
 
     def _after_reading(self, fix: CellFix, ready: _Ready) -> list[CellFix]:
-        """Heal what fails in a text that Python can read now."""
+        """Heal the failure of a text that Python can now read."""
         failure = self._failure_of(ready.given, ready.given.case.entry.code)
         if failure is None:
             return []
@@ -664,7 +667,7 @@ class CellHealing:
     # The report.
 
     def _note(self, program: CellProgram) -> None:
-        """Note what was run on which values."""
+        """Record which values were used."""
         descriptions = [
             f"`{name}`: {snapshot_file.described(value) or 'None'}"
             for name, value in program.needed.items()
@@ -676,7 +679,7 @@ class CellHealing:
             )
         if program.made_again:
             names = ", ".join(f"`{name}`" for name in program.made_again)
-            self._notes.append(f"Made again in the worker: {names}.")
+            self._notes.append(f"Created again in the worker: {names}.")
         for line, why in program.left_out.items():
             self._notes.append(f"Line {line} was left out: {why}.")
 
@@ -706,7 +709,7 @@ class CellHealing:
         return cleaning.report(report, self._cleaner)
 
     def _refutes(self, fix: CellFix | None, others: Sequence[CellFix]) -> bool:
-        """Return whether the card names a change that is not the first edit; of a question, not among its readings."""
+        """Return whether the card names a change that is not the first edit; for a question, not among its readings."""
         change = change_of(
             MatchedFailure(self._cell.failure), self._cell.run.source, self._cell.namespace.keys()
         )
@@ -720,7 +723,7 @@ class CellHealing:
 
     @functools.cached_property
     def _cleaner(self) -> RecordCleaner:
-        """Cleaner of all that is told of it, which knows the notebook's secrets."""
+        """Cleaner of all texts about it, which knows the notebook's secrets."""
         cleaner = cleaning.sanitizer().of_record()
         spaces = [self._cell.namespace, self._cell.before]
         cleaner.clean([{name: value} for name, value in named_secrets(spaces)], limit_bytes=UNLIMITED)
@@ -741,21 +744,21 @@ def heal_cell(
     progress: Callable[[str], None] | None,
     stop: threading.Event,
 ) -> CellReport:
-    """Heal the failing cell of that prompt, the newest for None; raise `HealError` where there is none."""
+    """Heal the failing cell of that prompt, the newest for None; raise `HealError` if there is none."""
     cell = notebook_cells.find(number)
     if cell is None:
         any_cell = "No cell of this notebook has failed."
         raise HealError(
-            any_cell if number is None else f"No failure of In [{number}] is known.",
-            hint="Only cells that ran after `%load_ext healkit` are known, and the last 20 failures.",
+            any_cell if number is None else f"healkit knows no failure of In [{number}].",
+            hint="It knows only cells that ran after `%load_ext healkit`, and the last 20 failures.",
         )
     return CellHealing(hk, cell, advisors=advisors, budget_s=budget_s, progress=progress, stop=stop).report()
 
 
 async def warm_up(config: Config, namespace: Mapping[str, Any]) -> None:
-    """Start what tries the first edits, with the libraries that this kernel has loaded; raises as a trial does.
+    """Start the server for the first edits, with the libraries of this kernel; raises as a trial does.
 
-    namespace: the notebook's variables.
+    namespace: The notebook's variables.
     """
     pool = background.pool_for(config)
     tier = await asyncio.to_thread(achieved_tier, config)
@@ -770,7 +773,7 @@ def _with_libraries(config: Config, namespace: Mapping[str, Any]) -> Config:
 
 
 def _parts_of(namespace: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the modules that a notebook's values are of, of libraries whose parts take long to import."""
+    """Yield the modules of a notebook's values, for libraries whose parts take long to import."""
     for value in list(namespace.values()):
         kind = value if isinstance(value, type | FunctionType) else type(value)
         module = value.__name__ if isinstance(value, ModuleType) else kind.__module__
@@ -787,7 +790,7 @@ def _asserts(code: str) -> list[str]:
 
 
 def _name_in(path: str, needed: Mapping[str, Any]) -> str | None:
-    """Return the name whose value a path of an encoding error is in."""
+    """Return the name whose value contains the path of an encoding error."""
     match = re.match(r"\$\[(.+?)\](?=[\[.,{]|$)|\$\.(\w+)", path)
     name = None if match is None else (match[1] or match[2]).strip("'\"")
     return name if name in needed else None

@@ -1,8 +1,8 @@
 """Chance: checks that pass and fail with the same code.
 
-A tool that draws a number, reads the clock or iterates over a set of texts may give another result each time. So does
-one of which both outcomes are on record for the same code and equal arguments. Its checks are repeated before anything
-is said: a patch that passes once says nothing, and a tool that passes once is not healthy.
+A tool that draws a number, reads the clock or iterates over a set of texts may give another result each time. The same
+is true if both outcomes are on record for the same code and equal arguments. Its checks are repeated before any
+conclusion: a patch that passes once proves nothing, and a tool that passes once is not healthy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _ORDERED = {"list", "tuple", "iter", "next", "enumerate", "zip", "map", "join"}
 class Chance:
     """Check that passed and failed with the same code: how often each, on record or when it was repeated.
 
-    source: what its code reads that may differ each time, empty where nothing is known. failure: one of the failures.
+    source: Something that its code reads and that may differ each time, empty if unknown.
+    failure: One of the failures.
     """
 
     check: Check
@@ -66,15 +67,15 @@ class Chance:
 
     @property
     def sentence(self) -> str:
-        """Sentence with the counts, and what the code reads."""
+        """Sentence with the counts, and the changing source that the code reads."""
         read = f" The code reads {self.source}." if self.source else ""
-        return f"It passes and fails by chance. {self.counts}{read}"
+        return f"It sometimes passes and sometimes fails. {self.counts}{read}"
 
     @property
     def advice(self) -> str:
-        """Sentence that says how to take chance out."""
+        """Sentence that says how to remove chance."""
         if not self.source:
-            return "Find what decides besides the arguments, and run it again."
+            return "Find out what the result depends on besides the arguments, and run it again."
         if self.source == SET_ORDER:
             return "Sort the set, and run it again."
         clock = self.source.startswith(("time.", "datetime.", "pandas."))
@@ -82,7 +83,7 @@ class Chance:
 
 
 def chance_of(check: Check, results: list[CheckResult], source: str) -> Chance | None:
-    """Return how often a check failed that was repeated; None where it always passed or never did."""
+    """Return how often a repeated check failed; None if it always passed or never did."""
     decided = [result for result in results if result.outcome not in ("not_on_record", "not_run")]
     failed = [result for result in decided if result.outcome != "passed"]
     if not failed or len(failed) == len(decided):
@@ -92,7 +93,7 @@ def chance_of(check: Check, results: list[CheckResult], source: str) -> Chance |
 
 
 def on_record(log: Log, entry: VaultEntry, check: Check) -> Chance | None:
-    """Return how often a check's recorded run ended each way; None where all with this code ended one way."""
+    """Return how often a check's recorded run ended each way; None if all with this code ended one way."""
     recorded = None if check.log_id is None else log.get(check.log_id)
     if recorded is None or recorded.code_hash != entry.code_hash:
         return None
@@ -112,9 +113,9 @@ def on_record(log: Log, entry: VaultEntry, check: Check) -> Chance | None:
 
 
 def chance_in(code: str) -> str:
-    """Return the first thing a code reads that may differ each time, as `random.random`; empty where there is none.
+    """Return the first changing source that a code reads, such as `random.random`; empty if there is none.
 
-    A generator that is made with a seed does not differ; nor do those of a module that is seeded.
+    A generator with a seed does not change; nor do those of a seeded module.
     """
     try:
         tree = ast.parse(code)
@@ -149,7 +150,7 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _dotted(node: ast.expr, names: dict[str, str]) -> str:
-    """Return the full name of an attribute of a module; empty where it is none."""
+    """Return the full name of an attribute of a module; empty if it is not one."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -160,7 +161,7 @@ def _dotted(node: ast.expr, names: dict[str, str]) -> str:
 
 
 def _iterates_a_set(tree: ast.Module) -> bool:
-    """Return True where a set that the code makes is read in its order."""
+    """Return True if a set that the code makes is read in its order."""
     sets = {
         target.id
         for node in ast.walk(tree)

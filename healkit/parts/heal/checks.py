@@ -1,9 +1,9 @@
 """Checks: run on code, their time limits, results in words.
 
-Each check runs in a fresh restricted process of its own. Calls are answered from the record of earlier executions
-(`runtime.cassette`), granted folders can be read and not written: a check repeats no effect. A SQL statement, a
-tool that is granted packages, and a call that may be made are checked in a worker, as the patch editor's Try does.
-Either way, checks keep their order and share nothing.
+Each check runs in its own fresh restricted process. Calls are answered from the record of earlier executions
+(`runtime.cassette`), and granted folders can be read but not written: a check repeats no effect. A SQL statement, a
+tool with granted packages, and an allowed call run in a worker, like a Try of the patch editor. In both cases, checks
+keep their order and share nothing.
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ _LEAST_S = 0.5
 
 
 class Validator:
-    """Runs codes on the checks of one tool; stop: ends what is running when it is set.
+    """Runs codes on the checks of one tool.
 
-    Calls are answered from `tape`. What is not on record there is called only where `calls` allows it, and for the code
-    as it is only where that changes nothing. `answered` and `made` count the calls of all runs. Only an `accepted` code
-    has the tool's grants; any other may read what `files` names. A check with source of its own is no accepted code's.
+    stop: Stops running checks when it is set.
+
+    Calls are answered from `tape`. Unrecorded calls are made only if `calls` allows it, and for the unpatched code only
+    if they change nothing. `answered` and `made` count the calls of all runs. Only an `accepted` code has the tool's
+    grants; any other may read the files in `files`. A check with its own source does not count as accepted code.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class Validator:
         return self.light or not check.call
 
     def run(self, code: str, checks: Sequence[Check]) -> list[CheckResult]:
-        """Run the checks; raise `BudgetSpent`, and `HealkitError` for code that cannot be run as this tool."""
+        """Run the checks; raise `BudgetSpent`, and `HealkitError` for code that cannot run as this tool."""
         if not checks:
             return []
         results = self._run(code, checks)
@@ -98,7 +100,10 @@ class Validator:
         return results
 
     def _run(self, code: str, checks: Sequence[Check], *, accepted: bool = True) -> list[CheckResult]:
-        """Run the checks; accepted: False runs accepted code without its grants too."""
+        """Run the checks.
+
+        accepted: False runs accepted code also without its grants.
+        """
         if self.light:
             with_source = [bool(check.call) for check in checks]
             if accepted and code in self._accepted and len(set(with_source)) > 1:
@@ -119,9 +124,9 @@ class Validator:
         return [self.in_worker(code, check, accepted=accepted) for check in checks]
 
     def find_lacking(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
-        """Find the checks that the tool as it is cannot do as other code has to: without what it is granted.
+        """Find the checks that the tool cannot pass under the conditions of other code: without its grants.
 
-        base: their results with its grants. Such a check says nothing of other code that fails it.
+        base: Their results with its grants. Such a check says nothing about other code that fails it.
         """
         code = self._entry.code
         for check, was, bare in zip(checks, base, self._run(code, checks, accepted=False), strict=True):
@@ -131,7 +136,7 @@ class Validator:
                 self._lacking[_key(check)] = lacks
 
     def bare(self, checks: Sequence[Check]) -> list[CheckResult]:
-        """Return what is known of checks that other code cannot be decided by: those that need the tool's grants."""
+        """Return the known facts about checks that cannot judge other code: those that need the tool's grants."""
         reasons = (self._lacking.get(_key(check), "") for check in checks)
         return [
             CheckResult(outcome="not_on_record" if reason else "not_run", failure=reason)
@@ -145,7 +150,7 @@ class Validator:
         return msgspec.structs.replace(result, outcome="not_on_record", failure=lacks)
 
     def _of_a_server(self, result: CheckResult) -> CheckResult:
-        """Return the result of a call that no allowance can help: there is no such server."""
+        """Return the result of a call that no permission can help: there is no such server."""
         server = missing_call(result).partition(".")[0]
         cassette = self._tape.cassette
         servers = {
@@ -160,25 +165,28 @@ class Validator:
         )
 
     def repeat(self, code: str, check: Check, times: int, *, fresh: bool = False) -> list[CheckResult]:
-        """Run one check so often; fresh: each in an interpreter of its own, in which a set has another order."""
+        """Run one check several times.
+
+        fresh: Each in its own interpreter, in which a set has another order.
+        """
         if fresh and not check.call:
             return [self.in_worker(code, check, mode="subprocess") for _ in range(times)]
         return self.run(code, [check] * times)
 
     def replay(self, check: Check, code: str = "") -> Replay:
-        """Begin a replay for a check: its calls are answered as those of the execution that it came from."""
+        """Begin a replay for a check: its calls are answered as those of its execution."""
         only_looks = code == self._entry.code
         return Replay(
             self._tape.cassette, self._tape.play(run_of(check)), calls=self._calls, only_looks=only_looks
         )
 
     def count(self, replay: Replay) -> None:
-        """Count the calls of a replay that was run elsewhere."""
+        """Count the calls of a replay that ran elsewhere."""
         self.answered += replay.playback.answered
         self.made += replay.made
 
     def _may_be_made(self, code: str, check: Check, result: CheckResult) -> bool:
-        """Return whether calls were missing, or had other arguments on record, that may be made."""
+        """Return whether calls were missing, or had other recorded arguments, that may be made."""
         if check.call or (result.outcome != "not_on_record" and not result.displaced):
             return False
         missing = missing_call(result)
@@ -189,7 +197,7 @@ class Validator:
     ) -> CheckResult:
         """Run one check on the path of any execution; raise `BudgetSpent`."""
         if self._bench.left_s <= 0:
-            raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
+            raise BudgetSpent("The healing's time is up.", hint="Give it more time: budget_s=….")
         started = time.perf_counter()
         replay = self.replay(check, code)
         try:
@@ -201,7 +209,7 @@ class Validator:
             return CheckResult(outcome="raised", failure=str(error.message), error_code=str(error.code))
         result = check_result(check, execution, time.perf_counter() - started)
         if result.outcome == "timeout" and self._bench.left_s <= 0:
-            raise BudgetSpent("The healing's time is up.", hint="Give it more: budget_s=….")
+            raise BudgetSpent("The healing's time is up.", hint="Give it more time: budget_s=….")
         played = replay.playback
         return msgspec.structs.replace(
             result, answered=played.answered, displaced=played.displaced, live=replay.made
@@ -209,27 +217,27 @@ class Validator:
 
 
 def _without_writing(result: CheckResult) -> CheckResult:
-    """Return the result of a tool that may write: that it could not, in a check, is no failure of its code."""
+    """Return the result of a tool that may write: in a check it cannot, which is not a failure of its code."""
     if result.outcome != "raised" or not result.failure.startswith(_CANNOT_WRITE):
         return result
-    message = "NotOnRecord: what the tool writes to a granted folder is not repeated"
+    message = "NotOnRecord: a check does not repeat what the tool writes to a granted folder"
     return msgspec.structs.replace(result, outcome="not_on_record", failure=message)
 
 
 def missing_call(result: CheckResult) -> str:
-    """Return the first call that was not on record, as `server.tool`; empty where none is named."""
+    """Return the first call that was not on record, as `server.tool`; empty if none is named."""
     match = re.match(r"NotOnRecord: the call of mcp\.([\w.]+) ", result.failure)
     return match[1] if match and result.outcome == "not_on_record" else ""
 
 
 def missing_grant(result: CheckResult) -> tuple[str, str] | None:
-    """Return the grant that was not named, as an option and its value: `("files", "/data/rates.txt")`."""
+    """Return the missing grant, as an option and its value: `("files", "/data/rates.txt")`."""
     match = LACKS.search(result.failure) if result.outcome == "not_on_record" else None
     return None if match is None else (match["option"], match["name"][1:-1])
 
 
 def is_light(entry: VaultEntry) -> bool:
-    """Return True if trials in the light mode find all that the tool needs; their calls are always answered."""
+    """Return True if trials in the light mode provide everything for the tool; their calls are always answered."""
     grants = msgspec.structs.replace(entry.grants, read=(), write=(), calls=None, own_grants=False)
     return entry.type == "python" and grants == NO_GRANTS
 
@@ -246,10 +254,13 @@ def execute_check(
 ) -> Execution:
     """Run a tool on the execution path with a check's arguments; raise as `Healkit.execute` does.
 
-    replay: answers its calls. code: other code, as a trial: what it does is no failure of the tool's. files: as
-    `ExecutionRequest` takes them. timeout_s: less than the tool's own limit, if there is less time. The check of a
-    recorded execution is run for its persona, because the new row holds the same arguments, and with the grants of a
-    nested one, because its arguments were its caller's choice.
+    replay: Answers its calls.
+    code: Other code, as a trial: its failures are not failures of the tool.
+    files: As `ExecutionRequest` takes them.
+    timeout_s: Less than the tool's own limit, if there is less time.
+
+    The check of a recorded execution runs for its persona, because the new row has the same arguments. It runs with the
+    grants of a nested execution, because its arguments were its caller's choice.
     """
     row = None if check.log_id is None else hk.log.get(check.log_id)
     persona = entry.persona if row is None else row.persona
@@ -297,9 +308,7 @@ def _stopped_by(stop: threading.Event) -> Iterator[None]:
 
 def check_result(check: Check, execution: Execution, duration_s: float) -> CheckResult:
     """Convert an execution to a check's result."""
-    failure = (
-        execution.uncleaned.failure
-    )  # compared with those of trials; a report shows none of it uncleaned
+    failure = execution.uncleaned.failure  # compared with those of trials; a report shows it only cleaned
     if failure is None:
         outline = type_outline(execution.value)
         right = not check.known or (not check.raises and values.meets(check.expected, execution.value))
@@ -335,7 +344,7 @@ def why_not(
 ) -> str:
     """Say which check a patch fails first; empty if it passes all.
 
-    discreet_about: the patch's code, where no value may be told (`told_apart`).
+    discreet_about: The patch's code, if no value may be shown (`told_apart`).
     """
     for check, result in zip(checks, results, strict=True):
         if result.outcome != "passed":
@@ -348,31 +357,29 @@ def why_not(
     return ""
 
 
-# What whoever wrote the code is told of a check, where that is an agent or a model: how it ended, and of a value its
-# type and size. What a check gave may have been read by the tool's grants, or be another's.
+# What an agent or a model that wrote the code learns about a check: how it ended, and a value's type and size. The
+# tool's grants may have read the value, or it may belong to another person.
 
 #: Endings that say nothing of a value.
 _ENDINGS = {
-    "timeout": "does not end in time", "died": "takes its process with it", "not_run": "was not run",
+    "timeout": "does not end in time", "died": "kills its process", "not_run": "was not run",
 }  # fmt: skip
 
 
 def told_apart(check: Check, result: CheckResult, code: str) -> str:
     """Say how a check ended without any value: what is equal, or the difference in type and size.
 
-    code: what was run. Of an exception, only a name of Python's own, or one that stands in the code, is told.
+    code: The code that ran. Of an exception, only a built-in name, or one in the code, is shown.
     """
     if result.outcome == "passed":
         return "equal"
     if result.outcome == "not_on_record":
         grant = missing_grant(result)
         if grant is not None:
-            return (
-                f"cannot be told: it needs a grant of the tool's, which a person has to name ({grant[0]}=…)"
-            )
+            return f"is unknown: it needs a grant of the tool, which a person has to allow ({grant[0]}=…)"
         called = missing_call(result)
         named = f" of mcp.{called}" if called and called.rpartition(".")[2] in code else ""
-        return f"cannot be told: a call{named} is not on record (live=…)"
+        return f"is unknown: a call{named} is not on record (live=…)"
     if result.outcome in _ENDINGS:
         return _ENDINGS[result.outcome]
     gives = (
@@ -381,16 +388,16 @@ def told_apart(check: Check, result: CheckResult, code: str) -> str:
         else f"gives {_size(result.value)}"
     )
     if check.raises:
-        return f"{gives} where {check.raises} is right"
+        return f"{gives}, but {check.raises} is right"
     if not check.known:
         return gives
     if _is_number(check.expected) and not result.failure and _is_number(result.value):
         return "gives another number"
     wanted = _size(check.expected)
     return (
-        f"gives another value, {wanted} too"
+        f"gives another value, also {wanted}"
         if gives == f"gives {wanted}"
-        else f"{gives} where {wanted} is right"
+        else f"{gives}, but {wanted} is right"
     )
 
 
@@ -442,13 +449,13 @@ def check_text(check: Check) -> str:
 def _outcome_text(check: Check, result: CheckResult) -> str:
     if result.outcome == "wrong":
         if differs := "" if check.raises else values.why_different(check.expected, result.value):
-            return f"gives something else: {differs}"
+            return f"gives another result: {differs}"
         wanted = check.raises or _short(check.expected)
         if is_typed(check) and is_beyond_json(result.outline):
-            return f"gives {_short(result.value)}, a {result.outline}, where {wanted} is right"
-        return f"gives {result.failure or _short(result.value)} where {wanted} is right"
+            return f"gives {_short(result.value)}, a {result.outline}, but {wanted} is right"
+        return f"gives {result.failure or _short(result.value)}, but {wanted} is right"
     if result.outcome == "not_on_record":
-        return f"cannot be told: {_short_text(result.failure.removeprefix('NotOnRecord: '), 200)}"
+        return f"is unknown: {_short_text(result.failure.removeprefix('NotOnRecord: '), 200)}"
     if result.error_code == "TOOL_OUT_OF_MEMORY":
         return "needs more memory than its limit allows"
     return _ENDINGS.get(result.outcome) or f"raises {_short_text(result.failure, 200)}"
@@ -462,9 +469,8 @@ def _short_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-# Time limits. Most variants of a code fail at once, and those that hang cost their whole limit. So a limit is short, a
-# variant that needs more gets more later (the slow lane), and the time that a candidate once needed is never refused
-# to it afterwards.
+# Time limits. Most variants of a code fail at once, and those that hang cost their whole limit. So a limit is short,
+# and a variant that needs more gets more later (the slow lane). A candidate always gets as much time as it once needed.
 
 #: Limit of a check by its own time on the code as it is: so many times that, and at least so many seconds.
 LIMIT_TIMES, LIMIT_LEAST_S = 6.0, 0.005
@@ -493,7 +499,7 @@ class CheckLimits:
         return self._limits[_key(check)]
 
     def hangs(self, check: Check) -> bool:
-        """Return True for a check on which the code as it is was seen, or is known, not to end."""
+        """Return True for a check on which the unpatched code is known not to end."""
         return _key(check) in self._hanging
 
     def expect_hanging(self, checks: Iterable[Check]) -> None:
@@ -501,7 +507,7 @@ class CheckLimits:
         self._hanging.update(map(_key, checks))
 
     def learn(self, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
-        """Set the limits of checks from their results with the code as it is."""
+        """Set the limits of checks from their results with the unpatched code."""
         ended = [result.duration_s for result in results if result.outcome != "timeout"]
         passed = [result.duration_s for result in results if result.outcome == "passed"]
         unknown_s = max(UNKNOWN_LEAST_S, _limit_s(max(passed or ended, default=0.0)))
@@ -516,7 +522,7 @@ class CheckLimits:
                 self._limits[_key(check)] = max(own_s, unknown_s)
 
     def grant(self, checks: Iterable[Check], limit_s: float) -> None:
-        """Note that a candidate passed with that limit, so that it gets as long again when it is validated."""
+        """Record that a candidate passed with that limit, so that it gets the same time for validation."""
         if limit_s <= _RUN_LEAST_S:
             return  # every rare run has that long
         for key in map(_key, checks):
@@ -533,5 +539,5 @@ def _key(check: Check) -> bytes:
 
 
 def _limit_s(own_s: float) -> float:
-    """Return the limit for a duration: some times that, less for a long one, which costs it in full."""
+    """Return the limit for a duration: a multiple of it, smaller for a long one, which costs it in full."""
     return min(LIMIT_TIMES * own_s, LONG_S + LONG_TIMES * own_s)

@@ -125,7 +125,7 @@ def _advisors(text: str, terminal: Terminal, *, alone: bool) -> list[str | Advis
             continue
         if alone:
             raise UsageInvalid(
-                "This terminal is not interactive, so code cannot be edited here.", hint="Leave out `person`."
+                "This terminal is not interactive, so you cannot edit code here.", hint="Leave out `person`."
             )
         from healkit.parts.heal.advisors.simple import PersonAdvisor
 
@@ -134,13 +134,13 @@ def _advisors(text: str, terminal: Terminal, *, alone: bool) -> list[str | Advis
 
 
 def _edit(case: Case, code: str, problem: str, terminal: Terminal) -> str | None:
-    if problem and not terminal.confirm(f"Not yet: {problem} Edit again?"):
+    if problem and not terminal.confirm(f"Not valid yet: {problem} Edit again?"):
         return None
     return _edited(code, ".sql" if case.entry.type == "sql" else ".py")
 
 
 def _edited(code: str, suffix: str) -> str | None:
-    """Open the code in the user's editor; return it as it was saved, or None where it was not."""
+    """Open the code in the user's editor; return the saved text, or None if it was not saved."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="healkit-edit-", dir=temporary_folder()) as folder:
         file = Path(folder) / f"tool{suffix}"
@@ -157,7 +157,7 @@ def _edited(code: str, suffix: str) -> str | None:
 
 
 def _ask(question: Question, terminal: Terminal) -> PersonsAnswer | None:
-    """Ask on the terminal; a number chooses, other text is the value itself, and an empty line is no answer."""
+    """Ask on the terminal; a number chooses, other text is the value itself, and an empty line is not an answer."""
     from healkit.parts.heal.questions import answer_of
     from healkit.parts.heal.render import question_text
 
@@ -178,14 +178,19 @@ _FORMS = ("text", "json", "github", "junit")
 
 
 def _form(text: str) -> str:
-    return text if text in _FORMS else wrong(f"--format {text!r} is none of {', '.join(_FORMS)}.")
+    return text if text in _FORMS else wrong(f"--format {text!r} is not one of {', '.join(_FORMS)}.")
 
 
-_READ = Option("read", "a path the cells may read, besides the notebook's folder", metavar="PATH", many=True)
+_READ = Option("read", "a path that cells may read, besides the notebook's folder", metavar="PATH", many=True)
 _HEAL = Option(
     "heal", "look for a fix of each failing cell, and run the notebook with it", bool, default=False
 )
-_APPLY = Option("apply", "write the fixes with which the notebook ran on (--heal too)", bool, default=False)
+_APPLY = Option(
+    "apply",
+    "write the fixes with which the notebook got further into its file (includes --heal)",
+    bool,
+    default=False,
+)
 _FORMAT = Option("format", "text, json, github (annotations) or junit (XML)", default="text", read=_form)
 _TIMEOUT = options.TIMEOUT.replace(help="limit on wall time of a cell", default=600.0)
 
@@ -234,7 +239,7 @@ def check(
 
 @contextlib.contextmanager
 def _opened(db: str | None, open_healkit: Callable[..., Any]) -> Iterator[Any]:
-    """Open the database; where there is none, as on a machine for tests, one in memory."""
+    """Open the database; if there is none, as on a machine for tests, one in memory."""
     with contextlib.ExitStack() as stack:
         try:
             healkit = open_healkit(db, create=False)
@@ -251,10 +256,10 @@ Number = Annotated[int, word("the request's number", "ID")]
 def list_requests(
     services: Services,
     tool: Annotated[str | None, options.TOOL_FILTER] = None,
-    pending: Annotated[bool, Option("pending", "only those that wait")] = False,
+    pending: Annotated[bool, Option("pending", "only requests that are waiting")] = False,
     limit: Annotated[int, options.LIMIT] = 50,
 ) -> Answer:
-    """List all requests: those that wait first, then the decided ones, newest first."""
+    """List all requests: waiting ones first, then the decided ones, newest first."""
     requests = services.requests.list(tool, state="pending" if pending else None, limit=limit)
     return Answer(
         lambda: render_requests.requests(requests),
@@ -270,7 +275,7 @@ def show_request(services: Services, number: Number, *, program: str) -> Answer:
 
 
 def accept_request(services: Services, number: Number, *, program: str) -> Answer:
-    """Make it the tool's next revision; refused when the tool has another one by now."""
+    """Make it the tool's next revision; refused if the tool has another one by now."""
     request = services.requests.accept(number)
     active = services.vault.get(request.tool_name, request.persona).revision
     name, persona = request.tool_name, request.persona
@@ -282,7 +287,7 @@ def accept_request(services: Services, number: Number, *, program: str) -> Answe
 def decline_request(
     services: Services,
     number: Number,
-    reason: Annotated[str, Option("reason", "why; kept with it")] = "",
+    reason: Annotated[str, Option("reason", "the reason, which is kept with the request")] = "",
     *,
     program: str,
 ) -> Answer:

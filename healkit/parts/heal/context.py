@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from healkit.core.store.models import ExecutionLog
     from healkit.services import Services
 
-#: Part of the budget that is kept for the validation of patches found at its end, and the most of it in seconds; a
-#: smaller budget has so long for it.
+#: Part of the budget that is reserved for the validation of patches found at its end, and its most in seconds. With
+#: a shorter budget, the validation still has that time.
 _VALIDATION_PART, _VALIDATION_S = 0.15, 3.0
 #: Number of recent executions whose calls are at hand besides those of the checks.
 _RUNS_MAX = 50
@@ -62,12 +62,13 @@ class CellCase:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HealOptions:
-    """Options of one healing: what `HealService.heal` was given, with the settings where it was given nothing.
+    """Options of one healing: the arguments of `HealService.heal`, with the settings for missing ones.
 
-    advisors_named: the caller named the advisors; a default advisor that is not set up is not worth a note. cell: the
-    case of a cell, which is not gathered from the record. improves: a tool that works may be patched too.
-    client: the name of the MCP client that asks. live, files: calls that checks may make, and granted files that they
-    may read with code that no one has accepted.
+    advisors_named: The caller named the advisors; a default advisor that is not set up needs no note.
+    cell: The case of a cell, which does not come from the record.
+    improves: A tool that works may be patched too.
+    client: The name of the calling MCP client.
+    live, files: Calls that checks may make, and granted files that unaccepted code may read.
     """
 
     tool_name: str
@@ -94,7 +95,7 @@ class HealOptions:
 
 
 class Voice:
-    """What a healing says: sentences on the way, and notes for its report, without the secrets of the case."""
+    """Texts of a healing: sentences on the way, and notes for its report, without the secrets of the case."""
 
     def __init__(self, options: HealOptions, notes: list[str]) -> None:
         self._progress, self._on_tried, self.notes = options.progress, options.on_tried, notes
@@ -105,28 +106,28 @@ class Voice:
         self._cleaner: RecordCleaner | None = None
 
     def about(self, case: Case) -> None:
-        """Take secrets from what is told from now on: those of the arguments that the case is about."""
+        """Remove the secrets of the case's arguments from all later texts."""
         self._case = case
 
     def say(self, sentence: str) -> None:
-        """Tell progress."""
+        """Report progress."""
         self.say_silenced()
         if self._progress is not None:
             self._progress(self.shown(sentence))
 
     def asking(self, advisor: str, tried: int) -> None:
-        """Tell which advisor is asked, after so many candidates."""
+        """Report which advisor is asked, after so many candidates."""
         self.say(f"Asking {advisor}.")
         self._advisor = advisor
         self.has_tried(tried)
 
     def has_tried(self, count: int) -> None:
-        """Tell the number of candidates tried so far."""
+        """Report the number of candidates tried so far."""
         if self._on_tried is not None:
             self._on_tried(self._advisor, count)
 
     def say_of_silenced(self, sentence: str) -> None:
-        """Tell of a patch that only hides the error, together with the next ones of its kind."""
+        """Report a patch that only hides the error, together with the next ones of its kind."""
         self._silenced.append(sentence)
 
     def say_silenced(self) -> None:
@@ -138,7 +139,7 @@ class Voice:
             self._progress(self.shown(sentences[0]) if len(sentences) == 1 else many)
 
     def shown(self, told: Told) -> Told:
-        """Return what is told of the healing without secrets."""
+        """Return a text about the healing without secrets."""
         if self._cleaner is None:
             self._cleaner = cleaning.sanitizer().of_record()
             if self._case is not None:
@@ -152,12 +153,19 @@ class Voice:
 class HealContext:
     """What the steps of one healing share. It is made once, by `prepare`, and travels whole.
 
-    entry: the tool, with the grants that are in force. log_id, failed_at: the failure that is healed, and when it was.
-    blamed: the called tool whose failure it is. read: the views that the case was made of. isolation: the tier of all
-    trials. bench: the search's. beside: one with more time, for a patch that is found in the last moment. whole: what
-    accepted code finds. accepted: codes that have the tool's grants: its own, and what a person writes in an editor
-    meanwhile. calls: those that checks may make. acts: says which calls declare effects. watched: the tool itself
-    declares effects, so nothing is kept without a person. lacks_grants: it has grants that other code has not.
+    entry: The tool, with its current grants.
+    log_id, failed_at: The failure to heal, and its time.
+    blamed: The called tool whose failure it is.
+    read: The views that the case was made of.
+    isolation: The tier of all trials.
+    bench: The search's bench.
+    beside: A bench with more time, for a patch that is found in the last moment.
+    whole: The surroundings of accepted code.
+    accepted: Codes that have the tool's grants: its own, and codes that a person writes in an editor.
+    calls: Calls that checks may make.
+    acts: Returns whether a call has declared effects.
+    watched: The tool itself declares effects, so nothing is kept without a person.
+    lacks_grants: It has grants that other code does not have.
     """
 
     hk: Services
@@ -187,14 +195,14 @@ class HealContext:
 
     @property
     def may_act(self) -> bool:
-        """True for a tool with declared side effects where nothing keeps its code from having them: it is not run."""
+        """True for a tool with declared side effects without isolation: it does not run."""
         return self.isolation == "process" and bool(self.entry.flags.get("side_effects"))
 
 
 def prepare(hk: Services, options: HealOptions) -> tuple[HealContext, Case, list[Advisor]]:
-    """Gather the case, and make ready what its steps need; return it with the advisors that can be asked.
+    """Gather the case, and prepare the things that its steps need; return it with the usable advisors.
 
-    Raises `ConfigError` for bad options, and `HealError` where nothing says that the tool fails.
+    Raises `ConfigError` for bad options, and `HealError` if nothing shows that the tool fails.
     """
     if options.executor is not None:
         background.loop.wait_for(slots_of(options.executor))
@@ -202,7 +210,7 @@ def prepare(hk: Services, options: HealOptions) -> tuple[HealContext, Case, list
         raise ConfigError(f"budget_s={options.budget_s!r} must be greater than 0 seconds.")
     advisors, notes = advisors_for(options.advisors, hk.config)
     voice = Voice(options, notes if options.advisors_named else [])
-    #: Persona whose rows alone are read, since an agent is told what they hold.
+    #: Only this persona's rows are read, since an agent learns what they hold.
     only = options.persona if options.client else None
     with views.noting() as read:
         case, log_id, blamed = _gathered(hk, options, only)
@@ -231,14 +239,14 @@ def prepare(hk: Services, options: HealOptions) -> tuple[HealContext, Case, list
             return False
 
     def tell_call(told: str) -> None:
-        """Tell of a live call before it is made."""
+        """Report a live call before it is made."""
         voice.notes.append(told)
         voice.say(told)
 
     calls = LiveCalls(options.live, cassette.live, acts, tell_call)
     tape = Tape(msgspec.structs.replace(cassette, live=[name for name in names if calls.may_make(name)]))
     voice.notes += [
-        f"{name} declares effects, so no healing calls it."
+        f"{name} declares effects, so healing never calls it."
         for name in names
         if acts(name) and allows(calls.left, name)
     ]
@@ -304,7 +312,7 @@ def _gathered(hk: Services, options: HealOptions, only: str | None) -> tuple[Cas
 
 
 def _with_something_to_say(advisors: list[Advisor], hk: Services, only: str | None) -> list[Advisor]:
-    """Return the advisors without those that know already that they have no patch, unless there are no others."""
+    """Return the advisors without those that already know that they have no patch, unless there are no others."""
     ready = [advisor for advisor in advisors if getattr(advisor, "prepare", _always)(hk, only)]
     return ready or advisors
 
@@ -314,14 +322,14 @@ def _always(_hk: Services, _only: str | None) -> bool:
 
 
 def _is_nested(hk: Services, check: Check) -> bool:
-    """Return True for the input of an execution that another tool asked for."""
+    """Return True for the input of an execution that another tool requested."""
     return check.log_id is not None and nested_grants(hk.log.get(check.log_id)) is not None
 
 
 def _recorded_runs(
     hk: Services, case: Case, log_id: int | None, blamed: Blamed | None, only: str | None
 ) -> Iterator[ExecutionLog]:
-    """Yield the executions whose calls answer those of checks: those that are checks, then other recent ones."""
+    """Yield the executions whose calls answer those of checks: those of the checks, then other recent ones."""
     if blamed is not None:
         yield from blamed.callers
     entry = case.entry

@@ -1,17 +1,17 @@
 """Decision on the patches: policy, person, revision.
 
-The best is kept, shown, declined, or left to a person. The policy says when it is applied without asking.
+The best patch is kept, shown, declined, or left to a person. The policy says when it is applied without asking.
 
-Three answers. *deny*: the patch does not reach the vault, and there is no question. *allow*: it is applied. *ask*: it
-becomes a patch request, which waits for the user's consent. Deny beats allow, and allow beats ask, wherever each comes
-from.
+There are three answers. *deny*: the patch does not reach the vault, and there is no question. *allow*: it is applied.
+*ask*: it becomes a patch request, which is waiting for the user's consent. Deny beats allow, and allow beats ask,
+wherever each comes from.
 
-Only a cure can be allowed ahead: an example says what is right, and the patch does that and breaks nothing else. A
-patch that merely no longer fails, or that hides the failure, is always asked about, whatever the policy says: allowing
-it would accept a wrong tool in silence. A patch that was never validated is not allowed either.
+Only a cure can be allowed in advance: an example says what is right, and the patch does that and breaks nothing else. A
+patch that merely no longer fails, or that hides the failure, always needs a person, whatever the policy says. Allowing
+it would silently accept a wrong tool. A patch that was never validated is not allowed either.
 
-A pattern names tools (`report_*`), tools of a persona (`teacher/report_*`), or those that an MCP client proposes a
-patch of (`claude-code/*/report_*`).
+A pattern names tools (`report_*`), tools of a persona (`teacher/report_*`), or those for which an MCP client proposes a
+patch (`claude-code/*/report_*`).
 """
 
 from __future__ import annotations
@@ -53,10 +53,12 @@ def decide(
 ) -> PolicyAnswer:
     """Decide on a patch of that tool.
 
-    verdict: of its validation, empty without one. author: a person who writes a patch consents to it thereby, if it
-    cures. client: the name of the MCP client that proposes it, if one does. auto: the user allowed this call's patches
-    (`--auto`). watched: it is for a person whatever was allowed: the tool changes something outside, or the patch
-    reaches further than the code that it replaces.
+    verdict: The verdict of its validation, empty without one.
+    author: A person who writes a patch thereby consents to it, if it cures.
+    client: The name of the MCP client that proposes it, if any.
+    auto: The user allowed this call's patches (`--auto`).
+    watched: A person must decide, whatever was allowed: the tool changes something outside, or the patch reaches
+        further than the code that it replaces.
     """
     if denied(tool_name, config, persona, client):
         return "deny"
@@ -69,21 +71,21 @@ def decide(
 
 
 def denied(tool_name: str, config: Config, persona: str = DEFAULT_PERSONA, client: str = "") -> bool:
-    """Return True for a tool that healing may never patch, so that no patch need be sought."""
+    """Return True for a tool that healing may never patch, so that no patch is sought."""
     return _matches(config.heal_deny, client, persona, tool_name)
 
 
 def _matches(patterns: Iterable[str], *found: str) -> bool:
-    """Return whether a pattern fits the client, the persona and the tool; parts that it leaves out fit all."""
+    """Return whether a pattern matches the client, the persona and the tool; missing parts match all."""
     pattern_parts = (["*", "*", *pattern.rsplit("/", 2)][-3:] for pattern in patterns)
     return any(all(map(fnmatch.fnmatchcase, found, parts)) for parts in pattern_parts)
 
 
 @dataclasses.dataclass(frozen=True)
 class Ending:
-    """End of a healing, as the report has it.
+    """End of a healing, in the form of the report.
 
-    refuted: the chosen attempt, where it failed once it was active.
+    refuted: The chosen attempt, if it failed once it was active.
     """
 
     outcome: Outcome
@@ -94,15 +96,15 @@ class Ending:
 
 
 def best_of(case: Case) -> Attempt | None:
-    """Return the likeliest patch that passes every check; None where none does."""
+    """Return the likeliest patch that passes every check; None if none does."""
     first = next(iter(case.attempts), None)
     return first if first is not None and first.plausible else None
 
 
 class PatchDecision:
-    """Decides on the likeliest patch of a healing that has searched: the policy first, then the person.
+    """Decides on the likeliest patch of a finished search: the policy first, then the person.
 
-    case: its attempts are in their last order.
+    case: Its attempts are in their last order.
     """
 
     def __init__(self, context: HealContext, record: HealRecord, case: Case) -> None:
@@ -110,12 +112,12 @@ class PatchDecision:
         self._hk, self._options = context.hk, context.options
 
     def ending(self) -> Ending | None:
-        """Decide, and carry it out; None where no patch is to be decided on."""
+        """Decide, and carry it out; None if there is no patch to decide on."""
         best, options = best_of(self._case), self._options
         if best is None:
             return self._left_to_a_person()
         if options.dry_run:
-            return Ending("shown", "It is shown only, as was asked for; nothing was kept.")
+            return Ending("shown", "This was a dry run: the patch is only shown, and nothing was kept.")
         tool, step = self._case.entry.tool_name, best.step_id or ""
         word = decide(
             tool,
@@ -129,7 +131,9 @@ class PatchDecision:
         )
         if word == "deny":
             self._record.decided(step, "denied")
-            return Ending("denied", f"The policy forbids patches of {tool!r} (heal_deny); it is shown only.")
+            return Ending(
+                "denied", f"The policy forbids patches of {tool!r} (heal_deny); the patch is only shown."
+            )
         if word == "allow":
             return self._apply(best)
         # On record before anyone is asked: no end of this process loses it.
@@ -143,7 +147,7 @@ class PatchDecision:
             if request.state == "pending":
                 reason = f"It is waiting for approval as request {request.id}."
                 return Ending("pending", reason, request_id=request.id)
-            reason = f"The same patch was {request.state} before, as request {request.id}."
+            reason = f"The same patch was already {request.state}, as request {request.id}."
             return Ending("declined", reason, request_id=request.id)
         if not answer:
             if request.state == "pending":
@@ -153,7 +157,7 @@ class PatchDecision:
         return self._apply(best, request)
 
     def _left_to_a_person(self) -> Ending | None:
-        """Leave an agent's patch that nothing speaks against as a request: it cannot name what its checks need."""
+        """Leave an agent's patch without counter-evidence as a request: the agent cannot allow what its checks need."""
         undecided = (
             undecided_attempt
             for undecided_attempt in self._case.attempts
@@ -167,14 +171,14 @@ class PatchDecision:
         request = self._request(attempt)
         self._record.decided(attempt.step_id or "", request.state, request_id=request.id)
         if request.state != "pending":
-            reason = f"The same patch was {request.state} before, as request {request.id}."
+            reason = f"The same patch was already {request.state}, as request {request.id}."
             return Ending("declined", reason, request_id=request.id)
         return Ending(
-            "pending", f"Request {request.id} waits: a person has to decide it.", request_id=request.id
+            "pending", f"Request {request.id} is waiting: a person has to decide it.", request_id=request.id
         )
 
     def _apply(self, best: Attempt, request: PatchRequest | None = None) -> Ending:
-        """Make the patch a revision, with the answers as examples; take it back if it fails on the execution path."""
+        """Make the patch a revision, with the answers as examples; roll it back if it fails on the execution path."""
         entry, step, vault = self._case.entry, best.step_id or "", self._hk.vault
         try:
             patched_entry = self._revision_of(best, request)
@@ -199,14 +203,14 @@ class PatchDecision:
             halt = self._record.run.halted
             why = "" if halt is None else f" {halt.reason}"
             reason = (
-                f"{patched_entry.label} fails when it runs ({problem.rstrip('.')}), and stays active.{why}"
+                f"{patched_entry.label} fails when it runs ({problem.rstrip('.')}), but stays active.{why}"
             )
             return Ending("halted", reason, patched_entry.revision, refuted=failed)
         back = vault.revert(
             entry.tool_name, entry.revision, persona=entry.persona, reason=f"rolled back: {problem}"
         )
         self._record.recovered(step, back.revision)
-        return Ending("rolled_back", f"It was taken back: {problem}", back.revision, refuted=failed)
+        return Ending("rolled_back", f"It was rolled back: {problem}", back.revision, refuted=failed)
 
     def _revision_of(self, best: Attempt, request: PatchRequest | None) -> VaultEntry:
         """Keep the patch; a pending request for it is accepted in the same transaction."""
@@ -241,7 +245,7 @@ class PatchDecision:
         )
 
     def _problem_of(self, kept: VaultEntry) -> str:
-        """Run the new revision once as any execution, on the failing input; return its problem, or an empty text."""
+        """Run the new revision once like any execution, on the failing input; return its problem, or an empty text."""
         checks = self._case.checks
         chosen = next((c for c in checks if c.origin == "failing"), None) or next(
             (c for c in checks if not c.call and not c.raises), None
@@ -261,5 +265,5 @@ class PatchDecision:
             return execution.failure.summary
         if chosen.known and not values.meets(chosen.expected, execution.value):
             returned = values.value_text(values.kept(execution.value))
-            return f"it returned {returned} where {values.value_text(chosen.expected)} is right."
+            return f"it returned {returned}, but {values.value_text(chosen.expected)} is right."
         return ""

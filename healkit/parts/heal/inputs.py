@@ -1,9 +1,9 @@
 """Further inputs for a tool, made from its known inputs.
 
-Each is one small change to one value of a known input, smaller changes first: an input on which two patches differ
-should be one that a person can work out by hand. A value keeps its type: an input that a tool was never meant for says
-nothing about what is right. (The idea is property-based testing's shrinking, turned around: start small and grow.
-MacIver and Donaldson, "Test-Case Reduction via Test-Case Generation", ECOOP 2020.)
+Each is one small change to one value of a known input, smaller changes first. If two patches differ on an input, a
+person should be able to work it out by hand. A value keeps its type: an input that a tool was never meant for says
+nothing about what is right. (The idea is property-based testing's shrinking, in reverse: start small and grow. MacIver
+and Donaldson, "Test-Case Reduction via Test-Case Generation", ECOOP 2020.)
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def accepted(entry: VaultEntry, arguments: dict[str, Any]) -> bool:
 
 
 def known_inputs(entry: VaultEntry, checks: Iterable[Check]) -> list[dict[str, Any]]:
-    """Return the arguments of the checks; of one that is Python source, those of its call of the tool, if plain."""
+    """Return the arguments of the checks; for a check with Python source, those of its call of the tool, if plain."""
     inputs = (_called_with(entry, check.told) if check.call else check.arguments for check in checks)
     return [arguments for arguments in inputs if arguments is not None]
 
 
 def _called_with(entry: VaultEntry, call: str) -> dict[str, Any] | None:
-    """Return the arguments of the one call of the tool in that source; None where they are not literals."""
+    """Return the arguments of the one call of the tool in that source; None if they are not literals."""
     try:
         nodes = ast.walk(ast.parse(call))
     except (SyntaxError, ValueError, RecursionError):
@@ -83,9 +83,9 @@ def _called_with(entry: VaultEntry, call: str) -> dict[str, Any] | None:
 def variants(
     known: Iterable[dict[str, Any]], accepts: Accepts, limit: int, numbers: tuple[float, ...] = ()
 ) -> list[dict[str, Any]]:
-    """Return up to `limit` inputs that `accepts` allows, the smallest first, none of them known.
+    """Return up to `limit` unknown inputs that `accepts` allows, the smallest first.
 
-    numbers: those that a cell of a frame may be at.
+    numbers: Numbers to try in a cell of a frame.
     """
     known = list(known)
     keys = {_key(arguments) for arguments in known}
@@ -109,7 +109,7 @@ def variants(
 
 
 def neighbour_files(entry: VaultEntry, known: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return inputs with another file of the same folder in the place of one that the tool may read."""
+    """Return inputs with another file of the same folder in place of one that the tool may read."""
     places = [Path(path) for path in (*entry.grants.read, *entry.grants.write)]
     by_key: dict[str, dict[str, Any]] = {}
     for arguments in known:
@@ -127,7 +127,7 @@ def neighbour_files(entry: VaultEntry, known: Iterable[dict[str, Any]]) -> list[
 
 
 def one_change_away(known: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield inputs that differ from a known one in one small change, from each in turn; none twice."""
+    """Yield inputs that differ from a known one in one small change, from each in turn; no duplicates."""
     keys = {_key(arguments) for arguments in known}
     for row in itertools.zip_longest(*map(_changed, known)):
         for variant in row:
@@ -149,7 +149,7 @@ def _key(arguments: object) -> str:
 def _changed(value: object, numbers: tuple[float, ...] = (), *, fills: bool = True) -> Iterator[Any]:
     """Yield values of the same type, each a small change away.
 
-    fills: put items of any type into what is empty. What was emptied before held items of its own kind.
+    fills: Also put items of any type into empty values. A value that was emptied before had items of its own kind.
     """
     if isinstance(value, dict) and values.TAG in value:
         yield from frame_variants(value, numbers)
@@ -212,17 +212,17 @@ _SAMPLE_ROWS = 1000
 
 
 def frame_variants(kept: dict[str, Any], numbers: tuple[float, ...] = ()) -> list[Any]:
-    """Return variants of a kept frame, series or array; none of another value.
+    """Return variants of a kept frame, series or array; none for another value.
 
-    numbers: those that a cell may be at, such as the limits that the code compares with.
+    numbers: Numbers to try in a cell, such as the limits that the code compares with.
     """
     return list(_frame_variants(json.dumps(kept), numbers))
 
 
 def sample(value: Table, items_max: int) -> Table:
-    """Return a long frame, series or array with rows at even distances, the first and the last among them.
+    """Return a long frame, series or array with rows at even distances, including the first and the last.
 
-    items_max: how many items it may have. Any other value comes back as it is.
+    items_max: How many items it may have. Any other value is returned unchanged.
     """
     if not _is_known(value) or value.size <= items_max:
         return value
@@ -242,9 +242,9 @@ def without_columns(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def frame_edges(kept: dict[str, Any]) -> list[Any]:
-    """Return it with its first row only.
+    """Return it with only its first row.
 
-    Without rows it would tell little: dtypes of empty results often differ without meaning anything.
+    Without rows it would say little: dtypes of empty results often differ without a meaning.
     """
     table = values.remade(kept)
     return [values.kept(_rows_at(table, range(1)))] if _is_known(table) and len(table) > 1 else []
@@ -268,7 +268,7 @@ def _is_known(value: Table) -> bool:
 
 
 def _rows_at(known: Table, places: Iterable[int]) -> Table:
-    """Return these rows of it; an index that only counts them counts anew."""
+    """Return these rows of it; an index that only counts them starts again at 0."""
     chosen = list(places)
     if not hasattr(known, "iloc"):
         return known[chosen]
@@ -306,7 +306,7 @@ def _with_other_cells(frame: Table, numbers: tuple[float, ...]) -> Iterator[Tabl
 
 
 def _other_cells(column: Table, numbers: tuple[float, ...]) -> Iterator[tuple[int, Any]]:
-    """Yield rows and other values for them: another row's, a number nearby, a missing one where some are."""
+    """Yield rows and other values for them: another row's, a number nearby, a missing one if some are."""
     items = column[:3].tolist() if column.ndim == 1 else list(column[:3])
     kind = getattr(column.dtype, "kind", "O")
     has_missing = hasattr(column, "isna") and bool(column.isna().any())
@@ -322,7 +322,7 @@ def _other_cells(column: Table, numbers: tuple[float, ...]) -> Iterator[tuple[in
 
 
 def _with_cell(known: Table, column: int | None, row: int, value: object) -> Iterator[Table]:
-    """Yield a copy with that cell changed; nothing where the dtype does not hold the value."""
+    """Yield a copy with that cell changed; nothing if the dtype cannot store the value."""
     changed_table = known.copy()
     with contextlib.suppress(Exception):  # pandas raises errors of many kinds, some of its own
         if hasattr(changed_table, "iloc"):
@@ -339,7 +339,7 @@ _NEARBY_MAX = 14
 
 
 def nearby(checks: Sequence[Check], most: int = _NEARBY_MAX) -> list[Check]:
-    """Return checks without an expected value, each near one of the given in turn; all different and new."""
+    """Return checks without an expected value, each near one of the given ones in turn; all different and new."""
     keys = {_check_key(check) for check in checks}
     sources = [_near_one(check, random.Random(position)) for position, check in enumerate(checks)]  # noqa: S311 - no secret
     probes: list[Check] = []
@@ -437,7 +437,7 @@ def _other_arguments(arguments: dict[str, Any], chance: random.Random) -> dict[s
 
 
 def scalars(value: object) -> Iterator[object]:
-    """Yield what is in a kept value and neither a list nor a dict; nothing of a frame."""
+    """Yield the parts of a kept value that are neither a list nor a dict; nothing of a frame."""
     if isinstance(value, dict) and values.TAG in value:
         return
     if isinstance(value, dict | list):

@@ -1,9 +1,9 @@
 """Healing: observe, diagnose, propose, validate, ask, decide.
 
-Three steps, each with a module of its own: the case of a failing tool (`context.prepare`), the search for a patch
+It has three steps, each with its own module: the case of a failing tool (`context.prepare`), the search for a patch
 (`patch_search.PatchSearch`), and the decision (`deciding.PatchDecision`). The failure is reproduced first, and each
-step is an event of the run folder. The chosen patch becomes a revision only with consent, runs once more on the
-execution path, and is taken back if it fails there after all.
+step is an event of the run folder. The chosen patch becomes a revision only with consent. It then runs once more on the
+execution path, and is rolled back if it fails there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def run_healing(hk: Services, options: HealOptions) -> HealReport:
     """Heal one failure, from its record to the report.
 
-    Raises `ConfigError` for bad options, and `HealError` where nothing says that the tool fails.
+    Raises `ConfigError` for bad options, and `HealError` if nothing shows that the tool fails.
     """
     context, case, advisors = prepare(hk, options)
     policy, entry = RunPolicy(options.policy, HEAL_CAPS), context.entry
@@ -109,12 +109,14 @@ def _calls_note(context: HealContext) -> list[str]:
     if not answered and not live_count and "mcp" not in context.entry.code:
         return []
     more = " and ".join(f'"{name}:N"' for name in context.calls.refused)
-    least = [f"As many live calls as were allowed were made; to allow N: live=[{more}]."] if more else []
+    least = (
+        [f"The allowed number of live calls was reached. To allow N calls: live=[{more}]."] if more else []
+    )
     return [f"{plain.count(answered, 'call')} answered from the record, {live_count} live.", *least]
 
 
 def _grants_note(context: HealContext, case: Case) -> list[str]:
-    """Say which checks no patch could be decided by, for want of a grant that was not named."""
+    """Say which checks could not judge any patch, because a grant is missing."""
     tried = [attempt.results for attempt in case.attempts] or [context.validator.bare(case.checks)]
     lacking = [
         (at, name) for row in tried for at, result in enumerate(row) if (name := missing_grant(result))
@@ -123,12 +125,12 @@ def _grants_note(context: HealContext, case: Case) -> list[str]:
         return []
     many = plain.count(len({at for at, _ in lacking}), "check")
     names = " and ".join(dict.fromkeys(_as_granted(context, *name) for _, name in lacking))
-    lacks = "not decided for new code, which has no grants of the tool's"
+    lacks = "not decided for new code, which does not have the tool's grants"
     return [f"{many} of {len(case.checks):,} {lacks}: allow {names}."]
 
 
 def _as_granted(context: HealContext, option: str, name: str) -> str:
-    """Return what a person has to name: of a file, the grant that it lies in."""
+    """Return what a person has to allow: for a file, its grant."""
     grants = context.entry.grants
     places = [path for path in (*grants.read, *grants.write) if Withheld((path,)).has(name)]
     return f"{option}=[{(places[0] if places and option == 'files' else name)!r}]"

@@ -1,9 +1,9 @@
 """Check of a notebook: its run, its failures, their fixes.
 
-Each run has a fresh restricted kernel, which may read the notebook's folder and write nothing that lasts. With healing,
-the failing cell is healed as in a live notebook, from what its kernel has written of it; then the notebook is run again
-from the top with the new text. That run is the evidence: a fix with which the notebook does not get further is dropped.
-Nothing is written to the notebook; `written_by` does that, when it is asked.
+Each run has a fresh restricted kernel, which may read the notebook's folder and write nothing permanent. With healing,
+the failing cell is healed as in a live notebook, from the data that its kernel wrote. Then the notebook runs again from
+the top with the new text. That run is the evidence: a fix is dropped if the notebook does not get further with it.
+Nothing is written to the notebook; `written_by` does that, on request.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _LIMITS = " In a check, cells have no network, start no programs, read their fil
 
 @dataclass(frozen=True)
 class _Run:
-    """Run of a notebook; of the cell that failed, if any, its failure, and what its kernel wrote of it."""
+    """Run of a notebook; for the failing cell, if any, its failure, and the data that its kernel wrote."""
 
     cells: tuple[CheckedCell, ...]
     cell: NotebookCell | None = None
@@ -109,7 +109,8 @@ class NotebookReport(NotebookReportData):
 class NotebookCheck:
     """Check of one notebook; the options are those of `hk.check_notebook`.
 
-    Making it reads the notebook; raises `UsageInvalid` where it is none, `ConfigError` for what cannot be granted.
+    Making it reads the notebook; raises `UsageInvalid` for an invalid one, `ConfigError` for paths that cannot be
+    granted.
     """
 
     hk: Services
@@ -136,7 +137,7 @@ class NotebookCheck:
         check_grants(Grants(read=self._read))
 
     def report(self) -> NotebookReport:
-        """Run the notebook, and return the report; called once. Raises `HealkitError` where there is no boundary."""
+        """Run the notebook, and return the report; called once. Raises `HealkitError` if there is no boundary."""
         started = time.monotonic()
         cells = self._book.cells
         texts = {cell.number: cell.source for cell in cells}
@@ -297,8 +298,8 @@ def check_notebook(hk: Services, path: str | Path, **options: Any) -> NotebookRe
 def written_by(report: NotebookReport) -> bool:
     """Write the edits of a check into its notebook, and return whether there were any.
 
-    The texts of these cells are written, and no other byte. Raises `UsageInvalid` where the notebook has changed since,
-    or cannot be written.
+    Only the texts of these cells are written, no other byte. Raises `UsageInvalid` if the notebook has changed since,
+    or is not writable.
     """
     if not report.edits:
         return False

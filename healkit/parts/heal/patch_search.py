@@ -1,7 +1,7 @@
 """Search for a patch: reproduce, ask, try, compare.
 
-Advisors are asked in order of their cost, and every patch, whoever made it, runs on the same checks. Each step is an
-event of the run folder before the next one begins.
+Advisors are asked in the order of their cost, and every patch, whoever made it, runs on the same checks. Each step is
+an event of the run folder before the next one begins.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 class PatchSearch:
     """Search for a patch of one failing tool.
 
-    Its case holds what is known so far: the checks that count, what they gave with the code as it is, the attempts.
+    Its case contains the facts so far: the checks that count, their results with the unpatched code, the attempts.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PatchSearch:
         self._compared = self._cut_short = False
 
     def ending(self) -> Ending | None:
-        """Search until there are enough patches; return None where there is something to decide.
+        """Search until there are enough patches; return None if there is something to decide.
 
         Never raises for an advisor's fault.
         """
@@ -95,7 +95,7 @@ class PatchSearch:
         return ending
 
     def _without_a_patch(self, step: str) -> Ending | None:
-        """Diagnose, and run the code as it is; return the ending where no patch need be looked for."""
+        """Diagnose, and run the unpatched code; return the ending if no patch is needed."""
         context, voice, reproduction = self._context, self._context.voice, self._reproduction
         # Nothing is on record of a wrong value: its examples tell what happens.
         unseen, by_chance = self.diagnosis.kind == "wrong_value", None
@@ -103,7 +103,9 @@ class PatchSearch:
             self.case, by_chance = reproduction.reproduced(self.case, self.diagnosis)
             self.case, self.diagnosis = diagnosed_by_examples(self.case, self.diagnosis, context.hk.log)
             if by_chance is not None:
-                self._diagnose_again(sentence="It passes and fails with the same arguments.")
+                self._diagnose_again(
+                    sentence="It sometimes passes and sometimes fails with the same arguments."
+                )
         self._record.inspected(step, self.diagnosis)
         if context.blamed is not None:
             voice.say(context.blamed.sentence)
@@ -122,7 +124,7 @@ class PatchSearch:
         return by_chance
 
     def _with_patches(self, step: str) -> Ending | None:
-        """Ask the advisors, and compare what passes; return the ending where only a cause outside is left."""
+        """Ask the advisors, and compare passing patches; return the ending if only an outside cause is left."""
         context = self._context
         outside = self._reproduction.cause_outside(self.case, self.diagnosis.outside)
         self._ask_advisors(outside=bool(outside))
@@ -147,7 +149,7 @@ class PatchSearch:
     # The advisors, one after the other.
 
     def _ask_advisors(self, *, outside: bool) -> None:
-        """Ask the advisors; where the cause is outside of the code, only those that know of a mistake or a version."""
+        """Ask the advisors; if the cause is outside the code, only those that know a mistake or another version."""
         if outside:
             peers = tuple(peer for peer in self.case.peers if peer.same_tool)
             self.case = dataclasses.replace(self.case, peers=peers)
@@ -181,7 +183,7 @@ class PatchSearch:
             _log.debug("the advisor %s raised %s", name, type(error).__name__, exc_info=error)
             message = f"{type(error).__name__}: {' '.join(str(error).split())[:_SAID_CHARS]}".rstrip(": ")
             error = HealError(
-                f"This advisor failed with {message}.", hint="The other advisors are asked as usual."
+                f"This advisor failed with {message}.", hint="The other advisors continue as usual."
             )
         self._context.voice.notes.append(f"{name}: {error}")
         self._record.error_raised(None, error)
@@ -228,7 +230,7 @@ class PatchSearch:
         except HealkitError as error:
             self._record.refused(step, patch, error)
             voice.say(f"{patch.advisor}: {patch.reason} Not possible: {error.message}")
-            attempt = judged_attempt(case, patch, [], why=f"it cannot be run as this tool: {error.message}")
+            attempt = judged_attempt(case, patch, [], why=f"it cannot run as this tool: {error.message}")
             attempt = msgspec.structs.replace(attempt, step_id=step)
             self._keep_attempts([*case.attempts, attempt])
             return attempt
@@ -247,7 +249,7 @@ class PatchSearch:
         return attempt
 
     def _validate(self, step: str, patch: Patch) -> list[CheckResult]:
-        """Run the checks; retry those that failed through no fault of the patch, as the policy allows."""
+        """Run the checks; retry those whose failure the patch did not cause, as the policy allows."""
         tries, context = 0, self._context
         while True:
             results = context.validator.run(patch.code, self.case.checks)
@@ -262,7 +264,7 @@ class PatchSearch:
             self._record.waited(step, verdict.wait_ms)
 
     def _repeated(self, patch: Patch, results: list[CheckResult]) -> list[CheckResult]:
-        """Run the checks again where a patch that passes reads what may differ each time; a failure counts."""
+        """Run the checks again if a passing patch reads a changing source; a failure counts."""
         checks, validator = self.case.checks, self._context.validator
         if any(was.outcome != "passed" for was in results) or chance_in(patch.code) in ("", SET_ORDER):
             return results
@@ -274,7 +276,7 @@ class PatchSearch:
         return results
 
     def _compared_with_code(self, attempt: Attempt) -> Attempt:
-        """Doubt every advisor's cured patch by one list; a person vouches for theirs."""
+        """Doubt every advisor's cured patch by one list; a person vouches for their own."""
         case, patch, bench = self.case, attempt.patch, self._context.bench
         if patch.author == "person" or attempt.verdict != "cured":
             return attempt
@@ -284,7 +286,7 @@ class PatchSearch:
             doubt = doubt_by_new_parts(case, patch, bench)
             if patch.advisor != "search":  # which has compared its own
                 self._context.voice.say(
-                    f"{patch.advisor}: {patch.reason} It passes every check, and is compared with others."
+                    f"{patch.advisor}: {patch.reason} It passes every check and is compared with other patches."
                 )
                 doubt = doubt or doubt_by_other_inputs(case, attempt, bench)
                 doubt = doubt or doubt_by_rivals(case, patch, bench)
@@ -330,12 +332,12 @@ class PatchSearch:
         if answer is None:
             reply = "" if self.case.discreet else f": {' or '.join(choices)}"
             self._context.voice.notes.append(
-                f"Plausible patches disagree on {question.call}{reply}. None of them is known to be right."
+                f"Plausible patches disagree on {question.call}{reply}. It is not known which one is right."
             )
         return answer
 
     def _recheck(self, case: Case, check: Check) -> None:
-        """Run the tool and each plausible attempt of the case on an answer's check too."""
+        """Run the tool and each plausible attempt of the case also on an answer's check."""
         run = self._context.validator.run
         base = (*case.base, run(case.entry.code, [check])[0])
         case = dataclasses.replace(case, checks=(*case.checks, check), base=base)
@@ -351,7 +353,7 @@ class PatchSearch:
     # The end of the search.
 
     def _conclude(self) -> None:
-        """Give the attempts their last verdicts and their order; record and say what has changed."""
+        """Give the attempts their last verdicts and their order; record and report the changes."""
         voice = self._context.voice
         if not self._compared:
             self._keep_attempts([uncompared(self.case, attempt) for attempt in self.case.attempts])

@@ -51,19 +51,19 @@ def attributes() -> Mapping[str, Callable[[Services], Any]]:
 
 @hookimpl
 def advisors() -> Mapping[str, Callable[[Config], Advisor]]:
-    """Healkit's own advisors, cheapest first; the code of each is loaded when it is asked."""
+    """Healkit's own advisors, cheapest first; the code of each is loaded when it is used."""
     return {"peers": _peers, "rules": _rules, "search": _search, "model": _model}
 
 
 @hookimpl
 def status(services: Services) -> Mapping[str, Any]:
-    """Count the patches that wait for consent."""
+    """Count the patches that are waiting for consent."""
     return {"requests": services.requests.waiting()}
 
 
 @hookimpl
 def story(run: Run) -> tuple[Callable[[], Card], dict[str, Any]]:
-    """Tell a run of any kind."""
+    """Describe a run of any kind."""
     from healkit.parts.heal import timeline
 
     run_story = timeline.story_of(run)
@@ -72,7 +72,7 @@ def story(run: Run) -> tuple[Callable[[], Card], dict[str, Any]]:
 
 @hookimpl
 def audit_steps(manifest: RunManifest) -> Tell | None:
-    """Return what tells the facts of a healing's events."""
+    """Return a function that describes a healing's events for the audit."""
     profile = manifest.execution_profile
     if profile.name != "heal":
         return None

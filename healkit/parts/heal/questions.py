@@ -1,9 +1,9 @@
 """Questions on inputs where plausible patches disagree.
 
-Several patches may pass every check and still be different programs. The smallest input on which they differ tells them
-apart, and is small enough to be worked out by hand. The answer becomes an example of the tool, so it is asked only
-once. (Distinguishing inputs as in program synthesis: Jha, Gulwani, Seshia and Tiwari, "Oracle-guided component-based
-program synthesis", ICSE 2010.)
+Several patches may pass every check and still be different programs. The smallest input on which they differ
+distinguishes them, and a person can work it out by hand. The answer becomes an example of the tool, so the question is
+asked only once. (Distinguishing inputs as in program synthesis: Jha, Gulwani, Seshia and Tiwari, "Oracle-guided
+component-based program synthesis", ICSE 2010.)
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SHOWN_TIMES = 10.0
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """Question for what a tool returns for `arguments`; `choices` are the plausible patches' results.
+    """Question for the tool's result for `arguments`; `choices` are the plausible patches' results.
 
     A choice of `raises` names an exception instead. `label` is the tool's.
     """
@@ -88,7 +88,7 @@ class Choice:
 
     @property
     def lines(self) -> str:
-        """Text where there is room: a frame as a table, anything else as `text`."""
+        """Text if there is room: a frame as a table, anything else as `text`."""
         return self.text if self.raises else values.table_of(self.value) or self.text
 
 
@@ -201,7 +201,7 @@ def answered_check(question: Question, answer: Answer) -> Check:
 def answer_of(question: Question, said: str) -> Answer | None:
     """Parse a typed answer: a choice's number, `raises ValueError`, or a value as JSON or bare text.
 
-    Empty input is no answer. A choice's number counts only where the choices are shown with numbers; to mean a value
+    Empty input is not an answer. A choice's number counts only if the choices are shown with numbers. To mean a value
     that is also a choice's number, write `= 2`.
     """
     said = said.strip()
@@ -220,7 +220,7 @@ def answer_of(question: Question, said: str) -> Answer | None:
 
 
 def _choices(results: Sequence[CheckResult]) -> tuple[Choice, ...]:
-    """Return the patches' results on one input, most common first; a patch that hangs or dies gives no choice."""
+    """Return the patches' results on one input, most common first; a patch that hangs or dies has none."""
     choices: list[Choice] = []
     for result in results:
         if result.outcome in ("timeout", "died", "not_run"):

@@ -1,7 +1,7 @@
 """How far a patch reaches beyond the code that it replaces.
 
-Read off the syntax tree: nothing is run. It bounds nothing, which is the sandbox's part: it tells a person, and the
-loops that ask one, what to expect. Whatever leads to a name that cannot be read off (`getattr`, a frame, `mcp` or a
+This is read off the syntax tree: nothing runs. It restricts nothing, which is the sandbox's task. It tells a person,
+and the loops that ask one, what to expect. Anything that leads to an unreadable name (`getattr`, a frame, `mcp` or a
 module as a value, a text as code) counts as reach itself.
 """
 
@@ -23,8 +23,8 @@ from healkit.core.pysource.nodes import (
 )
 from healkit.errors import near_misses
 
-#: Modules that reach nothing outside of a process: numbers, texts, dates, containers, types. Those that give other
-#: values each time (`random`, `time`, `uuid`) are not among them: no check sees what a patch does by chance or by date.
+#: Modules that reach nothing outside of a process: numbers, texts, dates, containers, types. Modules that give other
+#: values each time (`random`, `time`, `uuid`) are not included: no check sees what a patch does by chance or by date.
 _PURE = frozenset(
     {
         "__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath", "collections",
@@ -58,8 +58,8 @@ _BUILTINS = frozenset(
         "help", "id", "input", "locals", "memoryview", "open", "quit", "setattr", "vars",
     }
 )  # fmt: skip
-#: Attributes that write files or run something, that read from outside, that run a text as code or lead to a frame, and
-#: that ask the clock or chance; of any object.
+#: Attributes of any object that write files or run something, read from outside, run a text as code, lead to a frame,
+#: or use the clock or chance.
 _WRITES = re.compile(
     r"(write|sink)_\w+|to_(clipboard|csv|excel|feather|gbq|hdf|html|json|latex|markdown|orc|parquet|pickle|sql|stata"
     r"|string|xml)|to_?file|savetxt|savez?(_compressed)?|dump|unlink|rmdir|mkdir|symlink_to|hardlink_to|system|popen"
@@ -115,10 +115,10 @@ _SHOWN_CHARS = 40
 
 
 def added_reach(before: str, after: str) -> tuple[str, ...]:
-    """Return what the new code reaches for and the old one does not, in words, sorted; empty where that is nothing.
+    """Return what the new code reaches for and the old one does not, in words, sorted; empty for nothing.
 
-    Calls through `mcp`, also where they are more; modules that can reach out of the process; builtins and attributes
-    that read, write or hide. A module whose name the old code used without importing it is nothing new.
+    These are calls through `mcp`, also if there are more of them; modules that can reach out of the process; builtins
+    and attributes that read, write or hide. A module is not new if the old code used its name without importing it.
     """
     try:
         return tuple(sorted(_added(before, after)))
@@ -150,7 +150,7 @@ def _added(before: str, after: str) -> set[str]:
 
 
 def told_reach(reach: Sequence[str]) -> str:
-    """Return the line that stands above the diff of a patch with more reach; empty where there is none."""
+    """Return the line above the diff of a patch with more reach; empty if there is none."""
     return f"! Reaches further than the code it replaces: {', '.join(reach)}\n" if reach else ""
 
 
@@ -159,7 +159,7 @@ def _cut(word: str) -> str:
 
 
 def _is_counted(reached: str) -> bool:
-    """Return True for what does more where it stands at more places: it has an effect each time."""
+    """Return True for reach that does more if it occurs in more places: it has an effect each time."""
     return (
         reached.startswith("calls mcp.")
         or reached == "uses open to write"
@@ -168,7 +168,7 @@ def _is_counted(reached: str) -> bool:
 
 
 def _was_misspelt(reached: str, old: Mapping[str, int]) -> bool:
-    """Return True for a function of a module where the old code had a name near to it that the module lacks."""
+    """Return True for a function of a module if the old code had a similar name that the module lacks."""
     module, _, name = reached.removeprefix("uses ").partition(".")
     loaded = sys.modules.get(module)
     near = [] if loaded is None else near_misses(name, (entry.rpartition(".")[2] for entry in old))
@@ -176,7 +176,7 @@ def _was_misspelt(reached: str, old: Mapping[str, int]) -> bool:
 
 
 def _meant(old: ast.Module, new: ast.Module) -> dict[str, str]:
-    """Return what the new code imports under a name that the old one used without importing it, or misspelt."""
+    """Return the new code's imports of names that the old one used without importing them, or misspelt."""
     unknown = set(unknown_names(old))
     imported = {
         import_alias.name
@@ -206,9 +206,11 @@ def _meant(old: ast.Module, new: ast.Module) -> dict[str, str]:
 
 
 class _Reach:
-    """Reach of a code, in words, with how often each stands there.
+    """Reach of a code, in words, with the number of occurrences.
 
-    words: its attributes and texts. files: the texts that it opens. known: names whose import is nothing new.
+    words: Its attributes and texts.
+    files: The texts that it opens.
+    known: Names whose import is not new.
     """
 
     def __init__(self, tree: ast.Module, modules: Mapping[str, str], known: Container[str] = ()) -> None:
@@ -258,7 +260,7 @@ class _Reach:
         self._dotted(module)
 
     def _dotted(self, path: str) -> None:
-        """Count what a path from a module reaches: `random._os.system`."""
+        """Count the reach of a path from a module: `random._os.system`."""
         top, *parts = path.split(".")
         strange = any(
             part in _INNER or part == "*" or (part.startswith("_") and part not in _USUAL_DUNDERS)
@@ -270,7 +272,10 @@ class _Reach:
             self.found[f"uses {top}.{parts[0]}"] += 1
 
     def _visit(self, node: ast.AST, local: frozenset[str]) -> None:
-        """Visit a node; local: the names around it that are no builtins, because a function binds them."""
+        """Visit a node.
+
+        local: The names around it that are not builtins, because a function binds them.
+        """
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 outside = {
@@ -296,7 +301,7 @@ class _Reach:
                 while isinstance(node, ast.Attribute):
                     node = node.value
                 if isinstance(node, ast.Name) and node.id in self._modules:
-                    return  # the module's own name is no use of it by itself
+                    return  # the module's name alone does not use it
                 self._visit(node, local)
                 return
             case ast.Name(id=name):

@@ -1,7 +1,7 @@
 """Record of a healing: run events and audit entries.
 
-One method for each thing that the loop does, called at that moment. The choice of the contract's event types is all in
-this file. An audit entry is made of an event that was written, so that run folder and audit cannot disagree.
+There is one method for each action of the loop, called at that moment. The choice of the contract's event types is all
+in this file. An audit entry is made from a written event, so run folder and audit cannot disagree.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from healkit.parts.runs.run_policy import RunPolicy
 from healkit.parts.runs.runs import OpenRun, tags_of
 from healkit.plain_text import count
 
-#: Advisors that repeat themselves when they are stuck; others enumerate, and their similar failures are no loop.
+#: Advisors that repeat themselves when they are stuck; others enumerate, and their similar failures are not a loop.
 _MAY_LOOP = {"model", "agent", "person"}
 #: Checks before a patch is validated, and after.
 _PRECONDITIONS, _POSTCONDITIONS = ("code_parses", "isolation"), ("all_passed",)
@@ -58,8 +58,9 @@ _REJECTED = {
 class HealRecord:
     """Writes one healing into its run, and asks its policy. `policy` is the run's own.
 
-    `state` is the state that the tool is in, as far as the healing has got. read: the views that the case was made of,
-    by name, with their files' names.
+    `state` is the current state of the tool in the healing.
+
+    read: The views that the case was made of, by name, with their files' names.
     """
 
     def __init__(self, run: OpenRun, policy: RunPolicy, case: Case, read: Mapping[str, str]) -> None:
@@ -110,11 +111,11 @@ class HealRecord:
         self._inspection_ends(step, "failure_catalogue", finding, report, result)
 
     def measured(self, step: str, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
-        """Record each check's result with the code as it is."""
+        """Record each check's result with the unpatched code."""
         self._asserted(step, checks, results, None)
 
     def proposed(self, patch: Patch) -> str:
-        """Record an advisor's patch; return the step's id, or raise `PolicyHalted` where no further step may begin."""
+        """Record an advisor's patch; return the step's id, or raise `PolicyHalted` if no further step may begin."""
         entry = self._case.entry
         step = self.run.admit(entry.tool_name)
         metadata = {
@@ -130,7 +131,7 @@ class HealRecord:
         return step
 
     def refused(self, step: str, patch: Patch, error: HealkitError) -> None:
-        """Record a patch that cannot be run as this tool at all."""
+        """Record a patch that cannot run as this tool at all."""
         fault = _fault(str(error.code), error.message, "proposal", details_of(error))
         self.run.append("proposal_rejected", step_id=step, error=fault, metadata={"verdict": "not_cured"})
         self._ended_in(step, patch, str(error))
@@ -145,7 +146,10 @@ class HealRecord:
         mode: str,
         checks: Sequence[Check],
     ) -> None:
-        """Record that a patch's validation begins; checks: those that will be run."""
+        """Record that a patch's validation begins.
+
+        checks: The checks that will run.
+        """
         entry = self._case.entry
         spec = ActionSpec(
             schema_version=SCHEMA_VERSION,
@@ -196,7 +200,7 @@ class HealRecord:
         self._judged(step, attempt)
 
     def concluded(self, attempts: Sequence[Attempt]) -> list[Attempt]:
-        """Record and return those whose verdict has changed since: patches disagree, or were not compared."""
+        """Record and return the attempts whose verdict has changed since: patches disagree, or were not compared."""
         changed = []
         for attempt in attempts:
             step = attempt.step_id
@@ -206,7 +210,7 @@ class HealRecord:
         return changed
 
     def retrying(self, step: str, action: str, error_code: str, attempt: int) -> PolicyVerdict:
-        """Ask the policy for a retry of what failed through no fault of the patch; record its answer."""
+        """Ask the policy for a retry of a failure that the patch did not cause; record its answer."""
         verdict = self._policy.retry(action, error_code)
         if verdict.granted:
             metadata = {"code": error_code, "count": attempt, "wait_ms": verdict.wait_ms}
@@ -218,7 +222,7 @@ class HealRecord:
         self.run.append("backoff_applied", step_id=step, before=self._before, metadata={"wait_ms": wait_ms})
 
     def recovering(self, step: str, why: str) -> bool:
-        """Ask the policy whether a kept patch may be taken back; record its answer."""
+        """Ask the policy whether a kept patch may be rolled back; record its answer."""
         verdict = self._policy.recovery()
         if verdict.halt is not None:
             self.run.halt(verdict.halt, step, self.state, None)
@@ -228,7 +232,7 @@ class HealRecord:
         return verdict.granted
 
     def recovered(self, step: str, revision: int) -> None:
-        """Record that it was taken back."""
+        """Record that it was rolled back."""
         result = {"revision": revision, "status": "reverted"}
         self.run.append(
             "recovery_finished", step_id=step, before=self.state, after=self._before, result=result
@@ -236,11 +240,11 @@ class HealRecord:
         self.state = self._before
 
     def asking(self, call: str, choices: Sequence[str]) -> None:
-        """Record a question, before the person is waited for."""
+        """Record a question, before waiting for the person."""
         self._inspect(None, {"kind": "question", "call": call, "choices": list(choices)})
 
     def replied(self, call: str, answer: str, think_time_s: float) -> None:
-        """Record the answer, empty for none, and how long the person was waited for."""
+        """Record the answer, empty for none, and the waiting time."""
         sentence = f"{call} is {answer}." if answer else f"No answer for {call}."
         facts = {"kind": "question", "think_time_ms": round(think_time_s * 1000, 1), "line": None}
         result = {**facts, "sentence": sentence}
@@ -258,7 +262,7 @@ class HealRecord:
         self._judge(step, error, {"action": action, **known})
 
     def error_raised(self, step: str | None, error: HealkitError) -> None:
-        """Record that an advisor or a part of the loop failed; the loop goes on."""
+        """Record that an advisor or a part of the loop failed; the loop continues."""
         fault = _fault(str(error.code), error.message, "proposal", details_of(error), severity="warning")
         self.run.append("error_raised", step_id=step, error=fault)
 
@@ -289,7 +293,7 @@ class HealRecord:
         )
 
     def _judged(self, step: str, attempt: Attempt) -> None:
-        """Record what the checks say of a patch."""
+        """Record the results of a patch's checks."""
         error = None
         if not attempt.plausible:
             message = attempt.why or "It does not pass every check."
@@ -356,12 +360,12 @@ class HealRecord:
 
 
 def _mark(failure: str | None) -> str | None:
-    """Return what stands for an attempt's failure in its signature."""
+    """Return the stand-in for an attempt's failure in its signature."""
     return None if failure is None else digest("failure", failure)
 
 
 def _uri(refs: Sequence[EvidenceRef], kind: str) -> str | None:
-    """Return where that kind of evidence is; None where it could not be stored."""
+    """Return where that kind of evidence is; None if it could not be stored."""
     return next((ref.uri for ref in refs if ref.kind == kind), None)
 
 
@@ -372,7 +376,7 @@ def _fault(
 
 
 def _state(case: Case, signature: StateSignature) -> dict[str, Any]:
-    """Return the partial state: ids and hashes only."""
+    """Return the partial state: only ids and hashes."""
     entry = case.entry
     return {
         "tool_name": entry.tool_name,
@@ -394,7 +398,7 @@ _ENDED = ("outcome", "steps", "failures")
 #: Decision → what it says.
 _ACTIONS = {
     "kept": "The patch was kept as revision {revision}.",
-    "pending": "The patch waits for approval as request {request_id}.",
+    "pending": "The patch is waiting for approval as request {request_id}.",
     "declined": "The patch was declined.",
     "denied": "The policy forbids patches of this tool.",
 }
@@ -404,7 +408,10 @@ _Facts = tuple[dict[str, Any], AuditMetadata, str]
 
 
 def heal_steps(tool_name: str, *, contents: bool) -> Tell:
-    """Return what tells the facts of a healing of that tool; contents: whether its arguments may be on record."""
+    """Return a function that describes a healing's events for the audit.
+
+    contents: Whether the tool's arguments may be on record.
+    """
 
     def tell(event: TraceEvent) -> Told | None:
         teller = _TOLD.get(event.event_type)
@@ -489,7 +496,7 @@ def _judged(event: TraceEvent) -> _Facts:
 def _recovered(event: TraceEvent) -> _Facts:
     result = event.result or {}
     metadata = AuditMetadata(success=True, actual_state={"revision": result.get("revision")})
-    return {}, metadata, f"The patch was taken back by revision {result.get('revision')}."
+    return {}, metadata, f"The patch was rolled back by revision {result.get('revision')}."
 
 
 def _halted(event: TraceEvent) -> _Facts:

@@ -1,6 +1,6 @@
 """Healing as data: patches, attempts, verdicts, reports.
 
-A *patch* is other code for the tool, proposed by an advisor. A patch that passes every check is *plausible*; it is
+A *patch* is other code for the tool, proposed by an advisor. A patch that passes every check is *plausible*. It is
 *correct* only as far as a person has said what is right. The verdict keeps the two apart.
 """
 
@@ -27,7 +27,7 @@ Verdict = Literal["cured", "unproven", "silenced", "undecided", "not_cured"]
 
 
 class VerdictText(NamedTuple):
-    """Verdict as every face shows it: its words, its sign, its colour, what it means, and what it leaves open."""
+    """Verdict as every face shows it: its words, sign, colour and meaning, and what remains open."""
 
     words: str
     mark: str
@@ -55,14 +55,14 @@ VERDICTS: dict[Verdict, VerdictText] = {
         "only hides the error",
         "–",
         "warn",
-        "No exception, but the failing step is skipped or its result made up.",
+        "No exception, but the failing step is skipped or its result is made up.",
         "Check whether that is right.",
     ),
     "undecided": VerdictText(
         "not decided, a call or a file is missing",
         "?",
         "warn",
-        "It makes a call that no recorded execution made, or reads a file that only accepted code may read.",
+        "It makes a call that is not on record, or reads a file that only accepted code may read.",
         "Allow it by name (live=…, files=…), or decide yourself.",
     ),
     "not_cured": VerdictText("does not fix it", "✗", "bad"),
@@ -72,11 +72,10 @@ VERDICTS: dict[Verdict, VerdictText] = {
 class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """New code for a tool. `rank` compares an advisor's own patches: higher is likelier right.
 
-    `reason` says in one sentence what is changed and why. `guard`: it keeps the failure from happening without saying
-    what is right instead. `doubt`: why the advisor itself is not sure, in a sentence; such a patch is never called
-    cured, unless a person has said meanwhile what is right. `kind` is what the advisor says that it does to the
-    meaning, and once it was judged, what is seen of it. `cost` is what it took to get, in the advisor's units
-    (`{"input_tokens": 812, …}`).
+    `reason` says in one sentence what changes and why. `guard`: It prevents the failure without saying what is right
+    instead. `doubt` is a sentence on why the advisor is not sure; such a patch is never called cured, unless a person
+    has said since then what is right. `kind` is what it does to the meaning, first by the advisor's own account, later
+    by the judged code. `cost` is the cost of getting it, in the advisor's units (`{"input_tokens": 812, …}`).
     """
 
     code: str
@@ -93,9 +92,10 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Patch with the results of its validation; `why` names the first failed check, in one sentence.
 
-    unasked: without an example that says what is right, it changes results, or returns what the annotation forbids;
-    such an attempt comes after the other plausible ones. reach: what its code reaches for and the old one does not, in
-    words; such an attempt is never kept without a person. lost: its loss of data in numbers; its doubt begins with it.
+    unasked: Without an example that says what is right, it changes results, or returns what the annotation forbids.
+        Such an attempt comes after the other plausible ones. reach: What its code reaches for and the old code does
+        not, in words; such an attempt is never kept without a person. lost: Its loss of data in numbers; its doubt
+        begins with it.
     """
 
     number: int
@@ -140,7 +140,7 @@ HEAL_ENDINGS: dict[str, str] = {
     "rolled_back": "patch rolled back",
     "not_cured": "no fix found",
     "healthy": "nothing fails any more",
-    "by_chance": "it passes and fails by chance",
+    "by_chance": "it sometimes passes and sometimes fails",
     "not_mendable": "changing the code does not help",
     "halted": "halted by the policy",
     "stopped": "stopped",
@@ -160,15 +160,17 @@ class Answered:
 class HealReportData:
     """Report of one healing from observation to revision.
 
-    revision: the active one, where the healing made a revision. best: the attempt that was chosen; `not_cured` if it
-    failed once it was active. reason: one sentence.
-    notes: deviations on the way, such as an advisor that could not be asked. cost: of the advisors' work, summed by
-    unit. folder: the run folder; `healkit trace show` reads it. nearest: where no patch passes every check, the one
-    that passes most, if that is more than the code as it is.
-
-    calls_answered: calls in its checks that were answered from the record. calls_live: those that were made.
-    duration_s: wall-clock time of all of it. think_time_s: the part in which a person was waited for, at a question,
-    for consent, or in an editor.
+    revision: The active revision, if the healing made one.
+    best: The chosen attempt; `not_cured` if it failed once it was active.
+    reason: One sentence.
+    notes: Deviations on the way, such as an advisor that was not usable.
+    cost: Cost of the advisors' work, summed by unit.
+    folder: The run folder; `healkit trace show` reads it.
+    nearest: If no patch passes every check, the one that passes most, if that is more than the unpatched code.
+    calls_answered: Calls in its checks that were answered from the record.
+    calls_live: Calls that were made.
+    duration_s: Wall-clock time of all of it.
+    think_time_s: The part spent waiting for a person, at a question, for consent, or in an editor.
     """
 
     tool_name: str
@@ -196,7 +198,7 @@ class HealReportData:
 
     @property
     def working_time_s(self) -> float:
-        """Wall-clock time without the time in which a person was waited for."""
+        """Wall-clock time without the time of waiting for a person."""
         return max(0.0, self.duration_s - self.think_time_s)
 
     @property
@@ -206,12 +208,12 @@ class HealReportData:
 
     @property
     def verdict_code(self) -> Verdict | None:
-        """Chosen attempt's verdict as a code; None where none was chosen."""
+        """Chosen attempt's verdict as a code; None if none was chosen."""
         return None if self.best is None else self.best.verdict
 
     @property
     def verdict(self) -> str:
-        """Chosen attempt's verdict in words, for people; empty where none was chosen."""
+        """Chosen attempt's verdict in words for the user; empty if none was chosen."""
         return "" if self.best is None else VERDICTS[self.best.verdict].words
 
     @property
@@ -233,10 +235,13 @@ RequestAuthor = Literal["person", "rule", "search", "model", "agent"]
 class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Proposed code for a tool.
 
-    parent: the revision that it was made from. diff: from that one's code to this. advisor: the proposer, in the
-    advisor's own name for itself. verdict: of its validation, empty without one. motivating_log_id, run_id: the
-    execution that it answers, and the healing that made it. revision: the one that it became once it was accepted.
-    note: why it was declined, or both sides where it was overtaken.
+    parent: The revision from which it was made.
+    diff: The difference between that code and this one.
+    advisor: The proposer, in the advisor's own name for itself.
+    verdict: The verdict of its validation, empty without one.
+    motivating_log_id, run_id: The execution that it answers, and the healing that made it.
+    revision: The revision that it became once it was accepted.
+    note: Why it was declined, or both sides if it was overtaken.
     """
 
     id: int
@@ -261,7 +266,7 @@ class PatchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Revision that it was made from: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
+        """Revision from which it was made: `fibonacci v2`, or `fibonacci v2 (teacher)`."""
         return revision_label(self.tool_name, self.persona, self.parent)
 
     @property
@@ -281,7 +286,7 @@ CellOutcome = Literal["proposed", "question", "rerun", "not_cured", "not_tried"]
 
 @dataclasses.dataclass(frozen=True)
 class CellPlace:
-    """Cell as it ran: its prompt, `In [7]`, its text, and the notebook's own id of it, empty where it is not known."""
+    """Cell as it ran: its prompt, `In [7]`, its text, and its id in the notebook, empty if unknown."""
 
     cell: str
     source: str
@@ -292,13 +297,21 @@ class CellPlace:
 class CellFix:
     """Edit of one cell.
 
-    cell: the prompt of the cell to be edited, `In [7]`. code: its whole new text; before: its old one. reason: what is
-    changed, in a sentence. advisor: who proposed it. ran: whether the failing cell was run with it, in a worker. gave:
-    what it gave then, in words, such as `a table of 4 rows × 3 columns`. verdict: None where it was not run. unknown:
-    what is not known about it, in sentences. cell_id: the notebook's own id of that cell, empty where it is not known.
-    first: the cells to be run before it, because they made what it reads and has lost. then: the cells to be run after
-    it, the failing one last; none where that is the cell to be edited. kind: what it does to the meaning. lost: what it
-    loses of the data, as measured. support: what speaks for it, in sentences.
+    cell: The prompt of the cell to edit, `In [7]`.
+    code: Its complete new text.
+    before: Its old text.
+    reason: What changes, in a sentence.
+    advisor: The advisor that proposed it.
+    ran: Whether the failing cell ran with it, in a worker.
+    gave: Its result then, in words, such as `a table of 4 rows × 3 columns`.
+    verdict: None if it did not run.
+    unknown: What is not known about it, in sentences.
+    cell_id: The notebook's own id of that cell, empty if unknown.
+    first: The cells to run before it, because they made lost values that it reads.
+    then: The cells to run after it, the failing one last; none if that is the edited cell.
+    kind: What it does to the meaning.
+    lost: Its measured loss of data.
+    support: Evidence for it, in sentences.
     """
 
     cell: str
@@ -319,13 +332,13 @@ class CellFix:
 
     @property
     def rerun(self) -> str:
-        """Sentence on what has to be run for it to help; empty where that is the failing cell alone."""
+        """Sentence on the cells to run for it to help; empty if that is only the failing cell."""
         cells = [*(place.cell for place in self.first), self.cell, *(place.cell for place in self.then)]
-        return f"{cells[0]} has to be run again, then {', then '.join(cells[1:])}." if cells[1:] else ""
+        return f"Run {cells[0]} again, then {', then '.join(cells[1:])}." if cells[1:] else ""
 
     @property
     def hunks(self) -> list[tuple[list[str], list[str]]]:
-        """Lines that it takes out and the lines that take their place, for each place in the cell."""
+        """Lines that it removes and the lines that replace them, for each place in the cell."""
         before, after = self.before.split("\n"), self.code.split("\n")
         changes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
         return [(before[a:b], after[c:d]) for kind, a, b, c, d in changes if kind != "equal"]
@@ -344,7 +357,7 @@ class CellFix:
 
     @property
     def said(self) -> str:
-        """Sentence on what was seen."""
+        """Sentence on its result."""
         if not self.ran:
             return "Not run."
         if self.verdict == "silenced":
@@ -357,10 +370,16 @@ class CellFix:
 class CellReportData:
     """Report of the healing of a failing cell.
 
-    label: its prompt. found: the failure in a sentence. reason: the result in a sentence. fix: the likeliest fix;
-    others: further ones, and readings that only you can choose from. not_fixes: edits that run, and change or lose
-    data. notes: what was run on what, what was left out. cells: labels of cells to run first. report: the healing
-    behind it. refutes: whether the card names another change than the first edit here, so that it is not to be told.
+    label: Its prompt.
+    found: The failure in a sentence.
+    reason: The result in a sentence.
+    fix: The likeliest fix.
+    others: Further fixes, and readings that only you can choose from.
+    not_fixes: Edits that run, but change or lose data.
+    notes: Which values were used, and what was left out.
+    cells: Labels of cells to run first.
+    report: The healing behind it.
+    refutes: Whether the card names another change than the first edit here, so that it must not be shown.
     """
 
     label: str
@@ -378,7 +397,7 @@ class CellReportData:
 
     @property
     def chosen(self) -> CellFix | None:
-        """Edit that a person who asks for one gets: the fix, or the only reading that there is."""
+        """Edit for a user who wants one: the fix, or the only reading."""
         only = self.others if self.outcome == "question" else ()
         return self.fix or (only[0] if len(only) == 1 else None)
 
@@ -389,7 +408,10 @@ NotebookOutcome = Literal["passed", "healed", "failed", "stopped"]
 
 @dataclasses.dataclass(frozen=True)
 class CheckedCell:
-    """Code cell in the last run of a check; number: among all cells of the notebook, from 1."""
+    """Code cell in the last run of a check.
+
+    number: Its number among all cells of the notebook, from 1.
+    """
 
     number: int
     state: Literal["passed", "failed", "not_run"] = "not_run"
@@ -399,7 +421,7 @@ class CheckedCell:
 
 @dataclasses.dataclass(frozen=True)
 class CellEdit:
-    """New text of a cell with which the notebook ran on."""
+    """New text of a cell with which the notebook got further."""
 
     number: int
     before: str
@@ -410,9 +432,13 @@ class CellEdit:
 class NotebookFailure:
     """Failure of a cell in a check.
 
-    number: the cell's, among all cells. prompt: in this run, 3 for `In [3]`. line: in the cell, 0 where that is not
-    known; file_line: in the notebook's file. report: what healing found. fixed: whether the notebook ran on with the
-    fix. why: why it happened, which shorter cards leave out.
+    number: The cell's number among all cells.
+    prompt: Its prompt in this run, 3 for `In [3]`.
+    line: The line in the cell, 0 if unknown.
+    file_line: The line in the notebook's file.
+    report: The report of its healing.
+    fixed: Whether the notebook ran on with the fix.
+    why: Why it happened; shorter cards omit it.
     """
 
     number: int
@@ -430,8 +456,9 @@ class NotebookFailure:
 class NotebookReportData:
     """Report of a notebook's check.
 
-    cells: its code cells, as the last run that counts left them. failures: the first that it ran into; with healing,
-    those behind it too. edits: of the fixes with which it ran on.
+    cells: Its code cells, as the last counted run left them.
+    failures: Its first failure; with healing, also the later ones.
+    edits: The edits of the fixes with which it ran on.
     """
 
     path: str

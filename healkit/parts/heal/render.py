@@ -1,6 +1,6 @@
 """Report of a healing, as text and as a card.
 
-The verdict's words are on top, because they are easily misread: a patch that passes is not thereby right.
+The verdict's words come first, because they are easily misread: a patch that passes is not necessarily right.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from healkit.parts.heal.records import (
 
 #: Number of attempts listed one by one; a search has many that fail.
 _SHOWN_MAX = 8
-#: Shortest wait for a person that is told.
+#: Shortest wait for a person that is shown.
 _THINK_TIME_LEAST_S = 1.0
 
 _HEADS = HEAL_ENDINGS | {"pending": "a patch is waiting for your approval"}
 
 
 def report_card(report: HealReportData, face: Face = "terminal") -> Card:
-    """Build the card of a healing: outcome, verdict, the diff, the other attempts, what to do next.
+    """Build the card of a healing: outcome, verdict, the diff, the other attempts, the next steps.
 
-    face: where its text form is read; the commands are those of that face.
+    face: The face that shows its text form; the commands are those of that face.
     """
     facts: list[tuple[str, Fact]] = [(name, Span(value, "ticked")) for name, value in report_facts(report)]
     parts: list[Part] = [Facts([*facts, *_next(report, face)])]
@@ -74,9 +74,9 @@ def report_card(report: HealReportData, face: Face = "terminal") -> Card:
 def question_text(call: str, choices: Iterable[str], tables: Mapping[str, str] = MappingProxyType({})) -> str:
     """Write a question on patches that disagree, with numbered choices; a face adds how to answer.
 
-    tables: the frames among the arguments, by name.
+    tables: The frames among the arguments, by name.
     """
-    lines = [f"Plausible patches disagree. What is right for {call} ?"]
+    lines = [f"The plausible patches give different results. What is the right result of {call} ?"]
     lines += [f"{name}:\n{textwrap.indent(table, '    ')}" for name, table in tables.items()]
     for number, choice in enumerate(choices, 1):
         first, *more = choice.splitlines() or [""]
@@ -101,7 +101,7 @@ def _time(report: HealReportData) -> str:
 
 
 def meaning(attempt: Attempt) -> str:
-    """Say in a sentence or two what the verdict means, and what it leaves open."""
+    """Say in a sentence or two what the verdict means, and what remains open."""
     if not attempt.plausible:
         return f"{attempt.why[:1].upper()}{attempt.why[1:]}"
     verdict, lost = VERDICTS[attempt.verdict], "" if attempt.verdict == "cured" else attempt.lost
@@ -121,7 +121,7 @@ def report_title(report: HealReportData) -> str:
 
 
 def report_facts(report: HealReportData) -> list[tuple[str, str]]:
-    """List what was found, tried, asked and spent: name and value."""
+    """List what was found, tried, asked and used: name and value."""
     facts = [("found", report.diagnosis), ("outcome", report.reason)]
     best = report.best
     if best is not None:
@@ -141,7 +141,7 @@ def report_facts(report: HealReportData) -> list[tuple[str, str]]:
 
 
 def _next(report: HealReportData, face: Face) -> list[tuple[str, Fact]]:
-    """Say where it is on record, and what can be done next, as each face types it."""
+    """Say where it is on record, and list the next steps in the form of each face."""
     command, tool = f'hk.timeline("{report.run_id}")', report.label.partition(" ")[0]
     entries = [("record", f"`{command}`", f"healkit trace show {report.run_id}")]
     if report.outcome == "pending":
@@ -162,7 +162,7 @@ def report_mark(report: HealReportData) -> str:
 
 
 def report_tone(report: HealReportData) -> Tone:
-    """Say how it went: `good` is what an example says is right, `warn` what you should look at, `bad` the rest."""
+    """Return how it went: `good` if an example confirms it, `warn` if you should check it, `bad` otherwise."""
     cured = report.best is not None and report.best.verdict == "cured"
     if report.outcome == "healthy" or (report.outcome == "kept" and cured):
         return "good"
@@ -195,7 +195,7 @@ def _row(attempt: Attempt) -> tuple[str | Span, ...]:
 
 _CELL_HEADS = {
     "proposed": "a fix",
-    "question": "which is meant?",
+    "question": "which one do you mean?",
     "rerun": "run other cells first",
     "not_cured": "no fix found",
     "not_tried": "not tried",
@@ -203,10 +203,10 @@ _CELL_HEADS = {
 
 
 def cell_card(report: CellReportData) -> Card:
-    """Build the card of a failing cell's healing: the edit, what was seen of it, what is not known, what to do next."""
+    """Build the card of a failing cell's healing: the edit, its result, open questions, and the next steps."""
     fix, head = report.chosen, f"{report.label}: {_CELL_HEADS[report.outcome]}"
     if report.outcome == "question" and fix is not None:
-        head = f"{report.label}: is this meant?"
+        head = f"{report.label}: is this what you mean?"
     not_fixes = _not_fixes(report)
     if fix is None:
         notes: list[Part] = [Line(Span(note, "ticked")) for note in report.notes]
@@ -222,7 +222,7 @@ def cell_card(report: CellReportData) -> Card:
     facts: list[tuple[str, Fact]] = [("change", Span(fix.reason, "ticked")), ("seen", Span(fix.said))]
     facts += [("not known", Span(sentence, "ticked")) for sentence in fix.unknown]
     facts += [("note", Span(note, "ticked")) for note in report.notes]
-    then = "" if fix.cell == report.label else f" puts the new text of {fix.cell} here"
+    then = "" if fix.cell == report.label else f" inserts the new text of {fix.cell} here"
     facts.append(("next", Span(f"`%heal --apply`{then}", "ticked")))
     parts: list[Part] = [Diff(changed(fix)), Facts(facts)]
     other_edits = [edit for edit in report.others if edit is not fix]
@@ -235,13 +235,13 @@ def cell_card(report: CellReportData) -> Card:
 
 
 def changed(fix: CellFix) -> str:
-    """Return the diff of a cell without its head, which the card's own says."""
+    """Return the diff of a cell without its head, which the card already has."""
     lines = fix.diff.split("\n")[2:]
     return "\n".join(lines[1:] if sum(line.startswith("@@") for line in lines) == 1 else lines)
 
 
 def _not_fixes(report: CellReportData) -> list[Part]:
-    """List, folded, what runs and is no fix, with what it costs."""
+    """List, folded, the edits that run but are not fixes, with what they lose."""
     rows = [_other(fix) for fix in report.not_fixes]
     head = "Not a fix: an edit that changes or hides data"
     if len(rows) > 1:

@@ -1,7 +1,7 @@
 """Report of a notebook's check: card, GitHub, JUnit.
 
-All forms show the same words, and these pass through `to_text`: what a notebook says has no secrets, moves no cursor,
-and gives no orders to a service that reads the log.
+All forms show the same words, which pass through `to_text`. So texts from a notebook contain no secrets, move no
+cursor, and give no orders to a service that reads the log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def notebook_card(report: NotebookReportData, *, written: bool = False) -> Card:
-    """Build the card of a check; written: whether the fixes are in the notebook now."""
+    """Build the card of a check.
+
+    written: Whether the fixes are in the notebook now.
+    """
     head, tone = _HEADS[report.outcome]
     mark = "✓" if tone == "good" else "✗"
     if written and report.outcome == "healed":
@@ -54,7 +57,7 @@ def _title(failure: NotebookFailure) -> str:
 
 
 def _about(failure: NotebookFailure, *, why: bool = False) -> Iterator[Part]:
-    """Yield the failing line, what is known of the failure, and the fix; why: also why it happened."""
+    """Yield the failing line, the known facts about the failure, and the fix; why: also why it happened."""
     error, report = failure.failure, failure.report
     place = (f"<In [{failure.prompt}]>", failure.line)
     yield from (Code(f.line.strip(), indent=6) for f in error.frames if (f.filename, f.lineno) == place)
@@ -69,9 +72,13 @@ def _about(failure: NotebookFailure, *, why: bool = False) -> Iterator[Part]:
     if report is not None and fix is None:
         facts.append(("healing", Span(report.reason, "ticked")))
     if fix is not None:
-        outcome = "the notebook ran on with it" if failure.fixed else "the notebook got no further with it"
+        outcome = (
+            "the notebook got further with it"
+            if failure.fixed
+            else "the notebook did not get further with it"
+        )
         facts.append(("fix", Span(f"{fix.cell}: {fix.reason}", "ticked")))
-        facts.append(("seen", Span(f"{fix.said} In a whole run, {outcome}.")))
+        facts.append(("seen", Span(f"{fix.said} In a complete run, {outcome}.")))
         facts += [("not known", Span(sentence, "ticked")) for sentence in fix.unknown if not failure.fixed]
     yield Facts(facts, indent=4)
     if fix is not None:
@@ -89,7 +96,7 @@ def failure_text(failure: NotebookFailure, *, titled: bool = True) -> str:
 
 
 def data(report: NotebookReportData) -> dict[str, Any]:
-    """Return a check as JSON data; of each fix, the diff too."""
+    """Return a check as JSON data, with the diff of each fix."""
     document: dict[str, Any] = msgspec.to_builtins(report)
     for failure, entry in zip(report.failures, document["failures"], strict=True):
         if failure.report is not None and failure.report.fix is not None:

@@ -61,7 +61,8 @@ def _request_row(request: PatchRequest) -> tuple[Cell, ...]:
 def request(request: PatchRequest, face: Face = "notebook", active: int | None = None) -> Card:
     """Build the card of one request: who, why, with which verdict, and the diff.
 
-    face: where commands are typed. active: the tool's active revision by now, where that is known.
+    face: The face for the commands.
+    active: The tool's current active revision, if known.
     """
     became = "" if request.revision is None else f", {became_of(request, active)}"
     steps = Facts(_steps(request, face))
@@ -82,14 +83,14 @@ def request(request: PatchRequest, face: Face = "notebook", active: int | None =
 
 
 def became_of(request: PatchRequest, active: int | None) -> str:
-    """Say which revision an accepted request became, and which one is active where that is another one."""
+    """Say which revision an accepted request became, and which one is active if that is another one."""
     if active is None or active == request.revision:
         return f"now v{request.revision}"
     return f"as v{request.revision}; v{active} is active by now"
 
 
 def _by(request: PatchRequest) -> str:
-    """Name the author: `search`, or `model (qwen3)` where the advisor has a name of its own."""
+    """Name the author: `search`, or `model (qwen3)` if the advisor has its own name."""
     named = request.advisor and request.advisor != request.author
     return f"{request.author} ({request.advisor})" if named else request.author
 

@@ -57,8 +57,10 @@ def nothing_cures(
 ) -> str:
     """Say how far the healing got without a fix, which check still fails, and what to do next.
 
-    tried: the number of candidates. spent_s: the budget that is used up; None where nothing was left to try.
-    searched: whether the search was asked. acts: says which calls declare effects, so that none is advised.
+    tried: The number of candidates.
+    spent_s: The used budget; None if nothing was left to try.
+    searched: Whether the search was used.
+    acts: Returns whether a call has declared effects, so that none is suggested.
     """
     told_of = case.entry.code if case.discreet else None
     unmet = why_not(case.checks, case.base, discreet_about=told_of) if case.base else ""
@@ -70,21 +72,21 @@ def nothing_cures(
         live = ", ".join(f'"{name}"' for name in names if not acts(name))
         still += f" Not decided: {plain.count(len(undecided), 'attempt')}."
         if done := " and ".join(filter(acts, names)):
-            still += f" No healing calls what declares effects, such as {done}: run the tool once yourself."
+            still += f" Healing never calls a tool that declares effects, such as {done}: run the tool once yourself."
         if live or not (names or any(map(missing_grant, results))):
             still += f" Allow the calls: live=[{live or '…'}]."
     if spent_s is None:
         ended = (
             f"{plain.count(tried, 'candidate')}, nothing left to try" if tried else "no advisor had a patch"
         )
-        first = "Add an example" if searched else "Ask the search too"
+        first = "Add an example" if searched else "Also use the search"
         return f"No fix found: {ended}.{still} {first}, edit the code, or ask a model."
     ended = plain.count(tried, "candidate") if tried else "nothing was tried"
     return f"No fix found: {ended} in {spent_s:g} s, budget used up.{still} Raise it: budget_s=…."
 
 
 def total_cost(attempts: Sequence[Attempt], advisors: Sequence[Advisor]) -> dict[str, float]:
-    """Add up the cost of all attempts, and of questions asked in vain."""
+    """Add up the cost of all attempts, and of unsuccessful questions."""
     total: dict[str, float] = {}
     unclaimed = [getattr(advisor, "unclaimed", {}) for advisor in advisors]
     for cost in (*(attempt.patch.cost for attempt in attempts), *unclaimed):

@@ -1,6 +1,6 @@
 """Reproduction of a failure, with the code as it is.
 
-What the checks of a case give, and which of them count.
+It runs the checks of a case, and decides which of them count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FRESH_S = 0.7
 
 
 class Reproduction:
-    """Runs the code of one healing as it is."""
+    """Runs the unpatched code of one healing."""
 
     def __init__(self, context: HealContext) -> None:
         self._context, self._hk, self._entry = context, context.hk, context.entry
@@ -45,14 +45,14 @@ class Reproduction:
         self._notes = context.voice.notes
 
     def reproduced(self, case: Case, diagnosis: Diagnosis) -> tuple[Case, Ending | None]:
-        """Run the code on every check; return the case with those that count, and the ending where chance decides."""
+        """Run the code on every check; return the case with those that count, and the ending if chance decides."""
         return self._without_chance(self._settled(case), outside=bool(diagnosis.outside))
 
     def _settled(self, case: Case) -> Case:
-        """Run the tool as it is on every check, and leave out the checks that do not count."""
+        """Run the unpatched tool on every check, and leave out the checks that do not count."""
         if self._context.may_act:
             self._notes.append(
-                "The tool has side effects and runs without isolation, so nothing of it was run."
+                "The tool has side effects and runs without isolation, so healkit did not run it."
             )
             return dataclasses.replace(case, checks=(), untried=True)
         checks = [check for check in case.checks if self._validator.fits(check)]
@@ -60,7 +60,7 @@ class Reproduction:
             self._bench.know(case.checks, case.base)
         base = list(case.base) or self._validator.run(self._entry.code, checks)
         if self._fails_in_worker_only(checks, base):
-            self._notes.append("A trial does not fail as the run did, so each check is run in a worker.")
+            self._notes.append("A trial does not fail as the execution did, so each check runs in a worker.")
             self._validator.use_workers()
             checks = [check for check in checks if self._validator.fits(check)]
             base = self._validator.run(self._entry.code, checks)
@@ -82,14 +82,14 @@ class Reproduction:
         left_out = any(check.sampled and check not in remaining for check in checks)
         if left_out:
             self._notes.append(
-                "The failing frame is too long to be tried; a sample of its rows does not fail."
+                "The failing frame is too long to try, and a sample of its rows does not fail."
             )
         failing = [check for check in checks if check.origin == "failing"]
         untried = case.untried or bool(failing and not any(check in remaining for check in failing))
         return dataclasses.replace(case, checks=remaining, base=results, untried=untried)
 
     def _note_missing(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> None:
-        """Say which calls of recorded runs are not on record, so that these runs say nothing."""
+        """Say which calls of recorded runs are not on record, so that these runs are not evidence."""
         missing = [
             was.failure.partition(": ")[2].removesuffix(", so it was not made")
             for check, was in zip(checks, base, strict=True)
@@ -98,14 +98,14 @@ class Reproduction:
         self._notes += [f"{message[:1].upper()}{message[1:]}." for message in dict.fromkeys(missing)]
 
     def _rerun(self, check: Check, was: CheckResult) -> CheckResult | None:
-        """Run a recorded run's check with the code it had; return None for any other check, and one that passed."""
+        """Run a recorded run's check with its old code; return None for any other check, and one that passed."""
         if check.origin != "passing" or was.outcome == "passed":
             return None
         code = own_code(self._hk.vault, self._hk.log, self._entry, check)
         return was if code is None else self._validator.run(code, [check])[0]
 
     def _fails_in_worker_only(self, checks: Sequence[Check], base: Sequence[CheckResult]) -> bool:
-        """Return True where a recorded run of the same code failed, and so it does in a worker, but not in a trial."""
+        """Return True if a recorded run of the same code failed, and it also fails in a worker, but not in a trial."""
         code = self._entry.code
         if not self._validator.light or chance_in(code) not in ("", SET_ORDER):
             return False
@@ -115,9 +115,9 @@ class Reproduction:
         return any(result.outcome not in ("passed", "not_on_record") for result in again)
 
     def _without_chance(self, case: Case, *, outside: bool) -> tuple[Case, Ending | None]:
-        """Repeat the checks that chance may decide, and leave those out; with the ending where no other fails.
+        """Repeat the checks that chance may decide, and leave those out; with the ending if no other fails.
 
-        outside: the failure's cause may be outside of the code.
+        outside: The failure's cause may be outside the code.
         """
         remaining, chances = list[tuple[Check, CheckResult]](), list[Chance]()
         source = chance_in(self._entry.code) if self._entry.type == "python" else ""
@@ -141,7 +141,7 @@ class Reproduction:
         return case, Ending("by_chance", reason)
 
     def _chance_of(self, check: Check, was: CheckResult, source: str, *, outside: bool) -> Chance | None:
-        """Repeat a check that chance may decide; return how often it failed, None where it does not vary."""
+        """Repeat a check that chance may decide; return how often it failed, None if it does not vary."""
         clear, is_decisive = "" if source == SET_ORDER else source, check.origin != "passing"
         recorded = on_record(self._hk.log, self._entry, check) if is_decisive else None
         row = self._own_failure(check) if is_decisive else None
@@ -160,14 +160,14 @@ class Reproduction:
         if chance is not None or not is_decisive or (outside and not clear):
             return chance
         if recorded is not None and was.answered:
-            self._notes.append(f"{recorded.counts} What its calls gave decides.")
+            self._notes.append(f"{recorded.counts} The result depends on the answers of its calls.")
             return None
         if recorded is None and clear and row is not None and was.outcome == "passed":
             return Chance(check, 1, len(results) + 1, source, f"{row.ename}: {row.evalue}")
         return None if recorded is None else dataclasses.replace(recorded, source=source)
 
     def _told_as_memory(self, check: Check, was: CheckResult) -> CheckResult:
-        """Return the result of a check that was stopped before the memory ran out, as it did on record, as that."""
+        """Return an out-of-memory result for a check that was stopped earlier, but ran out of memory on record."""
         row = self._own_failure(check) if was.outcome == "timeout" else None
         code = "" if row is None else row.error_code
         return msgspec.structs.replace(was, error_code=code) if code == "TOOL_OUT_OF_MEMORY" else was
@@ -179,21 +179,21 @@ class Reproduction:
         return row if same else None
 
     def healthy(self, case: Case) -> str:
-        """Say that nothing fails, and what is known of a failure of the same code."""
+        """Say that nothing fails, and the known facts about a failure of the same code."""
         row = next(filter(None, map(self._own_failure, case.checks)), None)
         if row is None:
-            return "Every check passes as it is; nothing fails any more."
+            return "Every check passes with the code as it is; nothing fails any more."
         error = f"{row.ename}: {row.evalue}" if row.evalue else row.ename
         return (
-            f"Every check passes as it is, though log row {row.id} failed with the same code ({error}): something "
-            "outside of the code decides, such as a file, the time, or chance."
+            f"Every check passes with the code as it is, but log row {row.id} failed with the same code "
+            f"({error}). So something outside the code is the cause, such as a file, the time, or chance."
         )
 
     def cause_outside(self, case: Case, outside: str) -> str:
-        """Say what has to change outside of the code, where nothing else fails; empty where the code may be wrong.
+        """Say what has to change outside the code, if nothing else fails; empty if the code may be wrong.
 
-        outside: what the diagnosis says of it. A granted file is there for the checks too, so an example says which
-        one is meant.
+        outside: The diagnosis' sentence about it. A granted file exists for the checks too, so an example says which
+            one is meant.
         """
         if not outside or case.failure is None or (self._entry.grants.read and is_provable(case)):
             return ""

@@ -1,9 +1,9 @@
 """Patch requests: patches that wait for approval.
 
-A request needs no process that stays alive: it is in the database until it is decided. Accepting is one write
-transaction with the patch itself, so there is never a decision without its revision, or the other way round; of two
-people who decide at once, the second finds the first one's decision. Where a healing had asked, the same transaction
-adds the decision to its audit.
+A request needs no running process: it stays in the database until it is decided. Accepting is one write transaction
+with the patch itself, so there is never a decision without its revision, or the other way round. If two people decide
+at once, the second one finds the first one's decision. If a healing had asked, the same transaction adds the decision
+to its audit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _STATE = col(PatchRow.state)
 
 
 class Requests:
-    """Patch requests of one database; `hk.requests`. audit: gets the decisions on what healings had asked."""
+    """Patch requests of one database; `hk.requests`.
+
+    audit: Gets the decisions on requests of healings.
+    """
 
     def __init__(self, database: Database, audit: Audit | None = None) -> None:
         self._database = database
@@ -56,13 +59,13 @@ class Requests:
         motivating_log_id: int | None = None,
         run_id: str | None = None,
     ) -> PatchRequest:
-        """Ask for a patch; the tool stays as it is.
+        """Request approval for a patch; the tool does not change.
 
-        parent: the revision that it was made from, by default the active one. The same code for the same parent is
-        the existing request, decided or not; one that waits without a verdict takes this one.
+        parent: The revision from which it was made, by default the active one.
 
-        Raises `ToolNotFound`, `PersonaNotFound`, `RevisionNotFound`, `VaultError` for code that changes nothing, and
-        what `Vault.patch` raises for code that cannot be run.
+        The same code for the same parent is the existing request, decided or not; a waiting one without a verdict takes
+        this one. Raises `ToolNotFound`, `PersonaNotFound`, `RevisionNotFound`, `VaultError` for code that changes
+        nothing, and the errors of `Vault.patch` for code that cannot run.
         """
         _check_words(author, verdict)
         digest = code_hash(code)
@@ -98,7 +101,7 @@ class Requests:
             return _record(session, _row(session, number))
 
     def pending(self, tool_name: str | None = None) -> builtins.list[PatchRequest]:
-        """Return the requests that wait, newest first, of one tool if given."""
+        """Return the waiting requests, newest first, of one tool if given."""
         return self.list(tool_name, state="pending")
 
     def list(
@@ -115,7 +118,7 @@ class Requests:
             return [_record(session, row) for row in session.scalars(statement)]
 
     def waiting(self) -> int:
-        """Count the requests that wait."""
+        """Count the waiting requests."""
         with self._database.read() as session:
             statement = select(func.count()).select_from(PatchRow).where(_STATE == "pending")
             return session.scalar(statement) or 0
@@ -123,11 +126,12 @@ class Requests:
     def accept(self, number: int, by: str = "person", *, in_run: bool = False) -> PatchRequest:
         """Make the patch the tool's next revision; accepting it again changes nothing.
 
-        by: who approves; stored. in_run: the healing that asked still goes on, and records the decision itself.
+        by: Who approves; stored.
+        in_run: The healing that asked is still running, and records the decision itself.
 
-        Raises `PatchRequestNotFound`, `PatchRequestDecided` for one that was declined, `VaultTampered`, and
-        `RevisionConflict` with both sides where the tool has moved on since: the request is `overtaken` then, and says
-        the same each time. Raises `DatabaseNotTrusted` too: a request of an untrusted database cannot be accepted.
+        Raises `PatchRequestNotFound`, `PatchRequestDecided` for a declined one, `VaultTampered`, and `RevisionConflict`
+        with both sides if the tool was changed since then. The request is then `overtaken`, and a second call says the
+        same. Also raises `DatabaseNotTrusted`: a request of an untrusted database cannot be accepted.
         """
         self._database.require_trust(f"Request {number} cannot be accepted")
         with self._database.write() as session:
@@ -135,7 +139,7 @@ class Requests:
             if row.state == "accepted":
                 return _record(session, row)
             if row.state == "declined":
-                raise _decided(row, "Propose it again from the active revision if it is wanted after all.")
+                raise _decided(row, "If you want it after all, propose it again from the active revision.")
             decides = row.state == "pending" and not in_run
             conflict = _accept(session, self._database.dialect_name, row, by)
             if self._audit is not None and decides:
@@ -149,9 +153,11 @@ class Requests:
     def decline(
         self, number: int, reason: str = "", by: str = "person", *, in_run: bool = False
     ) -> PatchRequest:
-        """Decline a request; declining it again changes nothing. in_run: as in `accept`.
+        """Decline a request; declining it again changes nothing.
 
-        Raises `PatchRequestNotFound`, and `PatchRequestDecided` for one that was accepted or overtaken.
+        in_run: As in `accept`.
+
+        Raises `PatchRequestNotFound`, and `PatchRequestDecided` for an accepted or overtaken one.
         """
         with self._database.write() as session:
             row = _row(session, number)
@@ -162,13 +168,13 @@ class Requests:
                 if self._audit is not None and not in_run:
                     self._audit.extend_within(session, _decision_on(row))
             elif row.state != "declined":
-                undo = f"Take it back with hk.undo({row.tool_name!r})."
-                raise _decided(row, undo if row.state == "accepted" else "Nothing was changed by it.")
+                undo = f"Undo it with hk.undo({row.tool_name!r})."
+                raise _decided(row, undo if row.state == "accepted" else "It did not change anything.")
             return _record(session, row)
 
 
 def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionConflict | None:
-    """Apply the patch and store the decision; return the conflict where the tool has moved on."""
+    """Apply the patch and store the decision; return the conflict if the tool was changed since then."""
     if row.state == "overtaken":
         return RevisionConflict(row.note)
     stored = vault_rows.stored_code(session, _sides(session, row)[1])
@@ -186,7 +192,7 @@ def _accept(session: Session, dialect: str, row: PatchRow, by: str) -> RevisionC
 
 
 def _decision_on(row: PatchRow) -> list[AuditStep]:
-    """Return the entry of the decision on what a healing had asked; none for another request."""
+    """Return the audit entry of the decision, if a healing had asked; none for another request."""
     if not row.run_id or not re.fullmatch(EXECUTION_ID, row.run_id):
         return []
     accepted = row.state == "accepted"
@@ -208,11 +214,11 @@ def _decision_on(row: PatchRow) -> list[AuditStep]:
 
 
 def _store_code(session: Session, dialect: str, base: Revision, code: str, digest: str) -> None:
-    """Store proposed code; raise `VaultError` where it cannot be run, or is the revision's own."""
+    """Store proposed code; raise `VaultError` if it cannot run, or is the revision's own code."""
     kind = vault_rows.stored_code(session, base).type
     if digest == base.code_hash:
         raise VaultError(
-            f"{revision_label(base.tool_name, base.target_persona, base.number)} has this code already: "
+            f"{revision_label(base.tool_name, base.target_persona, base.number)} already has this code, so "
             "there is nothing to approve."
         )
     ref = EntryRef(base.tool_name, base.target_persona, base.number, digest)
@@ -227,7 +233,7 @@ def _check_words(author: str, verdict: str) -> None:
     ):
         if value not in allowed:
             raise VaultError(
-                f"{word}={value!r} is not known.", hint=f"It is one of {', '.join(map(repr, allowed))}."
+                f"{word}={value!r} is not known.", hint=f"Use one of {', '.join(map(repr, allowed))}."
             )
 
 
@@ -236,7 +242,7 @@ def _row(session: Session, number: int) -> PatchRow:
     if row is None:
         raise PatchRequestNotFound(
             f"There is no patch request {named(number)}.",
-            hint="hk.requests.list() lists those that there are.",
+            hint="hk.requests.list() lists all requests.",
         )
     return row
 
@@ -255,11 +261,11 @@ def _decided(row: PatchRow, hint: str) -> PatchRequestDecided:
     label = revision_label(row.tool_name, row.target_persona, row.revision)
     became = "" if row.revision is None else f" and is {label}"
     by = f" by {row.decided_by!r}" if row.decided_by else ""
-    return PatchRequestDecided(f"Patch request {row.id} was {row.state} already{by}{became}.", hint=hint)
+    return PatchRequestDecided(f"Patch request {row.id} was already {row.state}{by}{became}.", hint=hint)
 
 
 def _sides(session: Session, row: PatchRow) -> tuple[Revision, Revision]:
-    """Return the revision that the patch was made from, and the one it would be."""
+    """Return the revision from which the patch was made, and the one it would become."""
     tool = vault_rows.exactly(session, row.tool_name, row.target_persona, removed=True)
     base = vault_rows.find_revision(session, tool, row.parent)
     return base, vault_rows.with_code(base, row.code_hash)

@@ -1,6 +1,6 @@
 """Healing service of a Healkit: `hk.heal` and its options.
 
-The code that heals is loaded by the first healing: a plain execution has no use for it.
+The code that heals is loaded by the first healing, because a plain execution does not need it.
 """
 
 from __future__ import annotations
@@ -54,27 +54,31 @@ class HealService:
     ) -> HealReport:
         """Look for patches of a failing tool, run its checks on each, and keep the best with your consent.
 
-        advisors: names or objects, asked in this order; by default as `heal_advisors` says.
-        auto: keep a patch that is *fixed, no regressions* without asking, unless the policy denies it. Without
-            `auto` and without `confirm`, the patch waits as a request (`hk.requests`).
-        budget_s: seconds of wall time for all of it. log_id: the failure that is meant, instead of the newest.
-        ask: gets up to three questions where plausible patches disagree. confirm: gets the chosen patch; True, False,
-            or None to leave it waiting. before_patch: is called before each patch is tried.
-        progress: gets a sentence whenever something has happened. on_tried: gets the advisor that is asked and the
-            number of candidates tried so far, whenever one of them changes. Time spent in `ask` and `confirm` does not
-            count against `budget_s`. stop: set it, from any thread, to end the search.
-        policy: the caps of the run; over one of them it ends. dry_run: show the best patch, and keep nothing.
-        executor: any `concurrent.futures.Executor`; its workers then try the search's candidates.
-        live: calls that checks may make where they are not on record, `["host.price"]` for one call, `["host.price:5"]`
-            for five. Each is told before it is made, equal ones are made once, and none that declares effects. All
-            others are answered from the record of earlier executions, or not at all; a host function that was provided
-            as read-only, and a vault tool that only calculates, need no mention.
-        files: granted files and folders that patches may read while they are checked, `["/data/rates.csv"]`, or
-            patterns of them, `["*"]`. Without, only the tool's accepted code reads them, and a check in which a patch
-            asks for one is not decided.
+        advisors: Names or objects, asked in this order; by default as `heal_advisors` says.
+        auto: Keep a patch that is *fixed, no regressions* without asking, unless the policy denies it. Without `auto`
+            and without `confirm`, the patch waits as a request (`hk.requests`).
+        budget_s: Seconds of wall time for all of it.
+        log_id: The failure to heal, instead of the newest.
+        ask: Gets up to three questions if plausible patches disagree.
+        confirm: Gets the chosen patch; returns True, False, or None to leave it waiting.
+        before_patch: Called before each patch is tried.
+        progress: Gets a sentence whenever something has happened.
+        on_tried: Gets the current advisor and the number of candidates tried so far, whenever one of them changes. Time
+            spent in `ask` and `confirm` does not count against `budget_s`.
+        stop: Set it, from any thread, to end the search.
+        policy: The caps of the run; over one of them it ends.
+        dry_run: Show the best patch, and keep nothing.
+        executor: Any `concurrent.futures.Executor`; its workers then try the search's candidates.
+        live: Calls that checks may make if they are not on record, `["host.price"]` for one call, `["host.price:5"]`
+            for five. Each is reported before it is made, and equal ones are made once. Calls with declared effects are
+            never made. All other calls are answered from the record of earlier executions, or not at all. You need not
+            list a host function that was provided as read-only, or a vault tool that only calculates.
+        files: Granted files and folders that patches may read while they are checked, `["/data/rates.csv"]`, or
+            patterns of them, `["*"]`. Without it, only the tool's accepted code reads them, and a check in which a
+            patch reads one is not decided.
 
-        Raises `HealError` where nothing says that the tool fails, `ConfigError` for an unknown advisor or an
-        executor that cannot be used, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
+        Raises `HealError` if nothing shows that the tool fails, `ConfigError` for an unknown advisor or an unusable
+        executor, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
         """
         from healkit.parts.heal.context import HealOptions
         from healkit.parts.heal.loop import run_healing
@@ -113,13 +117,13 @@ class HealService:
     ) -> CellReport:
         """Look for an edit of the notebook's own failing cell, and show it; nothing in the kernel or the cell changes.
 
-        The cell is run in a restricted worker, with the values that its names had before it ran. It needs the extension
+        The cell runs in a restricted worker, with the values that its names had before it ran. It needs the extension
         (`%load_ext healkit`), which knows which cells failed.
 
-        number: the prompt of the cell, 12 for `In [12]`; by default the newest that failed. advisors, budget_s,
-            progress, stop: as in `heal`.
+        number: The prompt of the cell, 12 for `In [12]`; by default the newest failing one.
+        advisors, budget_s, progress, stop: As in `heal`.
 
-        Raises `HealError` where no such failure is known, and `ConfigError` for an unknown advisor.
+        Raises `HealError` if there is no such failure, and `ConfigError` for an unknown advisor.
         """
         from healkit.parts.heal.cell_healing import heal_cell
 
@@ -142,13 +146,15 @@ class HealService:
         progress: Callable[[str], None] | None = None,
         stop: threading.Event | None = None,
     ) -> NotebookReport:
-        """Run a notebook from top to bottom in a fresh restricted kernel, and report how it went; it is not changed.
+        """Run a notebook from top to bottom in a fresh restricted kernel, and report how it went; it does not change.
 
-        heal: look for a fix of each failing cell, and run the notebook again with it. timeout: seconds for a cell.
-        read: paths that the cells may read besides the notebook's folder. progress: gets a sentence now and then, on
-        any thread. stop: set it, from any thread, to end the check.
+        heal: Look for a fix of each failing cell, and run the notebook again with it.
+        timeout: Seconds for a cell.
+        read: Paths that the cells may read besides the notebook's folder.
+        progress: Gets a sentence now and then, on any thread.
+        stop: Set it, from any thread, to end the check.
 
-        Raises `UsageInvalid` for a file that is no Python notebook, `ConfigError` for a path that cannot be granted,
+        Raises `UsageInvalid` for a file that is not a Python notebook, `ConfigError` for a path that cannot be granted,
         and `IsolationUnavailable` on a machine without a boundary. A failing cell is never raised.
         """
         from healkit.parts.heal.notebook_check import check_notebook
@@ -159,7 +165,7 @@ class HealService:
         )
 
     async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
-        """Do as `heal`, for async code, in a thread of its own; cancelling it stops the search."""
+        """Do the same as `heal`, for async code, in its own thread; cancelling it stops the search."""
         stop = kwargs.setdefault("stop", threading.Event())
         try:
             return await asyncio.to_thread(functools.partial(self.heal, *args, **kwargs))

@@ -1,6 +1,6 @@
 """Timeline of a run: step by step, in plain words.
 
-`story_of` makes plain data of a run folder's events; the card and the widget draw the same data, and neither knows an
+`story_of` makes plain data from a run folder's events. The card and the widget show the same data, and neither knows an
 event. So stepping through a run needs no kernel, no vault and no database.
 """
 
@@ -40,12 +40,12 @@ _FRAME = re.compile(r'^ *File "<[^>"]+>", line (\d+)', re.MULTILINE)
 
 
 def story_of(run: Run) -> dict[str, Any]:
-    """Tell the run as plain data that JSON can hold.
+    """Describe the run as plain data that JSON can contain.
 
     `steps` are in order, each with `kind`, `title` (a sentence), `tone` (good, warn, bad or empty), `text` (further
-    sentences), `facts` (pairs) and, where it has them, `checks`, `code`, `diff`, `attempt` (its number). `attempts`
-    are the patches with their verdicts and the positions of their steps; `base` is the code that failed, `failing` its
-    line and message. What was hidden when the run was written is not in it.
+    sentences), `facts` (pairs) and, if it has them, `checks`, `code`, `diff`, `attempt` (its number). `attempts` are
+    the patches with their verdicts and the positions of their steps. `base` is the failing code, `failing` its line and
+    message. Values that were hidden when the run was written are not in it.
     """
     teller = Teller(run)
     for event in run.events:
@@ -74,7 +74,7 @@ def times(number: int) -> str:
 
 
 class Teller:
-    """Teller of one run: goes through the events once, in order, with a method `_<event type>` for each it tells of."""
+    """Describes one run: goes through the events once, in order, with a method `_<event type>` for each type."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -95,7 +95,7 @@ class Teller:
         self.failing: dict[str, Any] | None = None
 
     def tell(self, event: TraceEvent) -> None:
-        """Take one more event; skip one that says nothing to a person."""
+        """Add one more event; skip one without meaning for a reader."""
         teller: Callable[[TraceEvent], None] | None = getattr(self, f"_{event.event_type}", None)
         if teller is None:
             return
@@ -104,7 +104,7 @@ class Teller:
         except EvidenceChanged as changed:
             self._step(event, "untold", changed.message, "bad")
         except Exception as error:  # noqa: BLE001 - an event that cannot be told costs itself only
-            message = f"The event {event.event_type} cannot be told: {type(error).__name__}."
+            message = f"The event {event.event_type} cannot be shown: {type(error).__name__}."
             self._step(event, "untold", message, "warn")
 
     def _step(
@@ -135,7 +135,7 @@ class Teller:
         return next(matching, None)
 
     def _evidence(self, event: TraceEvent, kind: str) -> str:
-        """Return a piece of evidence as text; empty where there is none, or no longer; raise `EvidenceChanged`."""
+        """Return a piece of evidence as text; empty if there is none or it was deleted; raise `EvidenceChanged`."""
         ref = self._kept.get((event.step_id, kind))
         try:
             return "" if ref is None else self._run.read_evidence(ref).decode(errors="replace")
@@ -208,7 +208,7 @@ class Teller:
         self.arguments = self._data(event, "arguments")
         log_id = event.metadata.get("log_id")
         self.log_id = log_id if isinstance(log_id, int) else self.log_id
-        step = self._step(event, "observed", f"{self.label or 'The tool'} is looked at.", code=self.base)
+        step = self._step(event, "observed", f"{self.label or 'The tool'} is diagnosed.", code=self.base)
         if isinstance(failure, dict) and failure.get("ename"):
             message = plain.one_line(f"{failure['ename']}: {failure.get('evalue', '')}".rstrip(": "), 400)
             step |= {"title": f"{self.label or 'The tool'} failed: {sentence(message)}", "tone": "bad"}
@@ -227,7 +227,7 @@ class Teller:
 
     def _inspection_finished(self, event: TraceEvent) -> None:
         result = event.result or {}
-        finding = result.get("sentence") or result.get("kind") or "Nothing was found out about it"
+        finding = result.get("sentence") or result.get("kind") or "The diagnosis found nothing"
         step = self._step(event, "diagnosed", sentence(finding))
         if isinstance(result.get("kind"), str):
             step["facts"].append(("kind", short(result["kind"])))
@@ -275,9 +275,7 @@ class Teller:
             return
         message = sentence(event.error.message)
         self._mark(event, verdict_text("not_cured"), verdict="not_cured")
-        self._step(
-            event, "refused", f"It cannot be run as this tool: {message}", "bad", **self._number(event)
-        )
+        self._step(event, "refused", f"It cannot run as this tool: {message}", "bad", **self._number(event))
 
     def _judged(self, event: TraceEvent, verdict: str, why: str) -> None:
         step = self._checked(event)
@@ -329,18 +327,18 @@ class Teller:
         step["title"] = f"{passed} with the patch." if "attempt" in step else f"Before any patch, {passed}."
 
     def _checked(self, event: TraceEvent) -> dict[str, Any]:
-        """Return the step that holds this step's checks; begin one where there is none."""
+        """Return the step with this step's checks; begin one if there is none."""
         step = self._earlier(event, "checked")
         if step is None:
             more = {"checks": [], "held": 0, "passed": 0, **self._number(event)}
-            step = self._step(event, "checked", "The checks are run.", **more)
+            step = self._step(event, "checked", "The checks run.", **more)
         return step
 
     def _compared(self, event: TraceEvent, came: dict[str, Any]) -> None:
         step = self._earlier(event, "executed")
         if step is not None and "same" in came:
-            otherwise = f"It ended otherwise: {came.get('expected')} before, {came.get('found')} now."
-            step["text"].append("It ended as it had before." if came["same"] else sentence(otherwise))
+            otherwise = f"It ended differently: {came.get('expected')} before, {came.get('found')} now."
+            step["text"].append("It ended as before." if came["same"] else sentence(otherwise))
 
     def _action_compiled(self, event: TraceEvent) -> None:
         spec = event.action_spec
@@ -377,7 +375,12 @@ class Teller:
         failed = [name for name, is_met in checks.items() if not is_met] if isinstance(checks, dict) else []
         if failed:
             conditions = ", ".join(PRECONDITIONS.get(name, name) for name in failed)
-            self._step(event, "refused", f"It was not run, because this did not hold: {conditions}.", "bad")
+            self._step(
+                event,
+                "refused",
+                f"It did not run, because these conditions were not met: {conditions}.",
+                "bad",
+            )
 
     def _error_raised(self, event: TraceEvent) -> None:
         if event.error is None:
@@ -386,7 +389,7 @@ class Teller:
         host = self._earlier(event, "executed", "observed", "refused")
         if host is None or host.get("error"):
             warns = event.error.severity == "warning"
-            what = "It goes on without this" if warns else "It failed"
+            what = "The run continues without this" if warns else "It failed"
             host = self._step(event, "stumbled", f"{what}: {message}", "warn" if warns else "bad")
         elif host["kind"] != "refused" and message.rstrip(".") not in host["title"]:
             host["title"] = f"{host.get('label') or self.label or 'It'} failed: {message}"
@@ -403,34 +406,34 @@ class Teller:
             if details.get("ename")
             else ""
         )
-        why = why or f"{code}, which is no fault of the patch's"
-        step = self._step(event, "retried", f"It is tried again: {why}.", "warn")
+        why = why or f"{code}, which the patch did not cause"
+        step = self._step(event, "retried", f"It runs again: {why}.", "warn")
         if isinstance(wait := details.get("wait_ms"), int | float):
             step["text"].append(f"After a pause of {plain.duration(float(wait))}.")
 
     def _recovery_started(self, event: TraceEvent) -> None:
-        why = sentence(event.metadata.get("why") or "what was kept does not hold")
-        self._step(event, "recovered", f"It is taken back: {why}", "warn", **self._number(event))
+        why = sentence(event.metadata.get("why") or "the kept patch does not work")
+        self._step(event, "recovered", f"It is rolled back: {why}", "warn", **self._number(event))
 
     def _recovery_finished(self, event: TraceEvent) -> None:
         step = self._earlier(event, "recovered")
         revision = {**event.metadata, **(event.result or {})}.get("revision")
-        message = "The code from before is active again" + (
+        message = "The previous code is active again" + (
             f", as v{revision}." if revision is not None else "."
         )
         if step is None:
-            step = self._step(event, "recovered", "It is taken back.", "warn")
+            step = self._step(event, "recovered", "It is rolled back.", "warn")
         step["text"].append(message)
 
 
 def _policy_of(event: TraceEvent) -> dict[str, Any]:
-    """Return how near a cap the run was; empty where that is not said, or not understood."""
+    """Return how near a cap the run was; empty if that is missing or unreadable."""
     policy = event.metadata.get("policy")
     return policy if isinstance(policy, dict) else {}
 
 
 def difference_of(before: str, after: str) -> str:
-    """Write the unified diff of two codes without its two head lines; empty where nothing differs."""
+    """Write the unified diff of two codes without its two head lines; empty if they are equal."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
     return "\n".join(list(lines)[2:])
 
@@ -460,16 +463,16 @@ AUTHORS = {
 ORIGINS = {
     "failing": "the recorded failure",
     "passing": "a recorded run that passed",
-    "declared": "an example of the tool's",
-    "answered": "an answer that was given",
+    "declared": "an example of the tool",
+    "answered": "an answer from a person",
 }
 #: Outcome of a check → its mark and its words.
 OUTCOMES = {
     "passed": ("✓", "passed"),
-    "wrong": ("✗", "returned something else"),
+    "wrong": ("✗", "returned another result"),
     "raised": ("✗", "raised"),
     "timeout": ("✗", "did not end in time"),
-    "died": ("✗", "took its process with it"),
+    "died": ("✗", "killed its process"),
     "not_run": ("–", "was not run"),
 }
 #: Decision on a patch → the tone, and the sentence.
@@ -479,20 +482,23 @@ DECISIONS = {
     "declined": ("warn", "{patch} was declined; nothing was changed."),
     "denied": ("warn", "{patch} is forbidden by the policy; nothing was changed."),
     "pending": ("warn", "{patch} is waiting for approval, as request {request}."),
-    "overtaken": ("warn", "{patch} was overtaken: the tool was changed meanwhile. Nothing is lost."),
+    "overtaken": (
+        "warn",
+        "{patch} was not applied, because the tool was changed in the meantime. The patch is kept.",
+    ),
 }
 PRECONDITIONS = {
     "tool_found": "the tool was found",
-    "code_hash": "its code is what was stored",
+    "code_hash": "its code is the stored code",
     "code_parses": "the code can be read",
-    "arguments": "the arguments fit the tool",
+    "arguments": "the arguments match the tool",
     "isolation": "it can be restricted here",
 }
 _VALUE_MAX_CHARS, _MESSAGE_MAX_CHARS = 300, 600
 
 
 def short(value: object, limit: int = _VALUE_MAX_CHARS) -> str:
-    """Write a recorded value on one line; text as it is, all else as Python writes it."""
+    """Write a recorded value on one line; text unchanged, everything else as Python writes it."""
     return plain.one_line(value if isinstance(value, str) else plain.recorded_text(value, limit), limit)
 
 
@@ -503,12 +509,12 @@ def sentence(text: object) -> str:
 
 
 def verdict_text(verdict: str) -> VerdictText:
-    """Return how a verdict is shown; an unknown one is its own word."""
+    """Return the words for a verdict; an unknown one is its own word."""
     return next((text for word, text in VERDICTS.items() if word == verdict), VerdictText(verdict, "?", ""))
 
 
 def check_row(result: dict[str, Any]) -> dict[str, str]:
-    """Write one checked assertion as a row: what was held, and how it went."""
+    """Write one checked assertion as a row: the assertion, and its result."""
     mark, outcome = OUTCOMES.get(str(result.get("outcome")), ("?", short(result.get("outcome", "?"))))
     origin = ORIGINS.get(str(result.get("origin")), short(result.get("origin", "")))
     row = {"mark": mark, "origin": origin, "outcome": outcome, "what": "", "wanted": "", "got": ""}
@@ -540,8 +546,8 @@ _INDENT = 7
 def timeline_card(story: Mapping[str, Any]) -> Card:
     """Build a story's card: the attempts as a strip, and each step as a fold.
 
-    A story with a `total` of steps has only the first of them, for a class. A card without room for every step in
-    full shows the decided patch and the end in full.
+    A story with a `total` of steps has only the first of them, for a class. A card without room for every complete step
+    shows the decided patch and the end completely.
     """
     story_steps = story["steps"]
     decided = {step.get("attempt") for step in story_steps if step["kind"] in ("decided", "recovered")} - {
@@ -570,13 +576,13 @@ def _title(story: Mapping[str, Any]) -> str:
 
 
 def _tone(story: Mapping[str, Any]) -> Tone:
-    """Pick the tone by the outcome, as far as it is decided."""
+    """Choose the tone by the outcome, as far as it is decided."""
     decided = [step["tone"] for step in story["steps"] if step["kind"] in ("decided", "recovered", "halted")]
     return _TONES[decided[-1] if decided else ""]
 
 
 def _chips(attempts: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """Show the attempts in one line; a page has the first of them only."""
+    """Show the attempts in one line; a page shows only the first ones."""
     if not attempts:
         return []
     chips = []
@@ -607,7 +613,7 @@ def _step(number: int, step: Mapping[str, Any], rank: int) -> Step:
 
 
 def _below(step: Mapping[str, Any]) -> list[Part]:
-    """Show a step's text, its failed checks, its diff and its facts; the facts on a page only."""
+    """Show a step's text, its failed checks, its diff and its facts; the facts only on a page."""
     below: list[Part] = [Line(Span(text, "ticked"), indent=_INDENT) for text in step["text"]]
     if rows := [row for row in step.get("checks", ()) if row["mark"] != "✓"][:_ROWS_MAX]:
         names = ("mark", "origin", "what", "outcome", "wanted", "got")

@@ -3,15 +3,15 @@
 The verdicts promise no more than is known. A patch that passes all checks is
 
 - *cured* if an example or an answer says what is right for an input that the broken code got wrong;
-- *unproven* if none does, or if the patch is doubted (`Patch.doubt`) and no answer has settled that;
-- *silenced* if it only keeps the failure from happening, returns an example's result as a constant, returns any
-  constant from a handler or a guard of its own where one example alone asks for that, or makes code idle: a condition
-  that decides nothing, statements that are never reached.
+- *unproven* if there is no such example, or if the patch is doubted (`Patch.doubt`) and no answer has settled that;
+- *silenced* if it only prevents the failure, or returns an example's result as a constant. It is also silenced if it
+  returns any constant from its own handler or guard and only one example asks for that. And it is silenced if it makes
+  code idle: a condition that decides nothing, statements that are never reached.
 
-Some doubts come from results. Checks compare numbers by value and lists with tuples, so a patch that passes with
-another type than the tool returned, or than the example has, is doubted. Where an exception was in an argument, a patch
-that only removes the argument is doubted. And where no example says what a failing input should give, a patch
-that changes another result may be right, but nothing speaks for it: it comes after those that keep them.
+Some doubts come from results. Checks compare numbers by value and lists with tuples. So a patch is doubted if it passes
+with another type than the tool returned, or than the example has. If an exception was in an argument, a patch that only
+removes the argument is doubted. If no example says what a failing input should give, a patch that changes another
+result may be right. But there is no evidence for it, so it comes after patches that keep the other results.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _GUARDS = ast.Return | ast.Continue | ast.Break | ast.Pass
 #: Doubt about a patch whose comparison with others was cut short, by the budget or by Stop.
 UNCOMPARED = "There was no time left to compare it with other patches."
 #: Doubt about a model's patch of a tool that is run in workers only, such as a SQL statement.
-UNTRIED = "It was run on its checks only: this tool cannot be tried on other inputs."
+UNTRIED = "It ran only on its checks: this tool cannot be tried on other inputs."
 _ORDER: dict[Verdict, int] = {"cured": 0, "unproven": 1, "undecided": 2, "silenced": 3, "not_cured": 5}
 _UNASKED = 4
 #: How many other inputs are tried for changes that no check asks for, and the time limit of each in seconds.
@@ -63,7 +63,8 @@ _PROBES_MAX, _EDGES_MAX, _PROBE_S = 32, 6, 0.1
 def judged_attempt(case: Case, patch: Patch, results: list[CheckResult], *, why: str = "") -> Attempt:
     """Return the attempt with a patch: its verdict by the checks' results, and its doubts.
 
-    results: of the case's checks, in their order. why: the patch cannot be run as this tool at all, so there are none.
+    results: Of the case's checks, in their order.
+    why: Why the patch cannot run as this tool at all; then there are no results.
     """
     patch = msgspec.structs.replace(patch, kind=kind_of(case.entry.code, patch.code, patch.kind))
     results = (
@@ -104,7 +105,7 @@ def judged_attempt(case: Case, patch: Patch, results: list[CheckResult], *, why:
 def with_changes_doubted(case: Case, bench: Workbench) -> tuple[Attempt, ...]:
     """Return the attempts, with a doubt on those that change other results, or break the annotation, unasked.
 
-    Where a check says what is right for a failing input, nothing is unasked. Raises `BudgetSpent`.
+    If a check says what is right for a failing input, nothing is unasked. Raises `BudgetSpent`.
     """
     plausible = [attempt for attempt in case.attempts if attempt.plausible]
     if is_provable(case) or not plausible:
@@ -124,7 +125,7 @@ def with_changes_doubted(case: Case, bench: Workbench) -> tuple[Attempt, ...]:
 
 
 def doubt_by_other_inputs(case: Case, attempt: Attempt, bench: Workbench) -> str:
-    """Return a doubt about a cured patch that changes a result, where the tool only ever raised; empty for any other.
+    """Return a doubt about a cured patch that changes a result, if the tool only ever raised; empty for any other.
 
     Raises `BudgetSpent`.
     """
@@ -147,7 +148,7 @@ def disputed(attempt: Attempt, call: str) -> Attempt:
     """Return a cured attempt as unproven: another patch disagrees on that call, and no answer says what is right."""
     if attempt.verdict != "cured":
         return attempt
-    doubt = f"Another patch passes too, and does something else for {call}."
+    doubt = f"Another patch also passes, but gives another result for {call}."
     patch = msgspec.structs.replace(attempt.patch, doubt=doubt)
     return msgspec.structs.replace(attempt, verdict="unproven", patch=patch)
 
@@ -201,7 +202,7 @@ def is_provable(case: Case) -> bool:
 
 
 def place_of(attempt: Attempt) -> float:
-    """Return an attempt's place, best first by its verdict; last what changes a result unasked."""
+    """Return an attempt's place, best first by its verdict; attempts that change a result unasked come last."""
     if attempt.unasked and attempt.verdict in ("unproven", "silenced"):
         return _UNASKED
     return _ORDER[attempt.verdict] + 0.5 * bool(attempt.lost)
@@ -221,15 +222,15 @@ def _verdict(case: Case, patch: Patch, results: Sequence[CheckResult]) -> Verdic
 
 
 def _is_undecided(results: Sequence[CheckResult]) -> bool:
-    """Return True if nothing speaks against the patch but that a call of some check is not on record."""
+    """Return True if the only problem of the patch is an unrecorded call of some check."""
     outcomes = {result.outcome for result in results}
     return "not_on_record" in outcomes and outcomes <= {"passed", "not_on_record"}
 
 
 def _as_seen(was: CheckResult, now: CheckResult) -> CheckResult:
-    """Return a check's result as far as it is seen: with the answers that other arguments had, a failure says nothing.
+    """Return a check's result: a failure does not count if the answers belonged to other arguments.
 
-    was: the result of the code as it is, which may need such answers itself.
+    was: The result of the unpatched code, which may need such answers itself.
     """
     if now.outcome not in ("wrong", "raised") or now.displaced <= was.displaced:
         return now
@@ -239,13 +240,13 @@ def _as_seen(was: CheckResult, now: CheckResult) -> CheckResult:
 
 def _other_arguments(calls: int) -> str:
     some = "a call" if calls == 1 else f"{calls} calls"
-    return f"it makes {some} with other arguments than those on record, and got the answers of those"
+    return f"it makes {some} with other arguments than those on record, and got the recorded answers"
 
 
 def _is_settled(case: Case) -> bool:
     """Return True if answers settle a doubt: one that the broken code fails, or two of any kind.
 
-    An answer that the broken code meets as well only says what was right already.
+    An answer that the broken code also meets only says what was already right.
     """
     answers = [
         was.outcome for check, was in zip(case.checks, case.base, strict=True) if check.origin == "answered"
@@ -259,9 +260,9 @@ def _doubted(patch: Patch, doubt: str) -> Patch:
 
 
 def _untried(case: Case) -> str:
-    """Say that the call that failed was not tried, or with some rows of its frame only; empty if it was."""
+    """Say that the failing call was not tried, or only with some rows of its frame; empty if it was."""
     if case.untried:
-        return "The call that failed was not tried."
+        return "The failing call was not tried."
     sampled = next((check.sampled for check in case.checks if check.sampled), "")
     return f"Tried on {sampled}." if sampled else ""
 
@@ -270,7 +271,7 @@ def _untried(case: Case) -> str:
 
 
 def _adds_guard(before: str, after: str) -> bool:
-    """Return True if the new code has an exception handler or an early exit more than the old one."""
+    """Return True if the new code has more exception handlers or early exits than the old one."""
     trees = _trees(before, after)
     if trees is None:
         return False  # code that did not parse before had no failure to silence
@@ -285,7 +286,7 @@ def _makes_idle(before: str, after: str) -> bool:
 
 
 def _trees(before: str, after: str) -> tuple[ast.Module, ast.Module] | None:
-    """Return both as syntax trees; None where one does not parse."""
+    """Return both as syntax trees; None if one does not parse."""
     try:
         return ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -308,7 +309,7 @@ def _idle(tree: ast.Module) -> int:
 
 
 def _decides_nothing(statement: ast.stmt, following: ast.stmt) -> bool:
-    """Return True if the following statement is never reached, or does what the `if` before it has just done."""
+    """Return True if the following statement is never reached, or repeats the `if` before it."""
     if isinstance(statement, Jump):
         return True
     one_way = isinstance(statement, ast.If) and not statement.orelse and isinstance(following, Jump)
@@ -318,7 +319,7 @@ def _decides_nothing(statement: ast.stmt, following: ast.stmt) -> bool:
 def _copies_answer(before: str, after: str, checks: Sequence[Check]) -> bool:
     """Return True if only the new code returns an example's answer as a constant.
 
-    A truth value, -1, 0, 1, None and an empty value may be meant; a number of one digit too, unless a condition
+    A truth value, -1, 0, 1, None and an empty value may be intended; a number of one digit too, unless a condition
     chooses it. Anything longer is a copied answer.
     """
     trees = _trees(before, after)
@@ -335,7 +336,7 @@ def _copies_answer(before: str, after: str, checks: Sequence[Check]) -> bool:
 
 
 def _constant_answers(tree: ast.Module) -> list[tuple[Any, bool]]:
-    """Return the literals that are returned, as JSON data, and whether a condition chooses them."""
+    """Return the returned literals, as JSON data, and whether a condition chooses them."""
     places: list[tuple[ast.expr, bool]] = []
     chosen = {id(part) for node in ast.walk(tree) if isinstance(node, ast.If) for part in ast.walk(node)}
     for node in ast.walk(tree):
@@ -353,9 +354,9 @@ def _constant_answers(tree: ast.Module) -> list[tuple[Any, bool]]:
 def _makes_up_answer(before: str, after: str, case: Case) -> bool:
     """Return True if only the new code has a handler or a guard that gives an example's answer as a constant.
 
-    Two examples that raised and have that answer ask for it. A single one asks for a guard in a special case: its input
-    is at an edge (empty, zero, negative, one item, two equal arguments), or the guard asks whether something is there
-    at all. Elsewhere, the constant hides the step that failed.
+    Two examples that raised and have that answer ask for it. A single one asks for a guard in two special cases. Its
+    input is at an edge (empty, zero, negative, one item, two equal arguments), or the guard asks whether something
+    exists at all. Elsewhere, the constant hides the failing step.
     """
     trees = _trees(before, after)
     if trees is None:
@@ -391,7 +392,7 @@ def _handled_answers(tree: ast.Module) -> list[Any]:
 def _guarded_answers(tree: ast.Module) -> list[Any]:
     """Return the constants that an `if` only returns, or that a conditional expression gives, as JSON data.
 
-    Those where nothing is there are left out: `if match is None`, `if not rows`.
+    Those for a missing value are left out: `if match is None`, `if not rows`.
     """
     places: list[ast.expr | None] = []
     for node in ast.walk(tree):
@@ -446,7 +447,7 @@ def _is_edge(arguments: Mapping[str, Any]) -> bool:
 
 
 def _content(place: ast.expr) -> ast.expr:
-    """Return what a frame, a series or an array is made of, where that is written out; else the expression itself."""
+    """Return the literal content of a frame, a series or an array; otherwise the expression itself."""
     if isinstance(place, ast.Call) and len(place.args) == 1:
         name = ast.unparse(place.func).rpartition(".")[2]
         if name in ("DataFrame", "Series", "array"):
@@ -519,7 +520,7 @@ _JSON_NAMES = {
 
 
 def _displaced(rows: Sequence[_Row]) -> str:
-    """Say that a check passes by answers that other arguments had, where the code as it is needed none."""
+    """Say that a check passes with answers for other arguments, although the unpatched code needed none."""
     calls = sum(now.displaced for _, was, now in rows if now.displaced > was.displaced)
     return f"I{_other_arguments(calls)[1:]}." if calls else ""
 
@@ -534,10 +535,10 @@ def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
     for _, was, now in returned:
         old, new = type_name(was), type_name(now)
         if was.outcome == "passed" and old != new and not (asks_float and {old, new} == {"int", "float"}):
-            return f"It returns {article(new)} where the tool returned {article(old)}."
+            return f"It returns {article(new)}, but the tool returned {article(old)}."
     for check, was, now in returned:
         if check.binding and was.outcome != "passed" and _has_int_for_float(check.expected, now.value):
-            return "It returns an int where the example has a float."
+            return "It returns an int, but the example has a float."
         new = type_name(now)
         outer = new.partition("[")[0]
         if was.outcome == "passed":
@@ -545,14 +546,14 @@ def _change_of_type(entry: VaultEntry, rows: Sequence[_Row]) -> str:
         if fitting and not check.binding and outer not in fitting:
             return f"It returns {article(new)}, which its annotation does not allow."
         if passing_types == {"list"} and outer in ("tuple", *_UNORDERED):
-            return f"It returns {article(new)} where the tool returned a list for other inputs."
+            return f"It returns {article(new)}, but the tool returned a list for other inputs."
         if outer in _UNORDERED and outer not in passing_types | fitting:
             return f"It returns {article(new)}, which has no order."
     return ""
 
 
 def _new_none(before: str, after: str, checks: Sequence[Check]) -> str:
-    """Say that only the new code returns None, where neither an example nor a docstring speaks of None."""
+    """Say that only the new code returns None, although neither an example nor a docstring mentions None."""
     if any(check.known and not check.raises and check.expected is None for check in checks):
         return ""
     try:
@@ -563,12 +564,15 @@ def _new_none(before: str, after: str, checks: Sequence[Check]) -> str:
     if not values or any(map(_is_none, values)) or _speaks_of_none(old):
         return ""
     if any(isinstance(node, ast.Return) and _is_none(node.value) for node in ast.walk(new)):
-        return "It returns None, which the tool never did."
+        return "It returns None, but the tool never did."
     return ""
 
 
 def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
-    """Say what a patch loses of its tables that no known result shows; discreet: without names and values."""
+    """Say which data of its tables a patch loses that no known result shows.
+
+    discreet: Without names and values.
+    """
     known_changes, losses, previous = set[Change](), dict[str, Change](), list[tuple[list[Any], Any]]()
     for check, _, now in sorted(rows, key=lambda row: not row[0].known):
         arguments = values.remade(check.arguments) if values.has_tags(check.arguments) else {}
@@ -580,7 +584,7 @@ def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
             changes = Seen().made(tables, result, known=check.known)
         same = (values.equal(pair[1], result) and not values.equal(pair[0], tables) for pair in previous)
         if result.shape[:1] != (0,) and any(same):
-            changes["It returns the same for two tables that differ."] = ("same", "", "")
+            changes["It returns the same result for two different tables."] = ("same", "", "")
         previous.append((tables, result))
         (known_changes.update(changes.values()) if check.known else losses.update(changes))
     new_losses = {sentence: change for sentence, change in losses.items() if change not in known_changes}
@@ -593,7 +597,7 @@ def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
 
 
 def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
-    """Say that only an argument is gone in which the exception was: removed, it raises nothing and says nothing."""
+    """Say that a patch only removes an argument that caused the exception: without it, the error is hidden."""
     trees = _trees(before, after)
     if trees is None:
         return ""
@@ -611,7 +615,7 @@ def _removed_argument(before: str, after: str, rows: Sequence[_Row]) -> str:
             stay = {ast.dump(argument) for argument in (*new_call.args, *new_call.keywords)}
             gone = [argument for argument in (*call.args, *call.keywords) if ast.dump(argument) not in stay]
             if len(call.args) + len(call.keywords) - len(gone) == len(stay) and named & _names(gone):
-                return f"It removes the argument `{ast.unparse(gone[0])}`, in which the error was."
+                return f"It removes the argument `{ast.unparse(gone[0])}`, in which the error occurred."
     return ""
 
 
@@ -620,7 +624,7 @@ _AMBIGUOUS = re.compile(r"\b(0?[1-9]|1[0-2])([/.-])(0?[1-9]|1[0-2])\2(\d{4}|\d{2
 
 
 def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
-    """Say that values are made up or left out, where one example alone asks for that; or that dates are guessed."""
+    """Say that values are made up or left out, and only one example asks for that; or that dates are guessed."""
     trees = _trees(before, after)
     if trees is None:
         return ""
@@ -628,7 +632,7 @@ def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
     if guesses[1] - guesses[0]:
         texts = json.dumps([values.as_parts(check.arguments) for check, _, _ in rows], default=str)
         if any(match[1].zfill(2) != match[3].zfill(2) for match in _AMBIGUOUS.finditer(texts)):
-            return "A date among the arguments may be read with the day or with the month first."
+            return "In a date among the arguments, the day or the month may come first."
     asking = [check.expected for check, was, _ in rows if check.binding and was.outcome != "passed"]
     if len({json.dumps(answer, sort_keys=True, default=str) for answer in asking}) > 1:
         return ""
@@ -637,14 +641,14 @@ def _lossy(before: str, after: str, rows: Sequence[_Row]) -> str:
     kind = edit_kind if any(values.has_tags(check.arguments) for check, _, _ in rows) else ""
     raised = any(was.outcome == "raised" for _, was, _ in rows)
     if kind == "discards" or (raised and _conditions(trees[1]) > _conditions(trees[0])):
-        return "It leaves something out, and one example alone asks for that."
+        return "It leaves something out, and only one example asks for that."
     made_up = [sum(map(_is_made_up, ast.walk(tree))) for tree in trees]
     unset = any(was.failure.startswith(("NameError", "UnboundLocalError")) for _, was, _ in rows)
     added = fills[1] - fills[0] or (unset and made_up[1] > made_up[0])
     invents = kind == "invents" or (
         added and edit_kind == "invents"
     )  # what a loop adds up may begin with nothing
-    return "It makes a value up, and one example alone asks for that." if invents else ""
+    return "It makes up a value, and only one example asks for that." if invents else ""
 
 
 def _conditions(tree: ast.Module) -> int:
@@ -696,7 +700,7 @@ def _speaks_of_none(tree: ast.Module) -> bool:
 
 
 def type_name(result: CheckResult) -> str:
-    """Return the type of a returned value, as exactly as it is known: `int`, `list`, `list[tuple]`."""
+    """Return the type of a returned value, as precisely as it is known: `int`, `list`, `list[tuple]`."""
     return result.outline or _JSON_NAMES.get(type(result.value), "object")
 
 
@@ -740,7 +744,7 @@ def _allowed(node: ast.expr) -> frozenset[str]:
 
 
 def _has_int_for_float(expected: object, found: object) -> bool:
-    """Return True if a float of an example was met by an int; a float may meet what a person wrote as an int."""
+    """Return True if a float of an example was met by an int; a float may meet an int that a person wrote."""
     if isinstance(expected, list) and isinstance(found, list):
         return any(map(_has_int_for_float, expected, found))
     if isinstance(expected, dict) and isinstance(found, dict):
@@ -770,7 +774,7 @@ def _with_change_doubted(
 
 def _change(entry: VaultEntry, arguments: dict[str, Any]) -> str:
     call = values.call_text(entry.tool_name, arguments)
-    return f"It changes what {call} returns, and no example says what is right there."
+    return f"It changes the result of {call}, and no example says what is right there."
 
 
 def _changed_inputs(

@@ -1,7 +1,7 @@
 """Workbench: a sync face of batches, with a budget.
 
-An advisor works in a thread of its own and knows no event loop. `Bench` hands its work to healkit's loop, draws
-candidates in the advisor's thread (they may depend on earlier outcomes), and raises `BudgetSpent` when time is up.
+An advisor works in its own thread and knows no event loop. `Bench` gives its work to healkit's loop, draws candidates
+in the advisor's thread (they may depend on earlier outcomes), and raises `BudgetSpent` when time is up.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TICK_S = 0.05
 
 @dataclasses.dataclass
 class _ThinkTime:
-    """Time that a person has thought so far; benches side by side share one."""
+    """Time spent waiting for a person so far; benches side by side share one."""
 
     total_s: float = 0.0
 
@@ -52,9 +52,10 @@ class _ThinkTime:
 class Conditions:
     """Conditions under which codes are tried.
 
-    executor: its workers score candidates, instead of this machine's processors. off_record: arguments and results go
-    on no record (the rows of scores and observations never hold any). fixture: what the code finds besides its
-    arguments. accepted: codes that a person has accepted, with what they find instead.
+    executor: Its workers score candidates, instead of this machine's processors.
+    off_record: Arguments and results are not recorded (the rows of scores and observations never contain any).
+    fixture: The surroundings of the code besides its arguments.
+    accepted: Codes that a person has accepted, with their own surroundings.
     """
 
     executor: Executor | None = None
@@ -66,10 +67,13 @@ class Conditions:
 class Bench:
     """Bench on which code is tried, a `healing.advisor.Workbench`; for one advisor's thread at a time.
 
-    trials: on whose record. entry: the code's name in tracebacks and on record. budget_s: seconds
-    from now on. stop: ends everything when it is set, within a second. on_progress: called with the number of
-    candidates tried so far. conditions: under which codes are tried. reserve_s: the end of the budget, which is left to
-    a bench beside it.
+    trials: Makes the records.
+    entry: The code's name in tracebacks and on record.
+    budget_s: Seconds from now on.
+    stop: Ends everything when it is set, within a second.
+    on_progress: Called with the number of candidates tried so far.
+    conditions: The conditions of the trials.
+    reserve_s: The end of the budget, which is reserved for a second bench.
     """
 
     def __init__(
@@ -111,7 +115,7 @@ class Bench:
     def beside(self, more_s: float) -> Bench:
         """Make another bench with so many seconds more, which shares the checks' limits and reports no progress.
 
-        Time off the clock of one of them is off the clock of both.
+        Time that does not count for one of them does not count for both.
         """
         bench = Bench(
             self._trials,
@@ -125,7 +129,7 @@ class Bench:
 
     @property
     def think_time_s(self) -> float:
-        """Time that a person was waited for so far."""
+        """Time spent waiting for a person so far."""
         return self._think_time.total_s
 
     def expect_hanging(self, checks: Iterable[Check]) -> None:
@@ -133,12 +137,12 @@ class Bench:
         self._limits.expect_hanging(checks)
 
     def know(self, checks: Sequence[Check], results: Sequence[CheckResult]) -> None:
-        """Set the checks' limits by what they gave with the code as it is, where that was run already."""
+        """Set the checks' limits from the results of the unpatched code, if it already ran."""
         self._limits.learn(checks, results)
 
     @contextlib.contextmanager
     def off_the_clock(self) -> Iterator[None]:
-        """Do as `Workbench.off_the_clock`."""
+        """Do the same as `Workbench.off_the_clock`."""
         began = time.monotonic()
         try:
             yield
@@ -156,7 +160,7 @@ class Bench:
         as_code: bool = False,
         limit_s: float | None = None,
     ) -> Iterator[tuple[int, str]]:
-        """Do as `Workbench.score`; without a candidate, nothing is run and nothing goes on record."""
+        """Do the same as `Workbench.score`; without a candidate, nothing runs and nothing is recorded."""
         source = iter(candidates)
         first = list(islice(source, 1))
         if not first:
@@ -192,7 +196,7 @@ class Bench:
             work.end()
 
     def observe(self, code: str, checks: Sequence[Check]) -> list[Observed]:
-        """Do as `Workbench.observe`; observing takes longer, so each check gets more time."""
+        """Do the same as `Workbench.observe`; watching takes longer, so each check gets more time."""
         limits_s = [
             _WATCH_HANGING_S if self._limits.hangs(check) else min(limit_s * SLOW_TIMES, _WATCH_S)
             for check, limit_s in zip(checks, self._limits_of(code, checks), strict=True)
@@ -201,7 +205,7 @@ class Bench:
         return self._wait(self._trials.observe(request))
 
     def values(self, code: str, checks: Sequence[Check], limit_s: float) -> list[CheckResult]:
-        """Do as `Workbench.values`."""
+        """Do the same as `Workbench.values`."""
         return self._wait(self._time(code, checks, [limit_s] * len(checks)))
 
     def run(
@@ -212,10 +216,12 @@ class Bench:
         limit_s: float | None = None,
         accepted: bool = True,
     ) -> list[list[CheckResult]]:
-        """Do as `Workbench.run`; each run is on record as a trial. accepted: False runs accepted code as any other.
+        """Do the same as `Workbench.run`; each run is on record as a trial.
+
+        accepted: False runs accepted code like any other.
 
         A run has the slow lane's time, or the time that a candidate once got. One code with only unknown checks is the
-        code as it is, so their limits are measured with it.
+        unpatched code, so their limits are measured with it.
         """
         base = codes[0] if codes else ""
         fixture = self._found_by(codes, checks) if accepted else self._conditions.fixture
@@ -233,7 +239,7 @@ class Bench:
         )
 
     def _found_by(self, codes: Sequence[str], checks: Sequence[Check]) -> Fixture:
-        """Return what these codes find in these checks; a check with source of its own runs more than the code."""
+        """Return the surroundings of these codes in these checks; a check with its own source runs other code too."""
         accepted_fixture = self._conditions.accepted.get(codes[0]) if len(codes) == 1 else None
         return (
             self._conditions.fixture
@@ -242,7 +248,7 @@ class Bench:
         )
 
     def _limits_of(self, code: str, checks: Sequence[Check], limit_s: float | None = None) -> list[float]:
-        """Return each check's time limit: the given one, or one measured once by running the code as it is."""
+        """Return each check's time limit: the given one, or one measured once with the unpatched code."""
         if limit_s is not None:
             return [limit_s] * len(checks)
         new = [check for check in checks if check not in self._limits]
@@ -264,7 +270,7 @@ class Bench:
         return (await run)[0]
 
     def _timed(self, code: str, checks: Sequence[Check], run: _Run) -> list[CheckResult]:
-        """Run the code as it is; of the slow checks, one gets much more time, and the others only if that one ends.
+        """Run the unpatched code; of the slow checks, one gets much more time, and the others only if that one ends.
 
         A tool that hangs usually hangs on most of its inputs, and each would cost the whole limit.
         """
@@ -305,7 +311,7 @@ class Bench:
         reason = "it was stopped" if self._stop.is_set() else f"its {self._budget_s:g} s are up"
         raise BudgetSpent(
             f"The healing of {self._entry.tool_name!r} ends here: {reason}.",
-            hint="What was found until then stands; give it a larger budget_s to go on.",
+            hint="The patches found so far are kept. To continue, use a larger budget_s.",
         )
 
 
@@ -318,7 +324,7 @@ class CandidateRequest:
 
 
 def candidate_source(put: Callable[[CandidateRequest], object]) -> Draw:
-    """Make a source of candidates that puts a request and waits for its answer."""
+    """Make a source of candidates that sends a request and waits for its answer."""
 
     async def draw(count: int) -> Sequence[Candidate]:
         request = CandidateRequest(count, Future())

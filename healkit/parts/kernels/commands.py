@@ -21,7 +21,7 @@ _FROM_SYS_PREFIX = Option("sys_prefix", "from healkit's own environment")
 _DISPLAYED = Option("display_name", "its name in a launcher", default=_DISPLAY_NAME)
 _READ = Option(
     "read",
-    "what notebooks may read; may be repeated. Relative: beside the notebook, so . is its folder",
+    "what notebooks may read; may be repeated. Relative paths start at the notebook's folder",
     metavar="PATH",
 )
 _WRITE = Option("write", "what they may read and write; the same", metavar="PATH")
@@ -56,7 +56,7 @@ def install(
 ) -> Answer:
     """Let Jupyter, nbclient and papermill run whole notebooks restricted.
 
-    They get no network, no files but what is granted here, and no other processes.
+    They get no network, no files except those granted here, and no other processes.
     """
     from healkit.parts.kernels import kernelspec
 
@@ -68,9 +68,7 @@ def install(
         f"  {key}  {', '.join(map(_explained, value)) if isinstance(value, list) else value}"
         for key, value in grants.items()
     ]
-    unseen = (
-        f"Jupyter does not take it from {target.parent} yet: put {target.parent.parent} into JUPYTER_PATH."
-    )
+    unseen = f"Jupyter does not look in {target.parent} yet: add {target.parent.parent} to JUPYTER_PATH."
     return Answer(
         said="\n".join([f"{display_name} installed as {target.name}", *lines]),
         data=lambda: {"name": target.name, "path": str(target), "grants": grants},
@@ -84,7 +82,7 @@ def remove(
     prefix: Prefix = None,
     name: Name = _NAME,
 ) -> Answer:
-    """Remove it from that place, or else from where Jupyter finds it first."""
+    """Remove it from that place, or otherwise from the first place where Jupyter finds it."""
     from healkit.parts.kernels import kernelspec
 
     target = kernelspec.remove_kernel(name, _folder(user, sys_prefix, prefix))
@@ -92,11 +90,11 @@ def remove(
 
 
 def _folder(user: bool, sys_prefix: bool, prefix: str | None) -> Path | None:
-    """Return the folder that was named; None for none."""
+    """Return the named folder; None for none."""
     from healkit.parts.kernels import kernelspec
 
     if user + sys_prefix + (prefix is not None) > 1:
-        wrong("--user, --sys-prefix and --prefix exclude each other.", "Name one of them.")
+        wrong("--user, --sys-prefix and --prefix cannot be combined.", "Give one of them.")
     return (
         kernelspec.kernels_folder(user=user, prefix=prefix)
         if user or sys_prefix or prefix is not None

@@ -32,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 def kernel_json(display_name: str, grants: Mapping[str, Any]) -> dict[str, Any]:
     """Return the spec; `grants` are traits of `RestrictedProvisioner`.
 
-    The interpreter is that of the Jupyter which starts the kernel: jupyter_client puts it in place of `python`.
+    The interpreter is that of the Jupyter that starts the kernel: jupyter_client puts it in place of `python`.
     """
     return {
         "argv": ["python", "-m", "healkit.core.workers.inside", "-f", "{connection_file}"],
@@ -55,13 +55,13 @@ def kernels_folder(*, user: bool = False, prefix: str | None = None) -> Path:
 def install_kernel(spec: Mapping[str, Any], name: str, folder: Path) -> Path:
     """Write it to `folder/name`, in place of an earlier one of healkit; returns that path.
 
-    Raises `UsageInvalid` for a name that Jupyter does not take, for a kernel of that name that is not healkit's, and
-    for a folder that cannot be written.
+    Raises `UsageInvalid` for a name that Jupyter does not accept, for a kernel of that name that is not healkit's, and
+    for a folder that is not writable.
     """
     target = _target(name, folder)
     if target.exists() and not _is_ours(target):
         raise UsageInvalid(
-            f"There is a kernel {name!r} at {str(target)!r}, and it is not healkit's.",
+            f"The kernel {name!r} at {str(target)!r} exists, but it is not healkit's.",
             hint="Choose another --name.",
         )
     try:
@@ -81,9 +81,9 @@ def install_kernel(spec: Mapping[str, Any], name: str, folder: Path) -> Path:
 
 
 def remove_kernel(name: str, folder: Path | None) -> Path:
-    """Delete one of healkit's kernels from that folder, or from wherever Jupyter finds it; returns its path.
+    """Delete one of healkit's kernels from that folder, or from where Jupyter finds it; returns its path.
 
-    Raises `UsageInvalid` where there is none, or it is not healkit's.
+    Raises `UsageInvalid` if there is none, or if it is not healkit's.
     """
     if folder is not None:
         target = _target(name, folder)
@@ -92,7 +92,7 @@ def remove_kernel(name: str, folder: Path | None) -> Path:
     if not target.exists():
         raise UsageInvalid(
             f"No kernel {name!r} at {str(target)!r}.",
-            hint="`healkit kernelspec` lists those that are installed.",
+            hint="`healkit kernelspec` lists the installed kernels.",
         )
     if not _is_ours(target):
         raise UsageInvalid(f"The kernel {name!r} at {str(target)!r} is not healkit's, so it is left alone.")
@@ -109,7 +109,7 @@ def installed() -> list[Path]:
 
 
 def is_found(target: Path) -> bool:
-    """Return whether Jupyter, in this environment, finds that kernel and takes it from there."""
+    """Return whether Jupyter, in this environment, finds that kernel and loads it from there."""
     return os.path.realpath(_found().get(target.name, "")) == os.path.realpath(target)
 
 
@@ -121,7 +121,7 @@ def _found() -> dict[str, str]:
 def _target(name: str, folder: Path) -> Path:
     if not _NAME.fullmatch(name) or not name.strip("."):
         raise UsageInvalid(
-            f"--name {name!r} is not a name for a kernel.", hint="Take ASCII letters, digits and - . _ only."
+            f"--name {name!r} is not a name for a kernel.", hint="Use only ASCII letters, digits and - . _"
         )
     return folder / name.lower()
 

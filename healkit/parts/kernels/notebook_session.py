@@ -1,7 +1,7 @@
 """Session of a notebook's restricted kernel, for its host.
 
-Cells are sent one after the other, and only the reply to each is read: what they print and display stays with the
-kernel, so that no flood of it reaches the host. nbclient, which collects all outputs, cannot leave that out.
+Cells are sent one after the other, and only the reply to each is read. Their output stays with the kernel, so that no
+flood of it reaches the host. nbclient collects all outputs and cannot leave that out.
 """
 
 from __future__ import annotations
@@ -44,9 +44,13 @@ class _OneSpec(KernelSpecManager):  # type: ignore[misc]  # Jupyter's bases carr
 class NotebookSession:
     """Kernel for one run of a notebook, and its client; to be used as a context.
 
-    folder: where the cells run. grants: traits of its provisioner. exchange: the folder that it may write to.
-    private: a folder that it does not see. stop: ends the cell that runs. Starting it raises
-    `HealkitError` where the machine has no boundary.
+    folder: Where the cells run.
+    grants: Traits of its provisioner.
+    exchange: The folder that it may write to.
+    private: A folder that it does not see.
+    stop: Ends the running cell.
+
+    Starting it raises `HealkitError` if the machine has no boundary.
     """
 
     def __init__(
@@ -86,10 +90,12 @@ class NotebookSession:
     async def run(
         self, code: str, *, timeout_s: float, silent: bool = False, cell_id: str = ""
     ) -> dict[str, Any]:
-        """Run code to its end, and return the reply; silent: of the host's own, no cell.
+        """Run code to its end, and return the reply.
 
-        Besides `ok` and `error`, its `status` may be `timeout`, after an interrupt, and where the kernel is gone or had
-        to be ended `died` (with `exit_status`), `disk_limit` or `stopped`.
+        silent: The code is the host's own, not a cell.
+
+        Its `status` is `ok`, `error`, or `timeout` after an interrupt. If the kernel no longer exists or had to be
+        stopped, it is `died` (with `exit_status`), `disk_limit` or `stopped`.
         """
         if self._stop.is_set():
             return {"status": "stopped"}

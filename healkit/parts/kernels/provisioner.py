@@ -1,9 +1,9 @@
 """Restricted kernel of a notebook, which Jupyter starts.
 
-`RestrictedProvisioner` is registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. From
-JupyterLab, nbclient and all else that has a kernel manager, it starts a kernel of its own for the whole notebook, with
-what the kernel spec grants: in a sandbox, and with no host at a bridge. It starts cold, once for each notebook, and
-ends with its kernel manager: by the manager, or with the process the manager lives in.
+`RestrictedProvisioner` is registered as `healkit-restricted` under `jupyter_client.kernel_provisioners`. For
+JupyterLab, nbclient and every other kernel manager, it starts one kernel for the whole notebook, with the grants of the
+kernel spec. The kernel runs in a sandbox, without a host at a bridge. It is not preloaded, starts once for each
+notebook, and ends with its kernel manager or with the manager's process.
 """
 
 from __future__ import annotations
@@ -45,13 +45,15 @@ from healkit.errors import IsolationUnavailable, WorkerStartFailed, WorkerUnusab
 class RestrictedProvisioner(LocalProvisioner):
     """Starts, signals and ends the kernel of one notebook, for its kernel manager.
 
-    The traits come from `metadata.kernel_provisioner.config` of the kernel spec. None stands for the configuration's
-    own value, for `cpu_s` for no limit: a notebook has many cells.
+    The traits come from `metadata.kernel_provisioner.config` of the kernel spec. None stands for the configured value;
+    for `cpu_s` it means no limit, because a notebook has many cells.
     """
 
     read = List(Unicode(), help="Paths the notebook may read; relative ones start at its folder.")
     write = List(Unicode(), help="Paths it may read and write; relative ones start at its folder.")
-    memory_mb = Integer(None, allow_none=True, min=1, help="What it may add to the bare kernel, in MiB.")
+    memory_mb = Integer(
+        None, allow_none=True, min=1, help="Memory that it may use beyond the bare kernel, in MiB."
+    )
     cpu_s = Integer(None, allow_none=True, min=1, help="Processor time of the whole notebook, in seconds.")
     scratch_mb = Integer(None, allow_none=True, min=1, help="The size of its scratch folder, in MiB.")
 
@@ -60,13 +62,13 @@ class RestrictedProvisioner(LocalProvisioner):
 
     @property
     def has_process(self) -> bool:
-        """True once a process was launched; asked by the manager."""
+        """True once a process was launched; read by the manager."""
         return self.process is not None
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
-        """Make the manager speak IPC from a folder of the kernel's own; called by it before each start.
+        """Make the manager use IPC from the kernel's own folder; called by the manager before each start.
 
-        Raises `HealkitError` where there is no boundary, or a grant that does not exist.
+        Raises `HealkitError` if there is no boundary, or for a grant that does not exist.
         """
         if self.parent is None:
             raise WorkerStartFailed("A restricted kernel can only be started by a kernel manager.")
@@ -86,7 +88,7 @@ class RestrictedProvisioner(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         """Start the process; called by the kernel manager. Raises `OSError` and `WorkerStartFailed`.
 
-        The kernel gets its own arguments, its own connection file, and the variables that its spec names.
+        The kernel gets its own arguments, its own connection file, and the variables of its spec.
         """
         kernel = self._kernel
         assert kernel is not None
@@ -101,7 +103,7 @@ class RestrictedProvisioner(LocalProvisioner):
         return self.connection_info
 
     async def poll(self) -> int | None:
-        """None while it runs, then its exit status; asked by the manager."""
+        """None while it runs, then its exit status; read by the manager."""
         return 0 if self.process is None else self.process.poll()
 
     async def wait(self) -> int | None:
@@ -118,7 +120,7 @@ class RestrictedProvisioner(LocalProvisioner):
             self.process.send_signal(signum)
 
     async def kill(self, restart: bool = False) -> None:
-        """SIGKILL; in a process namespace everything inside dies with it. Called by the manager."""
+        """SIGKILL; in a process namespace it ends everything inside. Called by the manager."""
         if self.process is not None:
             self.process.kill()
 
@@ -127,13 +129,13 @@ class RestrictedProvisioner(LocalProvisioner):
         await self.kill()
 
     async def cleanup(self, restart: bool = False) -> None:
-        """Remove a standalone kernel's folders, unless it is about to be started again; called by the manager."""
+        """Remove a standalone kernel's folders, unless it restarts now; called by the manager."""
         await super().cleanup(restart=restart)
         if not restart:
             await self._close()
 
     def _new_kernel(self, folder: str) -> NotebookKernel:
-        """Make the kernel of the tier this machine can enforce; tries that out, so not on the loop."""
+        """Make the kernel of the tier that this machine can enforce; tests the tier, so it must not run on the loop."""
         folder = os.path.abspath(folder)
         config = Config.from_environment()
         if self.scratch_mb is not None:
@@ -171,7 +173,7 @@ class NotebookKernel:
         tier = achieved_tier(config)
         if tier == "process":
             raise IsolationUnavailable(
-                "HEALKIT_ISOLATION='process' is not a boundary, and a restricted notebook needs one.",
+                "HEALKIT_ISOLATION='process' is not a boundary, but a restricted notebook needs one.",
                 hint="Unset it, or choose the ordinary Python kernel.",
             )
         self._folders = RunFolders()
@@ -198,10 +200,10 @@ class NotebookKernel:
         self.sandbox.folder.create()
 
     async def start(self, arguments: list[str], environment: dict[str, str], connection_file: str) -> None:
-        """Start it and check that it is locked down; raises `WorkerStartFailed`, and the caller closes it.
+        """Start it and check its restrictions; raises `WorkerStartFailed`, and the caller closes it.
 
-        `arguments` are the command's after the module, `environment` the kernel spec's own variables, and
-        `connection_file` the manager's, in whose place the kernel gets its copy.
+        `arguments` are the command's after the module, `environment` the kernel spec's own variables. `connection_file`
+        is the manager's; the kernel gets a copy of it.
         """
         arguments = self._with_own_file(arguments, connection_file)
         ready, theirs = os.pipe()
@@ -226,13 +228,13 @@ class NotebookKernel:
             ).start()
 
     def _limit_disk(self, popen: subprocess.Popen[bytes]) -> None:
-        """End the kernel when it has written more than it may; runs on a thread, since managers change loops."""
+        """Stop the kernel if it has written too much; runs on a thread, because managers change loops."""
         pause_s = LOOK_EVERY_S
         while not self._closed.wait(pause_s) and popen.returncode is None:
             began = time.perf_counter()
             if is_over(self.sandbox, popen.pid):
                 _log.warning(
-                    "A restricted notebook's kernel was ended: its scratch folder held more than %d MiB.",
+                    "The kernel of a restricted notebook was stopped: its scratch folder held more than %d MiB.",
                     self.sandbox.scratch_mb,
                 )
                 popen.kill()
@@ -247,7 +249,7 @@ class NotebookKernel:
         return status
 
     def last_words(self) -> str:
-        """Return the end of what it wrote where no frontend sees it."""
+        """Return the end of its output that no frontend sees."""
         return self.sandbox.folder.last_words(_LAST_WORDS_BYTES).strip()
 
     def close(self) -> None:
@@ -260,7 +262,7 @@ class NotebookKernel:
         self._folders.close()
 
     def _with_own_file(self, arguments: list[str], connection_file: str) -> list[str]:
-        """Copy the connection file to where the kernel can see it, and name that one."""
+        """Copy the connection file to where the kernel can see it, and return its path there."""
         shutil.copyfile(connection_file, self.connection_file)
         replacements = {os.path.realpath(connection_file): str(self.connection_file)}
         return [replacements.get(argument, argument) for argument in arguments]
@@ -298,17 +300,17 @@ class NotebookKernel:
 
     def _failed(self, reason: str) -> WorkerStartFailed:
         words = self.last_words()
-        detail = f"\nIts last words:\n{words}" if words else ""
+        detail = f"\nIts last output:\n{words}" if words else ""
         return WorkerStartFailed(
             f"The restricted kernel could not be started: {reason}.{detail}", hint="Run `healkit doctor`."
         )
 
 
 class _Spawner:
-    """A thread that starts processes and lives as long as this one does.
+    """A thread that starts processes and lives as long as this process.
 
-    A kernel is killed when the thread that spawned it ends, so that it cannot outlive its server. A kernel manager may
-    well be used from a short-lived thread.
+    A kernel is killed when the thread that started it ends, so that it cannot outlive its server. But a kernel manager
+    may be used from a short-lived thread.
     """
 
     _current: _Spawner | None = None
@@ -323,7 +325,7 @@ class _Spawner:
 
     @classmethod
     def current(cls) -> _Spawner:
-        """Return the one of this process; a forked child has lost its parent's thread and gets its own."""
+        """Return the thread of this process; a forked child has lost its parent's thread and gets its own."""
         with cls._lock:
             if cls._current is None or cls._current.pid != os.getpid():
                 cls._current = cls()
@@ -350,8 +352,8 @@ class _Spawner:
 def granted_paths(paths: list[str], folder: str) -> tuple[str, ...]:
     """Absolute paths; relative ones start at the notebook's folder.
 
-    Raises `WorkerStartFailed` for one that does not exist, or is a link by now: a notebook that may write beside it
-    could have put that in its place.
+    Raises `WorkerStartFailed` for a path that does not exist or has become a link: a notebook that may write beside it
+    could have put the link there.
     """
     absolute_paths = []
     for path in paths:

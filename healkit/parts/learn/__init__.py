@@ -1,4 +1,4 @@
 """Learning from traces.
 
-Nothing of it is on the way of an execution: all is computed later, from the log alone, and can be computed again.
+No execution waits for learning: everything is computed later, from the log alone, and can be computed again.
 """

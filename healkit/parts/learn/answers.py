@@ -11,7 +11,10 @@ _T = TypeVar("_T")
 
 
 class Answers(list[_T]):
-    """Answer from what is learned; waiting: how many traces were not learned from by then."""
+    """Answer from the learned data.
+
+    waiting: How many traces were not learned yet.
+    """
 
     def __init__(self, rows: Iterable[_T] = (), waiting: int = 0) -> None:
         super().__init__(rows)
@@ -19,8 +22,8 @@ class Answers(list[_T]):
 
 
 def sentence_of(waiting: int) -> str:
-    """Say how many traces wait, and how to wait for them; empty where none does."""
+    """Say how many traces are waiting, and how to wait for them; empty if there are none."""
     if not waiting:
         return ""
     many = count(waiting, "trace")
-    return f"Not learned from yet: {many}. To wait for that: hk.learning.catch_up(), or `healkit learn catch-up`."
+    return f"Not learned yet: {many}. To wait for them: hk.learning.catch_up(), or `healkit learn catch-up`."

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 
 def _notes(answers: Answers[Any]) -> list[str]:
-    """Take the sentence on the traces that wait out of an answer, for stderr."""
+    """Take the sentence on waiting traces out of an answer, for stderr."""
     waiting, answers.waiting = answers.waiting, 0
     return [sentence_of(waiting)] if waiting else []
 
 
 def graph(
-    services: Services, tool: Annotated[str | None, word("a tool: only what it goes with", "TOOL")] = None
+    services: Services,
+    tool: Annotated[str | None, word("a tool; shows only the tools that it is used with", "TOOL")] = None,
 ) -> Answer:
     """Show which tools go together: which calls which, which comes after which, whose result goes into which."""
     edges = services.graph.drawn(tool)
@@ -34,7 +35,7 @@ def graph(
 
 def suggest(
     services: Services,
-    intent: Annotated[str | None, word("what is wanted, in words and in quotes", "INTENT")] = None,
+    intent: Annotated[str | None, word("what you want to do, in words and in quotes", "INTENT")] = None,
     after: Annotated[list[str] | None, options.AFTER] = None,
     limit: Annotated[int, options.SUGGESTED] = options.SUGGESTED.default,
 ) -> Answer:
@@ -85,7 +86,7 @@ def learn_again(services: Services) -> Answer:
 def forget_fixes(services: Services) -> Answer:
     """Forget every fix so far, those of the vault and imported ones; the vault's history stays."""
     services.learning.memory.reset()
-    return Answer(said="all fixes so far are forgotten", data=lambda: {"reset": True})
+    return Answer(said="all fixes so far were forgotten", data=lambda: {"reset": True})
 
 
 def export_fixes(services: Services, file: Annotated[Path, word("a new file", "FILE")]) -> Answer:
@@ -103,7 +104,7 @@ def import_fixes(
 
 
 GROUP = Group(
-    "What was learned from the traces; without a command, the most surprising runs and the remembered fixes.",
+    "What healkit learned from traces; without a command, the most surprising runs and the remembered fixes.",
     {
         "show": Command(show_learned),
         "report": Command(show_report),

@@ -1,9 +1,10 @@
 """Consumer of traces: each is learned from exactly once.
 
-It reads the traces of finished executions, and those that clients sent, in the order in which they were stored, and
-learns from each once. What a batch changes and the checkpoint behind it are one transaction, so a kill loses nothing
-and doubles nothing; of several processes on one database, the one whose checkpoint is no longer the stored one reads
-again. A thread lets it work when nothing else happens, or when a question is asked (`learning.thread`).
+It reads the traces of finished executions, and those that clients sent, in the order in which they were stored. It
+learns from each trace once. The changes of a batch and the checkpoint after it are one transaction, so a kill loses
+nothing and duplicates nothing. If several processes use one database, a process whose checkpoint is no longer the
+stored one reads again. A thread runs the consumer when nothing else happens, or when a question is asked
+(`learning.thread`).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _SOURCES: dict[str, tuple[Table, str]] = {
 class Consumer:
     """Consumer of one database; safe to use from several threads and processes.
 
-    changing: held from the moment at which the learners' memory is ahead of what is stored until it no longer is.
+    changing: Locked while the learners' memory is ahead of the stored data.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Consumer:
         self._at: dict[str, int] | None = None
 
     def catch_up(self, *, large: bool = False, stop: Callable[[], bool] = lambda: False) -> int:
-        """Learn from all that is stored by now, and return how many traces that were; raise `DatabaseError`."""
+        """Learn from everything stored so far, and return the number of traces; raise `DatabaseError`."""
         return self._catch_up(_LARGE_BATCH if large else _BATCH, stop)
 
     def _catch_up(self, size: int, stop: Callable[[], bool]) -> int:
@@ -87,7 +88,7 @@ class Consumer:
             return many
 
     def waiting(self) -> int:
-        """Count the traces that it has not come to; of more than a thousand by their numbers, deleted ones too."""
+        """Count the traces that are not learned yet; above a thousand by their numbers, so deleted ones count too."""
         waiting = 0
         with self._database.read() as session:
             before = _checkpoint(session)
@@ -100,7 +101,7 @@ class Consumer:
         return waiting
 
     def rebuild(self, stop: Callable[[], bool] = lambda: False) -> int:
-        """Forget all that was learned from traces, and learn it again from the log."""
+        """Forget everything that was learned from traces, and learn it again from the log."""
         with self._lock, self._database.write() as session:
             self._begin_anew(session)
         return self._catch_up(_LARGEST_BATCH, stop)
@@ -114,7 +115,7 @@ class Consumer:
         _set_checkpoint(session, _beginning() | settled)
 
     def _next(self, size: int) -> tuple[dict[str, int], dict[str, int], list[Learned]] | None:
-        """Read the next batch: the checkpoint before it, the one after it, and its traces; None where there is none."""
+        """Read the next batch: the checkpoint before it, the one after it, and its traces; None if there is none."""
         with self._database.read() as session:
             before = _checkpoint(session)
             if before["version"] != MODEL_VERSION:
@@ -178,7 +179,7 @@ class Consumer:
 
 
 def _read(row: Any, source: str) -> Learned | None:
-    """Read a stored trace; an old one does not name the process that ran it, but its execution's row does."""
+    """Read a stored trace; an old one does not name its process, but its execution's row does."""
     process = process_of(msgspec.convert(row.host, HostIdentity)) if row.host else ""
     try:
         return learned_of(read_trace(row.wire), collected=source == "collected", process=process)
@@ -187,7 +188,7 @@ def _read(row: Any, source: str) -> Learned | None:
 
 
 def _before_a_gap(rows: Sequence[Any], last: int) -> list[Any]:
-    """Return the rows before a missing number that may still come; none is missing up to `last`."""
+    """Return the rows before a missing number that may still arrive; none is missing up to `last`."""
     settled_rows: list[Any] = []
     for row in rows:
         if row.id > last + 1 and utc_now() - row[-1] < _GAP:
@@ -198,7 +199,7 @@ def _before_a_gap(rows: Sequence[Any], last: int) -> list[Any]:
 
 
 def _settled(source: str) -> str:
-    """Name the number up to which a source had been read before the last rebuild."""
+    """Return the number up to which a source was read before the last rebuild."""
     return f"{source} settled"
 
 

@@ -1,8 +1,8 @@
 """Traces as they are learned from, and who learns.
 
-A trace is learned from once it is over and its tool ran: neither a trial's nor a search's, nor that of a call that was
-refused, stopped, or whose host died. The wire form is all that is used, so that a collector learns the same from a
-client's traces.
+healkit learns from a trace once it is over and its tool ran. It ignores trials and searches, and calls that were
+refused, stopped, or whose host died. It uses only the wire form, so that a collector learns the same from a client's
+traces.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ NOT_ITS_OWN = {"TOOL_KILLED", "WORKER_LOST", "HOST_DIED", "INTERNAL_ERROR"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Learned:
-    """Trace to learn from; `tool` is its name in the graph, `code_hash` the first digits, empty where unknown.
+    """Trace to learn from; `tool` is its name in the graph, `code_hash` its first digits, empty if unknown.
 
-    collected: whether a client sent it, which is kept apart where the order counts. process: the process of the host
-    that ran it, as a short text; empty where that is not known.
+    collected: Whether a client sent it; this matters if the order counts.
+    process: The host process that ran it, as a short text; empty if unknown.
     """
 
     trace: ExecutionTrace
@@ -45,7 +45,7 @@ class Learner(Protocol):
     """Part that learns from every trace, inside the transaction that moves the checkpoint."""
 
     def load(self, session: Session) -> None:
-        """Forget what is in memory, and read what is stored."""
+        """Forget the data in memory, and read the stored data."""
         ...
 
     def learn(self, traces: Sequence[Learned]) -> None:
@@ -57,7 +57,7 @@ class Learner(Protocol):
         ...
 
     def clear(self, session: Session) -> None:
-        """Remove all that is stored, before everything is learned again."""
+        """Remove all stored data, before everything is learned again."""
         ...
 
 
@@ -67,7 +67,10 @@ def node_of(call: str) -> str:
 
 
 def learned_of(trace: ExecutionTrace, *, collected: bool = False, process: str = "") -> Learned | None:
-    """Return what a trace teaches; None where it is none to learn from. process: where the trace itself has none."""
+    """Return the facts of a trace for learning; None if there is nothing to learn.
+
+    process: Used if the trace itself names none.
+    """
     metadata = trace.metadata
     code = metadata.get("errorCode")
     if metadata.get("origin") in _TRIED or code in NOT_ITS_OWN or is_refused(code):
@@ -83,7 +86,7 @@ def learned_of(trace: ExecutionTrace, *, collected: bool = False, process: str =
 
 
 def load_extra(name: str) -> Any:
-    """Import a package of `healkit[learn]`; raise `UsageInvalid`, which says how to get it, where it is missing."""
+    """Import a package of `healkit[learn]`; raise `UsageInvalid` with the install command if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError:

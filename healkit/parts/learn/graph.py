@@ -1,11 +1,11 @@
 """Graph of tools, learned from traces.
 
-`GraphLearner` counts, `ToolGraph` answers. A call comes after the last one that had ended when it began; calls that
-overlap are parallel, and neither comes after the other. That holds for the calls in one execution, and for executions
-of one process, persona and origin that begin within ten minutes of each other; where the process is not known, only for
-the calls in one. A `provides` edge means that a value of a result
-was an argument later: values are compared by a hash, and only those that hardly occur by chance. No value is kept, only
-the hashes of the last results in the newest sessions.
+`GraphLearner` counts, `ToolGraph` answers. A call comes after the last call that had ended when it began. Overlapping
+calls are parallel, so neither comes after the other. This applies to the calls in one execution. It also applies to
+executions of one process, persona and origin that begin within ten minutes of each other. If the process is not known,
+only the calls in one execution count. A `provides` edge means that a value of a result was an argument later. Values
+are compared by a hash, and only if they hardly occur by chance. No value is kept, only the hashes of the last results
+in the newest sessions.
 
 The same calls, in the same order, teach `ranking.Ranker`; it is stored here.
 """
@@ -44,7 +44,7 @@ _TEXT_MIN_CHARS, _NUMBER_MIN = 4, 1_000
 _COMMON_TEXTS = frozenset(
     ["true", "false", "none", "null", "success", "error", "failed", "pending", "active"]
 )
-#: Origins whose executions are no one's next step.
+#: Origins whose executions never count as a next step.
 _NO_STEPS = frozenset({"heal", "rerun", "try", "answered"})
 #: What the first call inside a tool comes after; no tool is called so.
 _INSIDE = "inside {}"
@@ -53,7 +53,7 @@ _NAME_MAX_CHARS = 200
 
 
 class _Step(NamedTuple):
-    """Call that a later one may come after; `before` is the tool that it came after itself."""
+    """Call that a later one may come after; `before` is the tool before it."""
 
     tool: str
     before: str
@@ -65,7 +65,7 @@ class _Step(NamedTuple):
 class _Call(NamedTuple):
     """Call to learn from; `given` and `made` are the hashes of its values, `words` those of its intent.
 
-    persona: whose habit it is; empty for a call inside a tool, which is the code's.
+    persona: The persona whose habit it is; empty for a call inside a tool, which depends on the code.
     """
 
     tool: str
@@ -92,7 +92,7 @@ class _Count:
 class GraphLearner:
     """Nodes, edges and the ranker's counts of one database; implements `learning.facts.Learner`.
 
-    `lock` is held while they change, and by whoever reads `ranker`.
+    Hold `lock` while they change, or while reading `ranker`.
     """
 
     ranker: Ranker = field(default_factory=Ranker)
@@ -105,7 +105,7 @@ class GraphLearner:
     _changed: set[tuple[Table, Any]] = field(default_factory=set)
 
     def load(self, session: Session) -> None:
-        """Forget what is in memory, and read what is stored; the vault's texts too."""
+        """Forget the data in memory, and read the stored data and the vault's texts."""
         with self.lock:
             self.ranker, self._changed = Ranker(), set()
             self._nodes = {row.name: _Count(*row[1:]) for row in session.execute(select(TOOL_NODES))}
@@ -161,7 +161,7 @@ class GraphLearner:
                 del self._sessions[next(iter(self._sessions))]
 
     def _step(self, recent: list[_Step], call: _Call, beginning: Context) -> None:
-        """Learn from a call what it came after, what ran beside it and what it was given; then add it to `recent`."""
+        """Learn from a call: what it came after, what ran beside it and its inputs; then add it to `recent`."""
         tool, began, well = call.tool, call.began, call.succeeded
         over = [step for step in recent if step.ended <= began + _CLOCKS]
         for step in recent:
@@ -196,7 +196,7 @@ class GraphLearner:
         self._changed.add((table, key))
 
     def store(self, session: Session) -> None:
-        """Write the counts that changed, and where each session stands."""
+        """Write the changed counts, and the state of each session."""
         with self.lock:
             if not self._changed:
                 return
@@ -214,7 +214,7 @@ class GraphLearner:
             self._changed = set()
 
     def _row(self, table: Table, key: Any) -> dict[str, Any]:
-        """Return a row of a table as it stands now."""
+        """Return the current row of a table."""
         if table is TOOL_NODES:
             return {"name": key, **vars(self._nodes[key])}
         if table is TOOL_EDGES:
@@ -233,14 +233,14 @@ class GraphLearner:
         return {"word": word, "tool": tool, "count": count}
 
     def clear(self, session: Session) -> None:
-        """Remove all that is stored, before everything is learned again."""
+        """Remove all stored data, before everything is learned again."""
         for table in (TOOL_NODES, TOOL_EDGES, TOOL_SEQUENCES, TOOL_WORDS):
             session.execute(delete(table))
         session.execute(delete(LEARNING).where(LEARNING.c.name == _STATE))
 
 
 def stored_state(session: Session) -> dict[str, Any]:
-    """Return what is stored beside the counts: sessions, and the state of the ranker."""
+    """Return the stored data other than counts: sessions, and the state of the ranker."""
     state = session.scalar(select(LEARNING.c.value).where(LEARNING.c.name == _STATE))
     return {} if state is None else dict(json.loads(state))
 
@@ -269,7 +269,7 @@ def _end(began: datetime, duration_ms: float) -> datetime:
 
 
 def _written(step: _Step) -> list[Any]:
-    """Return a step as JSON has it; `_read` reads it."""
+    """Return a step as JSON data; `_read` reads it."""
     return [step.tool, step.before, step.began.isoformat(), step.ended.isoformat(), sorted(step.values)]
 
 
@@ -281,7 +281,7 @@ def _read(written: Sequence[Any]) -> _Step:
 
 
 def _parsed(payload: Any) -> Any:
-    """Read a payload that is JSON as a text; a trace of another client has it as it is."""
+    """Read a payload that is JSON as a text; a trace of another client has it as data."""
     if not isinstance(payload, str):
         return payload
     try:

@@ -1,8 +1,8 @@
 """Memory of fixes: templates of past patches, with outcomes.
 
-Nothing is written when a tool is patched: the vault's history, the requests and the log hold it all, append-only, and
-the memory is read off them. A patch that was taken back later, or declined, counts against its templates. Only what
-was imported, and the moment since which the vault's own fixes count, are in a table.
+Patching a tool writes nothing here. The vault's history, the requests and the log contain everything, append-only, and
+the memory is read from them. A patch that was rolled back later, or declined, counts against its templates. A table
+contains only imported templates, and the time from which the vault's own fixes count.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _VERSION, _FILE_BYTES_MAX = 1, 1_000_000
 
 
 class Outcome(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Template, which failures it was for (an exception's name, empty for a wrong result), and what came of it.
+    """Template, its failures (an exception's name, empty for a wrong result), and its outcomes.
 
-    types: those seen for each hole, empty where unknown. good, bad: patches that were kept, and that were taken back or
-    declined.
+    types: Types seen for each hole, empty if unknown.
+    good, bad: Patches that were kept, and patches that were rolled back or declined.
     """
 
     old: Annotated[str, msgspec.Meta(max_length=2000)]
@@ -73,7 +73,7 @@ class _Exported(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclasses.dataclass(frozen=True)
 class Fix:
-    """Patch of the past: its code before and after, whether it still stands, and the failure that it answered."""
+    """Past patch: its code before and after, whether it is still active, and the failure that it answered."""
 
     source: str
     before: str
@@ -86,9 +86,9 @@ class Fix:
 
 @dataclasses.dataclass(frozen=True)
 class Recalled:
-    """Edit that a template makes: of which node, how likely it is right, and the fix that it comes from.
+    """Edit that a template makes: its node, how likely it is right, and the fix that it comes from.
 
-    guard: it adds a statement, which may only avoid a failure.
+    guard: It adds a statement, which may only avoid a failure.
     """
 
     edit: Edit
@@ -100,7 +100,7 @@ class Recalled:
 
 @dataclasses.dataclass
 class _Known:
-    """Outcome of a template over all fixes: its sources, those that stand last; fingerprints of the failures."""
+    """Outcome of a template over all fixes: its sources, active ones last; fingerprints of the failures."""
 
     outcome: Outcome
     sources: list[str] = dataclasses.field(default_factory=list)
@@ -152,9 +152,10 @@ class Recollection:
     def edits(
         self, source: Source, failure: str, fingerprint: str = "", values: Mapping[str, Any] | None = None
     ) -> Iterator[Recalled]:
-        """Yield the edits of the templates that fit, none of one with mostly bad outcomes.
+        """Yield the edits of the matching templates, without templates with mostly bad outcomes.
 
-        failure: name of the exception, empty for a wrong result. values: of names, such as the failing arguments.
+        failure: Name of the exception, empty for a wrong result.
+        values: Values of names, such as the failing arguments.
         """
         sites = Sites(source)
         for (template, kind), record in self.known.items():
@@ -170,7 +171,7 @@ class Recollection:
                     yield Recalled(edit, fit.node, chance, _told(record), template.adds)
 
     def _chance(self, known: _Known) -> float:
-        """Return how likely the template is right at a place that it fits: Beta-smoothed over all such places."""
+        """Return how likely the template is right at a matching place: Beta-smoothed over all such places."""
         places = sum(self._fits(at, known.template) for at in range(len(self._codes)))
         good, bad = known.outcome.good, known.outcome.bad
         return (good + _RIGHT * _PLACES) / (max(places, good + bad) + _PLACES)
@@ -190,7 +191,7 @@ def _templates(before: str, after: str, values: str) -> list[tuple[Template, tup
 
 
 def _typed(seen: Sequence[Sequence[str]], types: Sequence[str]) -> bool:
-    """Return False where a hole stands for a type that is known and never was seen there."""
+    """Return False if a hole stands for a known type that it never had before."""
     return all(
         not kind or "" in kinds or not kinds or kind in kinds
         for kinds, kind in zip(seen, types, strict=False)
@@ -211,7 +212,10 @@ class FixMemory:
         self._database = database
 
     def recall(self, persona: str | None = None) -> Recollection:
-        """Return what is remembered; persona: only from that one's tools and the imports."""
+        """Return the memory.
+
+        persona: Use only that persona's tools and the imports.
+        """
         with self._database.read() as session:
             return Recollection(_fixes(session, persona), _imported(session))
 
@@ -241,7 +245,7 @@ class FixMemory:
     def export(self, path: Path) -> int:
         """Write templates with their outcomes to a file, and return how many.
 
-        Only code whose every name and constant is Python's own, or a hole, leaves; the rest is left out.
+        Only code whose names and constants are all Python's own, or holes, is exported; the rest is left out.
         """
         outcomes = [record.outcome for record in self.recall().known.values()]
         public_outcomes = [
@@ -261,7 +265,7 @@ class FixMemory:
     def import_(self, path: Path) -> int:
         """Read templates from a file that `export` wrote, and return how many; they are tried like any others.
 
-        Raises `UsageInvalid` for anything else, and changes nothing then.
+        Raises `UsageInvalid` for anything else, and then changes nothing.
         """
         try:
             with path.open("rb") as file:
@@ -274,10 +278,11 @@ class FixMemory:
             for outcome in read.fixes:
                 check_template(Template(outcome.old, outcome.new, outcome.place))
                 if not _is_public(outcome):
-                    raise ValueError(f"{outcome.old!r} has names or values that no export holds")
+                    raise ValueError(f"{outcome.old!r} has names or values that an export cannot contain")
         except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
             raise UsageInvalid(
-                f"{str(path)!r} cannot be imported: {error}", hint="Import a file of `healkit learn export`."
+                f"{str(path)!r} cannot be imported: {error}",
+                hint="Import a file that `healkit learn export` wrote.",
             ) from None
         with self._database.write() as session:
             for outcome in read.fixes:
@@ -287,7 +292,7 @@ class FixMemory:
         return len(read.fixes)
 
 
-# What may leave: names of Python itself and of its common modules, and constants that are no data.
+# What may leave: names of Python itself and of its common modules, and constants that are not data.
 
 _MODULES = (math, re, json, string, datetime, itertools, collections, statistics, functools)
 _TYPES = (
@@ -316,7 +321,7 @@ _IDENTIFIERS = ("id", "attr", "arg", "name", "module", "asname", "names", "rest"
 
 
 def _is_public(outcome: Outcome) -> bool:
-    """Return whether code, place and failure have nothing but Python's own names, holes and common constants."""
+    """Return whether code, place and failure contain only Python's own names, holes and common constants."""
     place, failure = outcome.place, outcome.failure
     if not (place in ("", BLOCK) or re.fullmatch(r"[A-Za-z]+\.[a-z]+", place)):
         return False
@@ -346,8 +351,8 @@ def _imported(session: Session) -> list[Outcome]:
 def _fixes(session: Session, persona: str | None) -> list[Fix]:
     """Return the newest fixes, oldest first: revisions and declined requests, of Python code, since the last reset.
 
-    A revision with the code of an earlier one takes back everything since. A person's own edit is no fix unless a
-    failure made them do it.
+    A revision with the code of an earlier one rolls back everything since. A person's own edit counts as a fix only if
+    a failure led to it.
     """
     since = session.scalar(select(func.max(FixMemoryRow.created_at)).where(FixMemoryRow.kind == "reset"))
     chains, changes = collections.defaultdict[Any, list[str]](list), list[tuple[Any, str, list[str] | None]]()

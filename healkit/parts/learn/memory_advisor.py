@@ -1,6 +1,6 @@
 """Advisor that remembers: past fixes, tried on this failure.
 
-Its candidates are run, ranked and doubted as the search's are. One that is doubted is left to the search, which
+Its candidates are run, ranked and doubted like those of the search. A doubted candidate is left to the search, which
 compares it with thousands of others.
 """
 
@@ -39,12 +39,12 @@ class MemoryAdvisor:
         self._memory: Recollection | None = None
 
     def prepare(self, services: Services, persona: str | None) -> bool:
-        """Read the vault's past fixes; return False where there are none."""
+        """Read the vault's past fixes; return False if there are none."""
         self._memory = FixMemory(services.database).recall(persona)
         return bool(self._memory.known)
 
     def propose(self, case: Case, bench: Workbench) -> Iterator[Patch]:
-        """Yield the patches that pass every check and are not doubted, likeliest first."""
+        """Yield the patches that pass every check without a doubt, likeliest first."""
         code, memory = case.entry.code, self._memory
         if case.entry.type != "python" or memory is None or not parses(code):
             return
@@ -74,6 +74,6 @@ class MemoryAdvisor:
 
 
 def tried_first(recalled: Iterable[Recalled], suspicion: Callable[[ast.AST], float]) -> list[Recalled]:
-    """Return the few edits that are likelier than those with which the search would begin, likeliest first."""
+    """Return the few edits that are likelier than the first edits of the search, likeliest first."""
     likely = [recalled_edit for recalled_edit in recalled if recalled_edit.chance >= _CHANCE_MIN]
     return sorted(likely, key=lambda one: -one.chance * suspicion(one.node))[:_TRIED_MAX]

@@ -59,13 +59,13 @@ def advisors() -> Mapping[str, Callable[[Config], Advisor]]:
 
 @hookimpl
 def recorded(services: Services) -> None:
-    """Learn from it, once nothing else happens."""
+    """Learn from it, when nothing else happens."""
     services.learning_thread.notify()
 
 
 @hookimpl
 def problem(services: Services) -> str:
-    """Return what keeps healkit from learning."""
+    """Return the problem that keeps healkit from learning."""
     thread: ConsumerThread = services.learning_thread
     return thread.problem
 
@@ -78,13 +78,13 @@ def closing(services: Services) -> None:
 
 @hookimpl
 def tables() -> None:
-    """Import the tables of what the traces teach."""
+    """Import the tables for the learned data."""
     from healkit.parts.learn import tables as _tables  # noqa: F401 - to have them
 
 
 @hookimpl
 def deleting(session: Session, trace_ids: Sequence[str]) -> None:
-    """Delete what was learned from them."""
+    """Delete the data learned from them."""
     from healkit.parts.learn.priority import forget
 
     forget(session, trace_ids)
@@ -139,12 +139,13 @@ class Regressions:
     ) -> RegressReport:
         """Run a tool's recorded runs again with other code, most telling first, until the budget is spent.
 
-        code: by default the active code. Calls are answered from the record, and none is made. The report says which
-        runs differ from the record, and after how many re-runs that was seen. budget_s: seconds of wall time. files:
-        granted files that other code may read, as in `heal`; a run that needs another one is undecided. executor: any
-        `concurrent.futures.Executor`, whose workers then run a tool that calls nothing and reaches no file.
+        code: By default the active code. Calls are answered from the record; no call is made. The report says which
+            runs differ from the record, and after how many re-runs that was seen.
+        budget_s: Seconds of wall time.
+        files: Granted files that other code may read, as in `heal`; a run that needs another file is undecided.
+        executor: Any `concurrent.futures.Executor`. Its workers then run a tool that calls nothing and reads no file.
 
-        Raises `ConfigError` for a budget that is none, as `vault.lookup` does, and as `try_code` does for the code.
+        Raises `ConfigError` for an invalid budget, as `vault.lookup` does, and as `try_code` does for the code.
         """
         from healkit.parts.learn.regress import Regression
         from healkit.parts.trials.places import Places

@@ -1,15 +1,14 @@
 """Predictions, TD errors and priorities; prioritised replay.
 
-A state is a tool with the hash of its code, so that a healed tool starts anew. Its value begins at 0.5 and is the
-Beta-smoothed share of executions that ended well (Laplace), with a floor under the step so that it follows a change.
-
-An execution is one step: its error is what happened (1 or 0) less what was expected. The calls in it are a longer
-walk to the same end: δᵢ = rᵢ + γV(sᵢ₊₁) - V(sᵢ), where only the last call has a reward, the execution's outcome
-(TD(0), Sutton 1988). A trace's priority is its own |δ|, from 0.01 to 1.
+A state is a tool with the hash of its code, so a healed tool starts again. Its value begins at 0.5. It is the
+Beta-smoothed share of successful executions (Laplace), with a minimum step size so that it follows a change. An
+execution is one step: its error is the outcome (1 or 0) minus the expected value. The calls in it are a longer walk to
+the same end: δᵢ = rᵢ + γV(sᵢ₊₁) - V(sᵢ). Only the last call has a reward, the execution's outcome (TD(0), Sutton 1988).
+A trace's priority is its own |δ|, from 0.01 to 1.
 
 **Sampling** is proportional to priority^α, with importance weights (Schaul et al. 2016). Priorities are rounded to
-hundredths for it, so that a hundred counts stand for a sum tree: a level is drawn by its count, then a place in it.
-The two are one number, `level * PLACES + place`, under a unique index, so a sample reads only what it returns.
+hundredths, so that a hundred counts replace a sum tree: a level is drawn by its count, then a place in it. Both are one
+number, `level * PLACES + place`, under a unique index, so a sample reads only what it returns.
 """
 
 from __future__ import annotations
@@ -47,10 +46,11 @@ _ROUNDS = 20
 
 @dataclasses.dataclass(frozen=True)
 class Surprise:
-    """Execution, or a call in it (`task_id`), with what was expected of it; its fields are the table's columns.
+    """Execution, or a call in it (`task_id`), with the expected outcome; its fields are the table's columns.
 
-    predicted: how likely it was to end well, 0 to 1, for a call discounted by the calls after it. visits: how often its
-    state was seen before. model_version: which way of counting made the numbers.
+    predicted: How likely it was to succeed, 0 to 1; for a call discounted by the calls after it.
+    visits: How often its state was seen before.
+    model_version: The version of the calculation.
     """
 
     trace_id: str
@@ -65,7 +65,7 @@ class Surprise:
     model_version: int
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Describe it in one line."""
         call = f" {self.task_id}" if self.task_id else ""
         ended = "succeeded" if self.succeeded else "failed"
         expected = f"expected to succeed at {self.predicted:.0%}"
@@ -76,8 +76,8 @@ class Surprise:
 class Sampled(Surprise):
     """Execution that was drawn.
 
-    probability: the chance of one draw to give it. weight: its importance, 1/(N·P)^β over the largest of the sample, by
-    which what is learned from it is scaled.
+    probability: The chance of one draw to give it.
+    weight: Its importance, 1/(N·P)^β divided by the largest of the sample; scale what is learned from it by this.
     """
 
     probability: float
@@ -90,7 +90,7 @@ class _Value(NamedTuple):
 
 
 class PriorityLearner:
-    """Values of all states, and what each execution and each call was worth a second look."""
+    """Values of all states, and the priority of each execution and each call."""
 
     def __init__(self) -> None:
         self._values: dict[str, _Value] = {}
@@ -100,18 +100,18 @@ class PriorityLearner:
         self._rows: list[dict[str, object]] = []
 
     def load(self, session: Session) -> None:
-        """Forget what is in memory, and read what is stored."""
+        """Forget the data in memory, and read the stored data."""
         self.__init__()  # type: ignore[misc]  # no subclass has another signature
         self._values = {row.state: _Value(row.value, row.visits) for row in session.execute(select(VALUES))}
         self._taken = {row.level: row.taken for row in session.execute(select(PRIORITIES))}
 
     def clear(self, session: Session) -> None:
-        """Remove all that is stored."""
+        """Remove all stored data."""
         for table in (VALUES, LEARNED, PRIORITIES):
             session.execute(delete(table))
 
     def learn(self, traces: Sequence[Learned]) -> None:
-        """Predict each execution and each of its calls, then learn from what came."""
+        """Predict each execution and each of its calls, then learn from the outcome."""
         for learned in traces:
             self._walk(learned)
             state = f"{_source(learned)}{learned.tool}@{learned.code_hash}"
@@ -175,14 +175,14 @@ class PriorityLearner:
 
 
 def _source(learned: Learned) -> str:
-    """Keep what a client reported apart: which of two sources came first must not change a value."""
+    """Keep a client's report apart: the order of two sources must not change a value."""
     return "collected " if learned.collected else ""
 
 
 class Sample(tuple[Sampled, ...]):
     """Executions that were drawn, with replacement, in the order of the draw.
 
-    waiting: traces that were not learned from by then.
+    waiting: Traces that were not learned yet.
     """
 
     waiting = 0
@@ -206,12 +206,12 @@ def sample(
 ) -> Sample:
     """Draw executions, likelier the more surprising they were: P ∝ priority^alpha; a draw may repeat.
 
-    beta: how far the weights take that back, 1 for wholly. The paper raises it from 0.4 to 1 over the work.
-    seed: the same seed and log give the same sample.
+    beta: How far the weights correct for that, 1 for completely. The paper raises it from 0.4 to 1 during the work.
+    seed: The same seed and log give the same sample.
     """
     if not (isinstance(count, int) and 0 <= count <= _MOST and alpha >= 0 and 0 <= beta <= 1):
         raise UsageInvalid(
-            f"A sample has 0 to {_MOST:,} executions, an alpha from 0 and a beta from 0 to 1.",
+            f"A sample has 0 to {_MOST:,} executions, alpha is at least 0, and beta is from 0 to 1.",
             hint="For example: hk.learning.sample(100, alpha=0.6, beta=0.4)",
         )
     dice = random.Random(seed)  # noqa: S311 - a sample, and no secret
@@ -230,14 +230,14 @@ def sample(
 
 
 def steps(database: Database, trace_id: str) -> list[Surprise]:
-    """Return an execution's row, and then those of its calls; empty where nothing was learned from it."""
+    """Return an execution's row, then those of its calls; empty if nothing was learned from it."""
     with database.read() as session:
         rows = session.execute(select(LEARNED).where(LEARNED.c.trace_id == trace_id)).all()
     return sorted((Surprise(*row[:-1]) for row in rows), key=lambda row: int(row.task_id[1:] or 0))
 
 
 def surprising(database: Database, count: int, tool: str | None = None) -> list[Surprise]:
-    """Return the executions of the highest priority, of equals the one that was learned from last first."""
+    """Return the executions with the highest priority; of equal ones, the one that was learned last comes first."""
     chosen = select(LEARNED).where(LEARNED.c.slot.is_not(None)).order_by(LEARNED.c.slot.desc()).limit(count)
     if tool is not None:
         chosen = chosen.where(LEARNED.c.tool_name == tool)
@@ -246,7 +246,7 @@ def surprising(database: Database, count: int, tool: str | None = None) -> list[
 
 
 def priorities(database: Database, trace_ids: Sequence[str]) -> dict[str, float]:
-    """Return how surprising the traces were, by id, 0.01 to 1; those that nothing was learned from are left out."""
+    """Return how surprising the traces were, by id, 0.01 to 1, without those that nothing was learned from."""
     chosen = select(LEARNED.c.trace_id, LEARNED.c.priority).where(
         LEARNED.c.trace_id.in_(trace_ids), LEARNED.c.task_id == ""
     )
@@ -255,7 +255,7 @@ def priorities(database: Database, trace_ids: Sequence[str]) -> dict[str, float]
 
 
 def forget(session: Session, trace_ids: Sequence[str]) -> None:
-    """Delete what was learned from these traces, and count them out of their levels, from which samples are drawn."""
+    """Delete the data learned from these traces, and subtract them from the counts of their levels."""
     theirs = LEARNED.c.trace_id.in_(trace_ids)
     slots = select(LEARNED.c.slot).where(theirs, LEARNED.c.slot.is_not(None))
     for level, gone in Counter(slot // PLACES for slot in session.scalars(slots)).items():
@@ -269,7 +269,7 @@ _MOST = 100_000
 
 
 class _Bin(NamedTuple):
-    """Level of priority: how many are there, and the slots to draw from, or None for 1 to `taken`."""
+    """Level of priority: its count, and the slots to draw from, or None for 1 to `taken`."""
 
     level: int
     live: int
@@ -278,7 +278,7 @@ class _Bin(NamedTuple):
 
 
 def _bins(session: Session, tool: str | None) -> list[_Bin]:
-    """Return the levels that hold something; those of one tool are listed, since it may have few of many."""
+    """Return the non-empty levels; those of one tool are listed, because it may have few of many."""
     if tool is None:
         counts = session.execute(select(PRIORITIES).where(PRIORITIES.c.live > 0).order_by(PRIORITIES.c.level))
         return [_Bin(row.level, row.live, row.taken) for row in counts]
@@ -290,7 +290,7 @@ def _bins(session: Session, tool: str | None) -> list[_Bin]:
 
 
 def _draw(session: Session, bins: Sequence[_Bin], count: int, alpha: float, dice: random.Random) -> list[Any]:
-    """Draw rows: a level, then a place in it, again where retention has emptied that place."""
+    """Draw rows: a level, then a place in it; repeat if retention has emptied that place."""
     drawn: list[Any] = []
     chosen = dice.choices(bins, [level_bin.live * level_bin.level**alpha for level_bin in bins], k=count)
     for round_ in range(_ROUNDS):

@@ -1,12 +1,11 @@
 """Ranking of tools: what comes next, and what an intent means.
 
-Five signals, each the logarithm of a probability or close to one: Kneser-Ney over the last call, over the last two, and
-over the last call of that persona; BM25 over names, descriptions and schemas; and a naive Bayes over the words of
-earlier intents. A softmax
-regression weighs them; it predicts each call before it learns from it (prequential), and has weights of its own for
-calls with an intent and without.
+There are five signals, each the logarithm of a probability or close to one. Three are Kneser-Ney: over the last call,
+over the last two, and over the last call of that persona. The others are BM25 over names, descriptions and schemas, and
+a naive Bayes over the words of earlier intents. A softmax regression weighs them. It predicts each call before it
+learns from it (prequential), and has separate weights for calls with an intent and without.
 
-What was tried and lost on public logs is in docs/learning_numbers.md: attention over co-occurrence, popularity,
+docs/learning_numbers.md lists what was tried without success on public logs: attention over co-occurrence, popularity,
 repetition.
 """
 
@@ -49,7 +48,7 @@ _HABIT = "habit of {}"
 
 
 def habit_of(persona: str, last: str) -> Context:
-    """Return the context of what a persona calls after one call."""
+    """Return the context for the calls of a persona after one call."""
     return _HABIT.format(persona), last
 
 
@@ -93,7 +92,7 @@ class Ranker:
         return list(self._place)
 
     def describe(self, documents: Mapping[str, str]) -> None:
-        """Take the tools that there are, with the text of each, in place of the earlier ones."""
+        """Take the existing tools, with the text of each, in place of the earlier ones."""
         for tool in documents:
             self._add(tool)
         words = {tool: Counter(stems_of(text)) for tool, text in documents.items()}
@@ -143,7 +142,8 @@ class Ranker:
     ) -> Sequence[str]:
         """Predict a call and learn from it: the weights first, then the counts.
 
-        words: of its intent, if any; returns those that were counted. habit: context of its persona's habits.
+        words: Words of its intent, if any; returns those that were counted.
+        habit: Context of its persona's habits.
         """
         distinct_words = tuple(dict.fromkeys(words))[:_WORDS_MAX]
         self.learned += 1
@@ -157,11 +157,11 @@ class Ranker:
         return distinct_words
 
     def state(self) -> dict[str, Any]:
-        """Return what is not a count, as JSON has it."""
+        """Return the state other than counts, as JSON data."""
         return {"learned": self.learned, "weights": self.weights.tolist(), "squares": self.squares.tolist()}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take what `state` returned."""
+        """Take over the result of `state`."""
         self.learned = state["learned"]
         self.weights, self.squares = map(np.array, (state["weights"], state["squares"]))
 
@@ -170,7 +170,7 @@ class Ranker:
         return self._after_one.get(last, {})
 
     def describes(self, tool: str, word: str) -> bool:
-        """Tell if a word is in a tool's text."""
+        """Return whether a word is in a tool's text."""
         return any(place == self._place[tool] for place, _ in self._documents.get(word, ()))
 
     def _fit(self, signals: Array, right: int, with_intent: bool) -> None:
@@ -191,7 +191,7 @@ class Ranker:
         return tool_scores
 
     def signals(self, context: Context, words: Sequence[str] = (), habit: Context | None = None) -> Array:
-        """Return a row of `SIGNALS` for each of `tools`; without a habit, that is what all personas do."""
+        """Return a row of `SIGNALS` for each of `tools`; without a habit, the signal covers all personas."""
         many = len(self._place)
         base = np.array(self._ways) + 0.5
         base /= base.sum()
@@ -210,7 +210,7 @@ class Ranker:
         )
 
     def _smoothed(self, counts: Counter[str] | None, lower: Array) -> Array:
-        """Return Kneser-Ney's probabilities: discounted counts, and the rest shared out as the lower order has it."""
+        """Return Kneser-Ney's probabilities: discounted counts, and the rest divided as the lower order says."""
         if not counts:
             return lower
         total, kinds = counts.total(), len(counts)

@@ -1,7 +1,7 @@
 """`hk.regress`: recorded runs again, with other code.
 
-The order is `trials.order`'s, so that a fault shows early where time is short. Each run has its recorded arguments;
-its calls are answered from the record, and none is made. So it is on record as a trial, and counts for nothing.
+The order is that of `trials.order`, so that a fault shows early if time is short. Each run has its recorded arguments.
+Its calls are answered from the record, and no call is made. So it is recorded as a trial, and statistics ignore it.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ _ROWS_MAX = 1000
 _LIMIT_TIMES, _LIMIT_LEAST_S = 10.0, 2.0
 _SHOWN_MAX = 20
 
-#: `same`; `fixed`: it failed then, and returns now; `differs`: another value, another exception, or it fails now;
-#: `as_active`: it differs from the record as the active code does too, so not by this code (chance, or an earlier fix);
-#: `undecided`: it made a call that is not on record, would write, or would read a file that was not named.
+#: `same`. `fixed`: it failed then, and returns now. `differs`: another value, another exception, or it fails now.
+#: `as_active`: it differs from the record, but the active code does too, so this code is not the cause (chance, or an
+#: earlier fix). `undecided`: it made a call that is not on record, would write, or would read a file that was not
+#: named.
 Outcome = Literal["same", "fixed", "differs", "as_active", "undecided"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Rerun:
-    """Recorded run that was run again: what it gave then and gives now, each in one line."""
+    """Recorded run that ran again: its results then and now, each in one line."""
 
     log_id: int
     outcome: Outcome
@@ -67,8 +68,10 @@ class Rerun:
 class RegressReport:
     """Report of re-runs, in the order in which they were made.
 
-    label: the tool and revision. reruns: those that were made. not_reached: log rows that the budget had no time for.
-    left_out: how many runs the log does not hold whole.
+    label: The tool and revision.
+    reruns: The re-runs.
+    not_reached: Log rows for which the budget had no time.
+    left_out: How many runs the log does not contain completely.
     """
 
     label: str
@@ -84,12 +87,12 @@ class RegressReport:
 
     @property
     def faults(self) -> tuple[Rerun, ...]:
-        """Runs that differ from the record, by this code."""
+        """Runs that differ from the record because of this code."""
         return tuple(rerun for rerun in self.reruns if rerun.outcome == "differs")
 
     @property
     def first_fault_after(self) -> int | None:
-        """Number of re-runs until the first that differs; None where none does."""
+        """Number of re-runs until the first one that differs; None if none does."""
         numbers = (number for number, rerun in enumerate(self.reruns, 1) if rerun.outcome == "differs")
         return next(numbers, None)
 
@@ -108,19 +111,17 @@ class RegressReport:
         title = f"{self.label}: {ended if faults else 'no recorded run differs'}"
         words = {
             "same": "as recorded",
-            "fixed": "failed then, now not",
-            "as_active": "differ with the active code too",
+            "fixed": "failed then, not now",
+            "as_active": "also differ with the active code",
         }
         phrases = [f"{counts[outcome]:,} {text}" for outcome, text in words.items() if counts[outcome]]  # type: ignore[index]  # outcomes
         phrases += (
-            [f"{counts['undecided']:,} undecided: a call or a file is not there"]
-            if counts["undecided"]
-            else []
+            [f"{counts['undecided']:,} undecided: a call or a file is missing"] if counts["undecided"] else []
         )
         phrases += [f"first difference after {self.first_fault_after}"] if faults else []
         phrases += [f"{len(self.not_reached):,} not reached"] if self.not_reached else []
-        phrases += [f"{self.left_out:,} not recorded whole"] if self.left_out else []
-        lines = [Line(Span(", ".join(phrases) or "nothing on record to run again", "quiet"))]
+        phrases += [f"{self.left_out:,} not completely recorded"] if self.left_out else []
+        lines = [Line(Span(", ".join(phrases) or "no recorded executions to run again", "quiet"))]
         rows = [(f"#{rerun.log_id}", rerun.recorded, rerun.now) for rerun in (*faults, *self._of("fixed"))]
         table = Table(("row", "recorded", "now"), rows[:_SHOWN_MAX])
         more = (
@@ -194,14 +195,14 @@ class Regression:
     def _rerun_or_why(
         self, row: ExecutionLog, *, code: str | None, left_s: float
     ) -> Rerun | HealkitError | None:
-        """Do as `_rerun`; return the error where the arguments are not all there."""
+        """Do the same as `_rerun`; return the error if the arguments are not complete."""
         try:
             return self._rerun(row, code, left_s)
         except (ArgumentsInvalid, ViewError) as error:
             return error
 
     def _rerun(self, row: ExecutionLog, code: str | None, left_s: float) -> Rerun | None:
-        """Run it again; None where the budget ended it."""
+        """Run it again; None if the budget ended it."""
         limit_s = max(_LIMIT_LEAST_S, _LIMIT_TIMES * (row.duration_ms or 0.0) / 1000)
         now = self._perform(row, code, min(limit_s, left_s))
         if left_s < limit_s and now.failure is not None and now.failure.code == "TOOL_TIMEOUT":

@@ -26,7 +26,7 @@ _ENDED: dict[bool, tuple[str, Look, Tone]] = {
 def learned(executions: int, surprising: Sequence[Surprise], fixes: Sequence[Mapping[str, Any]]) -> Card:
     """Build the card of what was learned: the most surprising executions, and the fixes that are remembered."""
     if not executions and not fixes:
-        return Card(parts=("Nothing is learned yet: no tool has run, and no fix was kept.",))
+        return Card(parts=("Nothing was learned yet: no tool has run, and no fix was kept.",))
     runs = [
         (
             Span(f"{row.priority:.2f}", "unbroken"),
@@ -51,6 +51,6 @@ def learned(executions: int, surprising: Sequence[Surprise], fixes: Sequence[Map
         parts=(
             summary,
             *([Section(("The most surprising", Table(_SURPRISING, runs)))] if runs else []),
-            *([Section(("Fixes that are remembered", Table(_FIXES, edits)))] if edits else []),
+            *([Section(("Remembered fixes", Table(_FIXES, edits)))] if edits else []),
         ),
     )

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def consumer_of(database: Database, graph: GraphLearner | None = None) -> Consumer:
-    """Make the consumer of a database, with all that learns from its traces; graph: the learner of `hk.suggest`."""
+    """Make the consumer of a database, with everything that learns from its traces.
+
+    graph: The learner of `hk.suggest`.
+    """
     learners: Sequence[Learner] = [PriorityLearner(), graph or GraphLearner()]
     return Consumer(database, learners, graph.lock if graph else None)
 
@@ -34,10 +37,11 @@ def consumer_of(database: Database, graph: GraphLearner | None = None) -> Consum
 class LearningService:
     """Knowledge from one database's traces.
 
-    A question is answered from what is learned. Where a few traces wait, it first lets a thread learn from them, and
-    waits for that for `_SOON_S` at most; where many wait, the thread goes on beside it. `waiting` says how many do.
+    A question is answered from the learned data. If a few traces are waiting, it first lets a thread learn from them,
+    and waits for at most `_SOON_S`. If many are waiting, the thread continues in the background. `waiting` says how
+    many there are. All methods raise `DatabaseError`s.
 
-    All methods raise `DatabaseError`s. thread: by default one of its own.
+    thread: By default one of its own.
     """
 
     #: How long a question waits for the newest traces, in seconds, and for how many at most.
@@ -49,7 +53,7 @@ class LearningService:
 
     @functools.cached_property
     def graph_learner(self) -> GraphLearner:
-        """Learner of the tool graph, with the counts that suggestions are made of."""
+        """Learner of the tool graph, with the counts for suggestions."""
         return GraphLearner()
 
     @functools.cached_property
@@ -65,21 +69,21 @@ class LearningService:
         return FixMemory(self._database)
 
     def report(self) -> SuccessReport:
-        """Measure for each tool whether its failures can be foreseen; the prediction is off where it does not win."""
+        """Measure for each tool whether its failures can be predicted; the prediction is off if it is not better."""
         from healkit.parts.learn import success
 
         return success.success_report(self._database)
 
     def catch_up(self) -> int:
-        """Learn from all traces that wait, wait for that, and return how many it were."""
+        """Learn from all waiting traces, wait for that, and return their number."""
         return self.consumer.catch_up(large=True)
 
     def waiting(self) -> int:
-        """Count the traces that are not learned from yet; where there are thousands, nearly."""
+        """Count the traces that are not learned yet; approximate for thousands."""
         return self.consumer.waiting()
 
     def soon(self) -> int:
-        """Learn from the newest traces if that is quick, else beside the caller; return how many wait then."""
+        """Learn from the newest traces if that is quick, otherwise in the background; return how many are waiting."""
         waiting = self.consumer.waiting()
         if not waiting or self._database.read_only:
             return waiting
@@ -87,7 +91,7 @@ class LearningService:
         return self.consumer.waiting()
 
     def rebuild(self) -> int:
-        """Forget all that was learned from traces, learn it again from the log, and return how many traces there were.
+        """Forget everything learned from traces, learn it again from the log, and return the number of traces.
 
         The same log gives the same numbers; executions that were deleted from it no longer count.
         """
@@ -100,12 +104,12 @@ class LearningService:
             return int(session.scalar(select(func.count()).where(LEARNED.c.task_id == "")) or 0)
 
     def steps(self, trace_id: str) -> Answers[Surprise]:
-        """Return how surprising an execution was, and then each call in it; nothing where it taught nothing."""
+        """Return how surprising an execution was, then each call in it; nothing if nothing was learned from it."""
         waiting = self.soon()
         return Answers(priority.steps(self._database, trace_id), waiting)
 
     def surprising(self, count: int = 10, tool: str | None = None) -> Answers[Surprise]:
-        """Return the executions that went most against what was expected, of equals the newest first."""
+        """Return the executions that differed most from the expected outcome; of equal ones the newest first."""
         waiting = self.soon()
         return Answers(priority.surprising(self._database, count, tool), waiting)
 
@@ -120,10 +124,11 @@ class LearningService:
     ) -> Sample:
         """Draw executions, the likelier the more surprising they were, with replacement; P ∝ priority^alpha.
 
-        beta: how far the weights make up for that; raise it to 1 by the end of what is learned from samples.
-        seed: the same seed and the same log give the same sample. tool: only executions of that one.
+        beta: How far the weights correct for that; raise it to 1 towards the end of the work.
+        seed: The same seed and the same log give the same sample.
+        tool: Only executions of that tool.
 
-        Raises `UsageInvalid` for numbers that cannot be.
+        Raises `UsageInvalid` for invalid numbers.
         """
         waiting = self.soon()
         drawn = priority.sample(self._database, count, alpha=alpha, beta=beta, seed=seed, tool=tool)

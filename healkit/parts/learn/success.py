@@ -1,10 +1,9 @@
 """Chance of success of a run, by its tool and its arguments.
 
-A tool's recent share of successes, and features of the arguments (missing, type, empty, sign, size, a value that is
-often given), go into a logistic regression; its answers are calibrated by isotonic regression. Every number is
-prequential: each run is predicted by what came before it, then learned from. The simple thing beside it is the tool's
-share of successes so far. Where the model does not beat that by more than its standard error, it is off for that
-tool, and the share is what counts.
+A logistic regression uses a tool's recent share of successes, and features of the arguments (missing, type, empty,
+sign, size, a frequent value). Isotonic regression calibrates its answers. Every number is prequential: each run is
+predicted from earlier runs, then learned. The baseline is the tool's share of successes so far. If the model does not
+beat the baseline by more than its standard error, it is off for that tool, and the share counts.
 
 A warning needs no model. It is a count on record: the last runs with one feature failed, and those without it did not.
 """
@@ -48,7 +47,7 @@ _WARN_RUNS, _WARN_FAILED, _WARN_OTHERS = 5, 0.95, 0.8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Run:
-    """Run to learn from: arguments None where the log does not hold them whole."""
+    """Run to learn from; arguments are None if the log does not contain them completely."""
 
     arguments: Mapping[str, Any] | None
     succeeded: bool
@@ -58,7 +57,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Played:
-    """Prediction of one run before it was made: by the model, by the base rate, and by the one that was in use."""
+    """Prediction of one run before it was made: by the model, by the base rate, and by the one in use."""
 
     model: float
     base: float
@@ -70,8 +69,8 @@ class Played:
 class SuccessRow:
     """Prediction of one tool's success, as measured on its own runs.
 
-    brier_*: mean squared error, lower is better, of the model, of the base rate, and of which of them was in use. ece:
-    expected calibration error of what was in use. on: whether the model is in use now.
+    `brier_*` is the mean squared error, lower is better, of the model, of the base rate, and of the one in use. `ece`
+    is the expected calibration error of the one in use. `on` says whether the model is in use now.
     """
 
     tool: str
@@ -111,7 +110,7 @@ class SuccessReport(tuple[SuccessRow, ...]):
         if not self:
             return Card(
                 "No tool has enough runs yet",
-                below=[Line(Span(f"It takes {_ON_FROM} of one tool.", "quiet"))],
+                below=[Line(Span(f"A tool needs {_ON_FROM} runs.", "quiet"))],
             )
         rows = [
             (row.tool, f"{row.runs:,}", f"{row.successes:.0%}", f"{row.brier_model:.3f}", f"{row.brier_base:.3f}",
@@ -135,8 +134,8 @@ def success_report(database: Database) -> SuccessReport:
 def read_runs(database: Database, tool: str, limit: int = RUNS_MAX) -> list[Run]:
     """Return the newest runs of a tool, oldest first.
 
-    A call that the tool's schema refused is a failure by its arguments; other refused calls, stopped ones, and those
-    that only tried code say nothing.
+    A call that the tool's schema refused is a failure caused by its arguments. Other refused calls, stopped ones, and
+    those that only tried code are ignored.
     """
     return [
         Run(
@@ -152,7 +151,7 @@ def read_runs(database: Database, tool: str, limit: int = RUNS_MAX) -> list[Run]
 
 
 def success_row(tool: str, runs: Sequence[Run]) -> SuccessRow | None:
-    """Return what the report says of a tool; None where it has too few runs."""
+    """Return the report's facts about a tool; None if it has too few runs."""
     if len(runs) < _ON_FROM:
         return None
     played, on = play(runs)
@@ -182,7 +181,7 @@ def calibration_error(predicted: Sequence[float], played: Sequence[Played], bins
 
 
 def play(runs: Sequence[Run]) -> tuple[list[Played], bool]:
-    """Predict each run by those before it; return the predictions, and whether the model would be in use now."""
+    """Predict each run from earlier ones; return the predictions, and whether the model would be in use now."""
     recent = list(_recent_rates(runs))
     names = sorted({name for run in runs for name in run.arguments or ()})
     run_features = [features(run.arguments, names) for run in runs]
@@ -223,7 +222,10 @@ def _recent_rates(runs: Iterable[Run]) -> Iterator[float]:
 
 
 def features(arguments: Mapping[str, Any] | None, names: Sequence[str]) -> list[str]:
-    """Return features of arguments, such as "`unit` missing"; names: those that the tool is known to take."""
+    """Return features of arguments, such as "`unit` missing".
+
+    names: The arguments that the tool is known to take.
+    """
     if arguments is None:
         return ["arguments cut"]
     labels = [f"`{name}` missing" for name in names if name not in arguments]
@@ -256,15 +258,15 @@ def _between(digits: int) -> str:
 
 
 def warning_of(database: Database, tool: str, arguments: Mapping[str, Any], code_hash: str) -> str | None:
-    """Do as `warning`, by the tool's newest runs on record."""
+    """Do the same as `warning`, with the tool's newest recorded runs."""
     return warning(read_runs(database, tool, WARNED_BY), arguments, code_hash)
 
 
 def warning(runs: Sequence[Run], arguments: Mapping[str, Any], code_hash: str) -> str | None:
-    """Say why a run is very likely to fail: what all the last runs with one of its features did; else None.
+    """Say why a run is very likely to fail: all the last runs with one of its features failed; otherwise None.
 
-    runs: the tool's, oldest first. Only those of the code that would run count, at least five with the feature, of
-    which 95% failed, and at least five without it, of which 80% succeeded.
+    runs: The tool's runs, oldest first. Only runs with the same code count. There must be at least five with the
+        feature, of which 95% failed, and five without it, of which 80% succeeded.
     """
     comparable_runs = [run for run in runs if run.code_hash in ("", code_hash) and run.arguments is not None]
     names = sorted({name for run in comparable_runs for name in run.arguments or ()} | arguments.keys())
@@ -292,7 +294,8 @@ def warning(runs: Sequence[Run], arguments: Mapping[str, Any], code_hash: str) -
 class _Model:
     """Regression of one tool, fitted to its runs up to some point.
 
-    weights: of each feature; the recent share's logit and the constant have their own. steps: the calibration's knots.
+    weights: Weights of the features; the recent share's logit and the constant have their own.
+    steps: The calibration's knots.
     """
 
     def __init__(
@@ -304,7 +307,10 @@ class _Model:
     def fitted(
         cls, runs: Sequence[Run], seen: Sequence[Sequence[str]], recent: Sequence[float], raw: Sequence[float]
     ) -> _Model | None:
-        """Fit to runs; None where all of them ended in the same way. raw: what was predicted of each, uncalibrated."""
+        """Fit to runs; None if all of them ended in the same way.
+
+        raw: The uncalibrated prediction of each.
+        """
         ended = [run.succeeded for run in runs]
         if len(set(ended)) < 2:
             return None
@@ -329,12 +335,12 @@ class _Model:
         return cls(dict(zip(chosen, weights, strict=True)), of_recent, constant, steps)
 
     def uncalibrated(self, seen: Iterable[str], recent: float) -> float:
-        """Return the regression's own word on the chance of success."""
+        """Return the regression's uncalibrated chance of success."""
         total = self._constant + self._recent * _logit(recent)
         return 1 / (1 + math.exp(-total - sum(self._weights.get(name, 0.0) for name in seen)))
 
     def calibrated(self, raw: float) -> float:
-        """Return the share of runs that succeeded where that was said."""
+        """Return the share of runs that succeeded with that prediction."""
         return float(load_extra("numpy").interp(raw, *self._steps))
 
 

@@ -1,7 +1,7 @@
 """`hk.suggest`: which tool to call, and why.
 
-With neither, and with no traces, there is still an answer: the most used tools, those whose description fits, or none
-with a sentence. What is suggested for an intent and then run teaches the words of that intent, see `ranking`.
+Without an intent, earlier calls or traces, there is still an answer: the most used tools, matching descriptions, or a
+sentence. A tool that is suggested for an intent and then run teaches the words of that intent, see `ranking`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from healkit.core.store.database import Database
     from healkit.core.store.vault import Vault
 
-NOTHING = "There is nothing to suggest: no tool is in the vault, and none was called."
+NOTHING = "There is nothing to suggest: the vault has no tools, and no tool was called."
 _K_MAX = 100
 #: Longest intent that is read.
 _INTENT_MAX_CHARS = 2_000
@@ -51,7 +51,7 @@ class Suggestion:
 
 
 class Suggestions(Answers[Suggestion]):
-    """Suggestions, the likeliest first; shows a sentence where there are none, and where traces wait."""
+    """Suggestions, the likeliest first; shows a sentence if there are none, or if traces are waiting."""
 
     def __repr__(self) -> str:
         width = max((len(suggestion.tool) for suggestion in self), default=0)
@@ -62,10 +62,10 @@ class Suggestions(Answers[Suggestion]):
 
 
 class Suggester:
-    """Suggestions from what a learner has counted, among the tools of the vault and those that were called.
+    """Suggestions from a learner's counts, among the tools of the vault and the called ones.
 
-    soon: learns from the newest traces if that is quick, and returns how many wait. intents: persona → the intent that
-    was asked for last, and when; the next execution's trace has it (`Tracer.intents`).
+    soon: Learns from the newest traces if that is quick, and returns how many are waiting.
+    intents: Persona → the last intent, and its time; the trace of the next execution has it (`Tracer.intents`).
     """
 
     def __init__(
@@ -93,8 +93,11 @@ class Suggester:
     ) -> Suggestions:
         """Suggest up to k tools.
 
-        intent: what is wanted, in words. after: the tools that were called before, the last one last. persona: whose
-        habits count, and only the vault's tools that it can run. Raises `UsageInvalid` for a tool that is not known.
+        intent: What you want to do, in words.
+        after: The tools that were called before, the last one last.
+        persona: The persona whose habits count; only vault tools that it can run are suggested.
+
+        Raises `UsageInvalid` for an unknown tool.
         """
         if not 1 <= k <= _K_MAX:
             raise UsageInvalid(f"k must be from 1 to {_K_MAX}, got {k}.")
@@ -117,7 +120,7 @@ class Suggester:
 
     @contextmanager
     def _ranker(self) -> Iterator[Ranker]:
-        """Lend the learner's ranker as it is stored, with the vault's texts of now; while it learns, another one."""
+        """Lend the learner's stored ranker, with the current texts of the vault; while it learns, another one."""
         lent = self._learner.lock.acquire(timeout=_BUSY_S)
         try:
             yield self._stored_ranker(self._learner if lent else GraphLearner())
@@ -185,27 +188,30 @@ def _why(
     ranker: Ranker, tool: str, over: Mapping[str, float], context: Context, words: Sequence[str], habit: Context,
     calls: tuple[int, int],
 ) -> str:  # fmt: skip
-    """Say what speaks most for a tool, and how its calls ended; over: signal → how far it is above other tools'."""
+    """Give the strongest reason for a tool, and how its calls ended.
+
+    over: Signal → how far it is above other tools'.
+    """
     count, successes = calls
     if not count:
         ended = ""
     elif wilson_least(count - successes, count) > _MOSTLY:
         ended = f"; but {count - successes:,} of its {count:,} calls failed"
     else:
-        ended = f"; {successes:,} of its {count:,} calls ended well"
+        ended = f"; {successes:,} of its {count:,} calls succeeded"
     for signal in sorted(over, key=lambda name: -over[name]):
         reason = _told(ranker, tool, signal, context, words, habit) if over[signal] > 0 else ""
         if reason:
             return f"{reason}{ended}."
     if not count:
-        return "It is in the vault, and was not called yet."
+        return "It is in the vault, but was not called yet."
     return f"It was called {_times(count)}{'' if successes else ', and always failed'}."
 
 
 def _told(
     ranker: Ranker, tool: str, signal: str, context: Context, words: Sequence[str], habit: Context
 ) -> str:
-    """Say what a signal is in numbers; empty where it says nothing."""
+    """Give a signal in numbers; empty if it has none."""
     if signal == "description":
         matching_words = [word for word in words if ranker.describes(tool, word)]
         return f"Its description fits {_listed(matching_words)}" if matching_words else ""

@@ -1,6 +1,6 @@
 """Tables of what the traces teach.
 
-All but imported fixes is computed from the traces, and can be computed again.
+Everything except imported fixes is computed from the traces, and can be computed again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from healkit.core.store.models import (
 
 
 class LearningState(TableBase, table=True):
-    """Fact about the learning as a whole, as JSON: how far it has come, weights of a regression."""
+    """Fact about the learning as a whole, as JSON: its progress, weights of a regression."""
 
     __tablename__ = "learningstate"
 
@@ -32,7 +32,7 @@ class LearningState(TableBase, table=True):
 
 
 class LearnedValue(TableBase, table=True):
-    """Value of a state, a tool with its code's hash: how likely an execution there ends well, 0 to 1."""
+    """Value of a state, a tool with its code's hash: how likely an execution there succeeds, 0 to 1."""
 
     __tablename__ = "learnedvalue"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -45,8 +45,8 @@ class LearnedValue(TableBase, table=True):
 class LearnedTrace(TableBase, table=True):
     """Surprise of an execution, and of each call in it; `task_id` is empty for the execution itself.
 
-    `predicted` is what was expected before it ran, `visits` how often its state was seen before, `slot` where sampling
-    finds it (`learning.priority`), empty for a call.
+    `predicted` is the expected value before it ran, `visits` how often its state was seen before. `slot` is its place
+    for sampling (`learning.priority`), empty for a call.
     """
 
     __tablename__ = "learnedtrace"
@@ -77,7 +77,7 @@ PLACES = 1 << 40
 
 
 class PriorityCount(TableBase, table=True):
-    """Executions of one level of priority: places given out so far, and those that are still there."""
+    """Executions of one level of priority: places used so far, and those that still exist."""
 
     __tablename__ = "prioritycount"
 
@@ -87,7 +87,7 @@ class PriorityCount(TableBase, table=True):
 
 
 class ToolNode(TableBase, table=True):
-    """Tool that was called: how often, how often well, and when."""
+    """Tool that was called: how often, how often successfully, and when."""
 
     __tablename__ = "toolnode"
     __table_args__ = ({"sqlite_with_rowid": False},)

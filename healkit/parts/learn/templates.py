@@ -1,9 +1,9 @@
 """Edits as templates over names, by anti-unification.
 
-A fix is the smallest part of a tree that differs before and after. What both sides share becomes a hole, and so does
-each name that is not Python's own; a template fits any code with the same rest. A fix gives several templates, from the
-bare edit to the edit in its statement: which of them carries over is told by their outcomes. After Bader et al.,
-"Getafix: Learning to Fix Bugs Automatically", OOPSLA 2019.
+A fix is the smallest part of a tree that differs before and after. Parts that both sides share become holes, and so
+does each name that is not Python's own. A template fits any code with the same rest. A fix gives several templates,
+from the bare edit to the edit in its statement; their outcomes show which of them applies elsewhere. After Bader et
+al., "Getafix: Learning to Fix Bugs Automatically", OOPSLA 2019.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OUT_OF_REACH = ("annotation", "returns", "decorator_list", "ctx", "type_comment
 class Template:
     """Edit with holes: Python source `old` becomes `new` in a place.
 
-    place: a field as in `If.test`, `block` for statements, empty for any expression.
+    place: A field as in `If.test`, `block` for statements, empty for any expression.
     """
 
     old: str
@@ -54,7 +54,7 @@ class Template:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Change:
-    """Smallest part that differs, what it is a field of, and the expressions around it with both of their sides."""
+    """Smallest differing part, its field, and the expressions around it with both of their sides."""
 
     old: Sequence[ast.AST]
     new: Sequence[ast.AST]
@@ -65,9 +65,11 @@ class _Change:
 def templates_of(
     before: str, after: str, values: Mapping[str, Any]
 ) -> list[tuple[Template, tuple[str, ...]]]:
-    """Return the templates of a change, each with its holes' types as far as known; the most general first.
+    """Return the templates of a change, each with its holes' types if known; the most general first.
 
-    A change that is not one small edit gives none. values: known values by name.
+    A change that is not one small edit gives none.
+
+    values: Known values by name.
     """
     try:
         change = _smallest(ast.parse(before), ast.parse(after), "", ())
@@ -140,7 +142,7 @@ def _of_statements(
 def _generalized(
     old: Sequence[ast.AST], new: Sequence[ast.AST], place: str, values: dict[str, Any]
 ) -> tuple[Template, tuple[str, ...]] | None:
-    """Return the edit with its holes; None for one that is too large, or whose old side is nothing but a hole."""
+    """Return the edit with its holes; None for one that is too large, or whose old side is only a hole."""
     if sum(1 for side in (*old, *new) for _ in ast.walk(side)) > _NODES_MAX:
         return None
     anchors = {_key(node) for node in old}
@@ -165,7 +167,8 @@ def _key(node: ast.AST) -> str:
 class _Holes(ast.NodeTransformer):
     """Puts holes into an edit: first its old side; then, with `known` None, its new one.
 
-    known: the parts of the other side. types: of each hole's first stand-in, in the holes' order; empty where unknown.
+    known: The parts of the other side.
+    types: Types of the holes' first values, in the holes' order; empty if unknown.
     """
 
     def __init__(self, known: set[str], values: dict[str, Any]) -> None:
@@ -198,11 +201,11 @@ def _parsed(text: str, place: str) -> tuple[ast.AST, ...]:
 
 
 def check_template(template: Template) -> None:
-    """Raise `ValueError` for a template that no fix can have given: no code, too large, or one that fits everything."""
+    """Raise `ValueError` for a template that no fix can give: not code, too large, or one that fits everything."""
     try:
         sides = [_parsed(text, template.place) for text in (template.old, template.new)]
     except _UNREADABLE as error:
-        raise ValueError(f"it is no code: {error}") from None
+        raise ValueError(f"it is not code: {error}") from None
     nodes = [node for side in sides for part in side for node in ast.walk(part)]
     if len(nodes) > _NODES_MAX + 2 * _STATEMENTS_MAX or max(map(len, sides)) > _STATEMENTS_MAX + 1:
         raise ValueError("it is too large")
@@ -212,7 +215,7 @@ def check_template(template: Template) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fit:
-    """Node that a template fits, what its holes stand for there, and the node's field or place in its block."""
+    """Node that a template fits, the values of its holes there, and the node's field or place in its block."""
 
     node: ast.AST
     bound: dict[str, ast.AST]
@@ -258,7 +261,7 @@ class Sites:
                 yield Fit(node, bound, field)
 
     def edits(self, template: Template, fit: Fit) -> Iterator[Edit]:
-        """Yield the template's edit there; a name that only its new side has is each name in scope, if it is one."""
+        """Yield the template's edit there; a name that only its new side has becomes each name in scope."""
         new = _parsed(template.new, template.place)
         fresh = {name for part in new for name in names_in(part) if name.startswith(FRESH)}
         used = {name for node in fit.bound.values() for name in names_in(node)}
@@ -303,7 +306,7 @@ def _matches(pattern: object, node: object, bound: dict[str, ast.AST]) -> bool:
 
 
 class _Filled(ast.NodeTransformer):
-    """Puts back what holes stand for."""
+    """Puts the values back into the holes."""
 
     def __init__(self, bound: Mapping[str, ast.AST]) -> None:
         self._bound = bound

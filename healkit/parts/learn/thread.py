@@ -1,6 +1,6 @@
 """Thread that learns from traces while nothing else happens.
 
-Light, because every host has one; what it works with is loaded when it first does.
+It is small, because every host has one; it loads the modules for its work only when it first works.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ConsumerThread:
-    """Thread that lets a consumer work while nothing else does, from the first `notify` to `close`."""
+    """Thread that runs a consumer while nothing else happens, from the first `notify` to `close`."""
 
     #: How long no execution has ended before it works, and how long it waits for that at most, in seconds.
     IDLE_S, LATEST_S = 3.0, 60.0
@@ -36,7 +36,7 @@ class ConsumerThread:
         self.problem = ""
 
     def notify(self) -> None:
-        """Say that an execution has ended; called after its transaction, cheap, never raises."""
+        """Report that an execution has ended; called after its transaction, cheap, never raises."""
         self._news.set()
         if self._thread is None and os.getpid() == self._pid:
             with self._starting:
@@ -45,7 +45,7 @@ class ConsumerThread:
                     self._thread.start()
 
     def hurry(self, wait_s: float) -> None:
-        """Learn at once, and wait for that until it is over or the seconds are; never raises."""
+        """Learn at once, and wait until that is over or the time is up; never raises."""
         seen = self._turns
         self._hurried.set()
         self.notify()
@@ -54,7 +54,7 @@ class ConsumerThread:
                 self._worked.wait_for(lambda: self._turns > seen and not self._hurried.is_set(), wait_s)
 
     def close(self) -> None:
-        """End it after the batch in progress; what is left waits for the next process. Safe to call twice."""
+        """End it after the batch in progress; the next process does the rest. Safe to call twice."""
         self._closing.set()
         self._hurried.set()
         self._news.set()
@@ -81,7 +81,7 @@ class ConsumerThread:
                 message = (
                     error.message if isinstance(error, HealkitError) else f"{type(error).__name__}: {error}"
                 )
-                self.problem = f"Nothing is learned from new traces: {message}"
+                self.problem = f"Learning from new traces failed: {message}"
             with self._worked:
                 self._turns += 1
                 self._worked.notify_all()

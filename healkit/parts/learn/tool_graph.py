@@ -1,8 +1,8 @@
 """`hk.graph`: which tools go together, asked and drawn.
 
-An edge's weight is that of its kind times that of its confidence, its cost the reciprocal. What a trace showed three
-times is *observed*, less is *inferred*; what only the code of a vault tool says is a *template*. `parallel` edges lead
-nowhere, and have no cost.
+An edge's weight is that of its kind times that of its confidence; its cost is the reciprocal. An edge that a trace
+showed three times is *observed*, fewer times is *inferred*. An edge that only the code of a vault tool shows is a
+*template*. `parallel` edges are not paths, and have no cost.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ToolEdge:
         return wilson_least(self.successes, self.count)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a row: the ends, the kind, and what is known."""
+        """Return it as a row: the ends, the kind, and its facts."""
         more = {name: getattr(self, name) for name in ("success_least", "confidence", "weight", "cost")}
         return dataclasses.asdict(self) | more
 
@@ -90,7 +90,7 @@ class ToolEdge:
 
 
 def wilson_least(successes: int, count: int) -> float:
-    """Return the lower end of the 95 % Wilson interval; 0 where nothing was seen."""
+    """Return the lower end of the 95 % Wilson interval; 0 without observations."""
     if not count:
         return 0.0
     share, square = successes / count, _Z * _Z
@@ -99,7 +99,7 @@ def wilson_least(successes: int, count: int) -> float:
 
 
 class Drawn(Answers[ToolEdge]):
-    """Part of the graph, which shows itself: as Mermaid where a page can draw that, as SVG, as text."""
+    """Part of the graph, which shows itself: as Mermaid if a page can draw that, as SVG, as text."""
 
     def __init__(self, edges: Iterable[ToolEdge], empty: str, waiting: int = 0) -> None:
         super().__init__(edges, waiting)
@@ -124,7 +124,7 @@ class Drawn(Answers[ToolEdge]):
         return "\n".join(lines)
 
     def svg(self) -> str:
-        """Return the drawing as SVG; its tools stand on a circle, those that go together side by side."""
+        """Return the drawing as SVG; its tools are on a circle, those that go together side by side."""
         names = _names(self)[:_SVG_TOOLS_MAX]
         radius = max(120, 14 * len(names))
         width, height, centre = 2 * radius + 320, 2 * radius + 60, (radius + 160, radius + 30)
@@ -169,9 +169,9 @@ class Drawn(Answers[ToolEdge]):
 
 
 class ToolGraph:
-    """Graph of the tools of one database, as far as traces and the vault's code tell.
+    """Graph of the tools of one database, from traces and from the vault's code.
 
-    soon: learns from the newest traces if that is quick, and returns how many wait; called before each answer.
+    soon: Learns from the newest traces if that is quick, and returns how many are waiting; called before each answer.
     """
 
     def __init__(self, database: Database, soon: Callable[[], int] = lambda: 0) -> None:
@@ -188,12 +188,15 @@ class ToolGraph:
     def neighbours(self, tool: str, kind: Kind | None = None, direction: Direction = "both") -> Drawn:
         """Return the edges of a tool, the heaviest first.
 
-        direction: `out` for those that lead away from it, `in` for those to it. Raises `UsageInvalid` for a tool, a
-        kind or a direction that is not known.
+        direction: `out` for edges that start at it, `in` for edges that end at it.
+
+        Raises `UsageInvalid` for an unknown tool, kind or direction.
         """
         for word, choices in ((kind, get_args(Kind)), (direction, get_args(Direction))):
             if word is not None and word not in choices:
-                raise UsageInvalid(f"{word!r} is none of {', '.join(choices)}.{did_you_mean(word, choices)}")
+                raise UsageInvalid(
+                    f"{word!r} is not one of {', '.join(choices)}.{did_you_mean(word, choices)}"
+                )
         ends = {"out": ("source",), "in": ("target",), "both": ("source", "target")}[direction]
         known = self._edges_of(tool)
         edges = [
@@ -201,12 +204,12 @@ class ToolGraph:
             for edge in known
             if kind in (None, edge.kind) and tool in [getattr(edge, end) for end in ends]
         ]
-        return Drawn(edges, f"No trace has shown {tool} with another tool.", known.waiting)
+        return Drawn(edges, f"No trace contains {tool} and another tool.", known.waiting)
 
     def path(self, start: str, end: str) -> Drawn:
-        """Return the cheapest way from one tool to another, in its order; empty where there is none.
+        """Return the cheapest path from one tool to another, in its order; empty if there is none.
 
-        Raises `UsageInvalid` for a tool that is not known, and where networkx is not installed.
+        Raises `UsageInvalid` for an unknown tool, and if networkx is not installed.
         """
         networkx = load_extra("networkx")
         edges = self._edges_of(start, end)
@@ -217,7 +220,7 @@ class ToolGraph:
         try:
             names = networkx.shortest_path(graph, start, end, weight="weight")
         except networkx.NetworkXNoPath:
-            return Drawn([], f"No way leads from {start} to {end}.", edges.waiting)
+            return Drawn([], f"There is no path from {start} to {end}.", edges.waiting)
         steps = [best[pair] for pair in itertools.pairwise(names)]
         return Drawn(steps, "It is the same tool.", edges.waiting)
 
@@ -239,11 +242,11 @@ class ToolGraph:
         return pd.DataFrame([edge.to_json() for edge in self.edges()], columns=columns)
 
     def drawn(self, tool: str | None = None) -> Drawn:
-        """Return what is drawn of it: all of it, or a tool's neighbours."""
+        """Return the part to draw: all of it, or a tool's neighbours."""
         if tool is not None:
             return self.neighbours(tool)
         edges = self.edges()
-        return Drawn(edges, "No trace has shown two tools together yet.", edges.waiting)
+        return Drawn(edges, "No trace contains two tools yet.", edges.waiting)
 
     def __repr__(self) -> str:
         return repr(self.drawn())
@@ -267,7 +270,7 @@ class ToolGraph:
         return Answers(ordered, waiting), sorted(called | {name for name, _ in code})
 
     def _edges_of(self, *tools: str) -> Answers[ToolEdge]:
-        """Return every edge; raise `UsageInvalid` where one of the tools is not known."""
+        """Return every edge; raise `UsageInvalid` if one of the tools is unknown."""
         edges, names = self._read()
         tool_names = {*names, *_names(edges)}
         for name in tools:
@@ -281,7 +284,7 @@ def _names(edges: Iterable[ToolEdge]) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as Mermaid reads it within quotes, whatever is in it."""
+    """Return a name in a form that Mermaid can read within quotes."""
     return "".join(
         character if character.isalnum() or character in "_:. -" else f"#{ord(character)};"
         for character in name

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 #: Inputs that an agent may give, and results that it gets at once.
 _AGENT_INPUTS_MAX, _AGENT_RESULTS = 1000, 100
 _FILE = word("the inputs: a .jsonl, .csv or .parquet file", "FILE")
-_RUN_ID = Option("run_id", "go on with the map of this id, with the same inputs", metavar="ID")
+_RUN_ID = Option("run_id", "continue the map with this id, with the same inputs", metavar="ID")
 _PARALLEL = Option(
-    "parallel", "how many at a time; by default one for each processor", int, metavar="N", least=1
+    "parallel", "how many to run at a time; by default one for each processor", int, metavar="N", least=1
 )
 _OUT = Option(
     "out", "write the inputs with their results to a new .jsonl, .csv or .parquet file", metavar="FILE"
@@ -47,13 +47,13 @@ def map_command(
     as_json: bool,
     terminal: Terminal,
 ) -> Answer:
-    """Run a tool once for each row of a file. Exit 0: all returned; 1: some failed. Ctrl-C: it can go on later."""
+    """Run a tool once for each row of a file. Exit 0: all succeeded; 1: some failed. Ctrl-C: you can continue later."""
     name, owner, revision = tool[0], tool[1] or persona, tool[2]
     if revision is not None:
-        wrong("A map runs the active revision, and a revision was named.", f"Map {name!r}.")
+        wrong("A map runs the active revision, but a revision was named.", f"Map {name!r}.")
     whose = "" if owner == DEFAULT_PERSONA else f" --persona {owner}"
     if out is not None and (out.exists() or out.suffix not in (".jsonl", ".csv", ".parquet")):
-        wrong(f"{str(out)!r} cannot be written.", "Name a new .jsonl, .csv or .parquet file.")
+        wrong(f"{str(out)!r} cannot be written.", "Choose a new .jsonl, .csv or .parquet file.")
     line, ids = None if as_json else progress_line(), list[str]()
 
     def tell(progress: MapProgress) -> None:
@@ -73,7 +73,7 @@ def map_command(
         )
     except KeyboardInterrupt:
         for map_id in ids:
-            terminal.say(f"\nTo go on: healkit map {name} {file}{whose} --run-id {map_id}")
+            terminal.say(f"\nTo continue: healkit map {name} {file}{whose} --run-id {map_id}")
         raise
     if line is not None:
         terminal.say("")
@@ -87,7 +87,7 @@ def map_command(
 
 
 def _write(frame: pd.DataFrame, out: Path) -> None:
-    """Write the frame; in a table, what is no text, number or time stands as JSON."""
+    """Write the frame; in a table, values other than text, numbers and times are written as JSON."""
     if out.suffix == ".jsonl":
         with out.open("xb") as file:
             for row in frame.to_dict("records"):
@@ -118,10 +118,11 @@ def _data(report: MapReport) -> Json:
 async def map_tool(
     call: AgentCaller, name: str, inputs: list[Any], timeout_s: float | None = None, run_id: str | None = None
 ) -> AgentAnswer:
-    """Run a vault tool once for each of up to 1,000 objects of arguments. run_id: go on with a map."""
+    """Run a vault tool once for each of up to 1,000 objects of arguments. run_id: continue a map."""
     if len(inputs) > _AGENT_INPUTS_MAX:
         raise AgentRefused(
-            f"{len(inputs):,} inputs are more than {_AGENT_INPUTS_MAX:,}.", hint="Send them in several calls."
+            f"{len(inputs):,} inputs are too many: one call takes at most {_AGENT_INPUTS_MAX:,}.",
+            hint="Send them in several calls.",
         )
     limit_s = None if timeout_s is None else call.limited(timeout_s)
     report: MapReport = await call.services.amap(

@@ -25,7 +25,7 @@ _SUFFIXES = (".jsonl", ".csv", ".parquet")
 
 
 def size_of(inputs: object) -> int | None:
-    """Return how many inputs there are, where that is known without reading them."""
+    """Return the number of inputs, if it is known without reading them."""
     if isinstance(inputs, str | Path):
         if Path(inputs).suffix == ".parquet" and Path(inputs).is_file():
             from pyarrow.parquet import read_metadata
@@ -36,11 +36,14 @@ def size_of(inputs: object) -> int | None:
 
 
 def inputs_of(given: object, entry: VaultEntry, log: Log) -> Iterator[Mapping[str, Any]]:
-    """Yield the arguments of each execution; what is no dict is the value of a tool's only parameter.
+    """Yield the arguments of each execution; a value that is not a dict is passed to a tool's only parameter.
 
-    given: a DataFrame, whose columns are parameters; rows of the log; a path of a `.jsonl`, `.csv` or `.parquet` file;
-    executions; or an iterable. log: where executions are. Raises `UsageInvalid` for what cannot be read, and
-    `ArgumentsInvalid` where the log does not hold an execution's arguments whole.
+    given: A DataFrame, whose columns are parameters; rows of the log; a path of a `.jsonl`, `.csv` or `.parquet` file;
+        executions; or an iterable.
+    log: The log of the executions.
+
+    Raises `UsageInvalid` for unreadable inputs, and `ArgumentsInvalid` if the log does not contain an execution's
+    complete arguments.
     """
     items: Iterator[Any]
     if isinstance(given, str | Path):
@@ -65,7 +68,7 @@ def inputs_of(given: object, entry: VaultEntry, log: Log) -> Iterator[Mapping[st
         else:
             names = ", ".join(parameters) or "no parameters"
             raise UsageInvalid(
-                f"Input {number} is a {type(item).__name__}, and {entry.label} takes {names}.",
+                f"Input {number} is a {type(item).__name__}, but {entry.label} takes {names}.",
                 hint="Give each input as a dict of names and values.",
             )
 
@@ -78,11 +81,11 @@ def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
 
 
 def _file_rows(path: Path) -> Iterator[Any]:
-    """Yield the rows of a file; raise `UsageInvalid` with the place of one that cannot be read."""
+    """Yield the rows of a file; raise `UsageInvalid` with the place of an unreadable row."""
     if path.suffix not in _SUFFIXES:
         raise UsageInvalid(
             f"Inputs cannot be read from {str(path)!r}.",
-            hint=f"A file of inputs ends with {', '.join(_SUFFIXES)}.",
+            hint=f"The name of a file of inputs ends with {', '.join(_SUFFIXES)}.",
         )
     try:
         yield from _lines(path) if path.suffix == ".jsonl" else _batches(path)

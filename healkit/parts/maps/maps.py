@@ -1,12 +1,12 @@
 """`hk.map`: one execution an input, side by side.
 
-Each input goes through the executor, like any execution, and has its row of the log. A tool that calls nothing and
-reaches no file runs in children of trial servers, or on the workers of an executor; others have a worker each, on this
-machine. The calling thread draws the inputs, a few ahead of those that run, so that neither a long file nor a slow
+Each input goes through the executor, like any execution, and gets its own row in the log. A tool that calls nothing and
+reads no file runs in children of trial servers, or on the workers of an executor. Other tools get one worker each, on
+this machine. The calling thread reads the inputs, a few ahead of the running ones. So neither a long file nor a slow
 generator fills the memory.
 
-A map that was ended goes on under its id. An input that has ended is not run again, unless it failed and the tool has
-other code since. One whose end is not known is run again only where the tool cannot have changed anything.
+A map that was stopped continues under its id. An input that has ended does not run again, unless it failed and the tool
+has new code since then. An input with an unknown end runs again only if the tool cannot have changed anything.
 """
 
 from __future__ import annotations
@@ -50,24 +50,26 @@ if TYPE_CHECKING:
 
 #: Executions under way for each lane: of an executor enough for a share of some tenths of a second.
 _AHEAD_HERE, _AHEAD_AWAY = 16, 256
-#: Most failures that are told apart.
+#: Most failures that are counted separately.
 _GROUPS_MAX = 1000
-#: How often progress is told, and how long a look for news takes at most.
+#: How often progress is shown, and how long a look for news takes at most.
 _TELL_S, _LOOK_S = 0.25, 0.2
 #: Ends that say nothing of the input: its worker or its host was lost, or it was stopped; and those before it was run.
 _UNKNOWN_ENDS = {"WORKER_LOST", "HOST_DIED", "TOOL_KILLED", "WORKER_ERROR"}
 _NOT_RUN = {"WORKER_START_FAILED", "WORKER_NOT_RESTRICTED", "WORKER_UNUSABLE", "ISOLATION_UNAVAILABLE"}
 
 
-_SAME_INPUTS = "A map goes on with the same inputs in the same order. Leave out run_id= to begin another one."
+_SAME_INPUTS = (
+    "A map continues with the same inputs in the same order. Leave out run_id= to start another one."
+)
 
 
 class _Stopped(Exception):
-    """Raised where the Stop that the caller hears was asked for."""
+    """Raised when the caller asked to stop."""
 
 
 class _Step(Sink):
-    """Sink of one input's execution, which has the map's id and its number on its row."""
+    """Sink of one input's execution, which puts the map's id and the input's number into its row."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
@@ -96,24 +98,26 @@ class Maps:
         run_id: str | None = None,
         client: str | None = None,
     ) -> MapReport:
-        """Run a tool once for each input, restricted and on record, and return how they ended.
+        """Run a tool once for each input, restricted and on record, and return the results.
 
-        inputs: dicts of arguments (a list, a generator), a DataFrame whose columns are parameters, rows of the log, or
-            the path of a `.jsonl`, `.csv` or `.parquet` file. What is no dict is the value of the only parameter.
-        executor: any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. For
-            tools that call nothing and reach no file.
-        parallel: how many at a time; by default as many as there are processors, or workers of the executor.
-        timeout: seconds for each input. retries: how often an input is run again whose worker could not start, or was
-            lost with a tool that cannot have changed anything.
-        progress: shows a line in the notebook or terminal; or a function that gets a `MapProgress` now and then.
-        run_id: goes on with the map of that id, which its report, or Ctrl-C, has named. It must have the same inputs.
+        inputs: Dicts of arguments (a list, a generator), a DataFrame whose columns are parameters, rows of the log, or
+            the path of a `.jsonl`, `.csv` or `.parquet` file. A value that is not a dict is passed to the only
+            parameter.
+        executor: Any `concurrent.futures.Executor`. Its workers then do the work, in shares of about a second. Only for
+            tools that call nothing and read no file.
+        parallel: How many inputs run at a time; by default as many as there are processors, or workers of the executor.
+        timeout: Seconds for each input.
+        retries: How often an input runs again if its worker could not start. The same applies if the worker was lost
+            and the tool cannot have changed anything.
+        progress: Shows a line in the notebook or terminal; or a function that gets a `MapProgress` now and then.
+        run_id: Continues the map with this id, which its report, or Ctrl-C, has shown. It must have the same inputs.
 
         The report's `to_pandas()` has the inputs with status, result, error and log row. An input whose arguments do
-        not fit is a failure of its own. Ctrl-C ends the map; it can go on later.
+        not match is a failure of its own. Ctrl-C stops the map; it can continue later.
 
-        Raises `ToolNotFound` and the like before anything runs, `UsageInvalid` for inputs that cannot be read, or that
-        are not those of the map that goes on, `ConfigError` for an executor that cannot be used, and
-        `IsolationUnavailable` or `WorkerStartFailed` when no worker can be had.
+        Raises `ToolNotFound` and the like before anything runs. Raises `UsageInvalid` for unreadable inputs, or if they
+        differ from those of the continued map. Raises `ConfigError` for an unusable executor, and
+        `IsolationUnavailable` or `WorkerStartFailed` if no worker is available.
         """
         check_whole("retries", retries)
         if parallel is not None and not (isinstance(parallel, int) and parallel > 0):
@@ -121,7 +125,7 @@ class Maps:
         entry = self._services.vault.active(tool_name, persona)
         if executor is not None and not fits_place(entry):
             raise ConfigError(
-                f"{entry.label} calls other tools, reaches files, or has side effects: it runs on this machine only.",
+                f"{entry.label} calls other tools, reaches files, or has side effects: it runs only on this machine.",
                 hint="Leave out executor=.",
             )
         work = _Map(self._services, entry, inputs, persona, retries, run_id)
@@ -135,7 +139,7 @@ class Maps:
             return work.run(request, places, ahead * places.count, tell, says=progress is True)
 
     async def amap(self, *args: Any, **options: Any) -> MapReport:
-        """Do as `map`, for async code; cancelling it ends the map, which can go on later."""
+        """Do the same as `map`, for async code; cancelling it stops the map, which can continue later."""
         stop = background.Stop()
 
         def work() -> MapReport:
@@ -152,7 +156,7 @@ class Maps:
 
 
 class _End(NamedTuple):
-    """End of one input: its log row, and its failure's code, name and fingerprint, where it has one."""
+    """End of one input: its log row, and the code, name and fingerprint of its failure, if any."""
 
     log_id: int | None
     code: str | None = None
@@ -190,7 +194,7 @@ class _Map:
         self._next_row = next(self._earlier, None)
         if run_id is not None and self._next_row is None:
             raise UsageInvalid(
-                f"There is no map {run_id!r} in this database.", hint="Leave out run_id= to begin one."
+                f"There is no map {run_id!r} in this database.", hint="Leave out run_id= to start one."
             )
         if self._next_row is not None:
             of_tool = self._next_row[1]["tool_name"], self._next_row[1]["persona"]
@@ -221,7 +225,7 @@ class _Map:
     ) -> MapReport:
         """Run all inputs, at most `window` at a time, and return the report; called once.
 
-        says: on stderr how a map goes on that was stopped.
+        says: Print on stderr how to continue a stopped map.
         """
         report, self._tell = self._report, tell
         try:
@@ -252,7 +256,12 @@ class _Map:
         return report
 
     def _take(self, *, wait: bool = True) -> None:
-        """Count the inputs that have ended; wait: for one, or for a moment. Raises `_Stopped`, and what ends a map."""
+        """Count the inputs that have ended.
+
+        wait: Wait for one input, or for a moment.
+
+        Raises `_Stopped`, and errors that end a map.
+        """
         with contextlib.suppress(queue.Empty):
             while True:
                 future = self._ended.get(wait, _LOOK_S)
@@ -281,7 +290,7 @@ class _Map:
         request: Callable[..., ExecutionRequest],
         places: Places,
     ) -> _End:
-        """Run one input until it has an end that counts."""
+        """Run one input until its final outcome."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -329,11 +338,11 @@ class _Map:
     # A map that goes on.
 
     def _todo(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """Yield the inputs that are to be run, with their numbers; count the others."""
+        """Yield the inputs that have to run, with their numbers; count the others."""
         number = -1
         for number, arguments in enumerate(inputs_of(self._inputs, self._entry, self._services.log)):
             if number == INPUTS_MAX:
-                raise UsageInvalid(f"A map has {INPUTS_MAX:,} inputs at most.")
+                raise UsageInvalid(f"A map has at most {INPUTS_MAX:,} inputs.")
             row = self._row_of(number)
             if row is None or self._is_again(number, row, arguments):
                 yield number, arguments
@@ -342,18 +351,18 @@ class _Map:
                 self._count(_End(row["id"], row["error_code"], row["ename"] or "", row["fingerprint"] or ""))
         if self._next_row is not None:
             raise UsageInvalid(
-                f"There are {count(number + 1, 'input')}, and {self._id} had more.", hint=_SAME_INPUTS
+                f"There are {count(number + 1, 'input')}, but {self._id} had more.", hint=_SAME_INPUTS
             )
 
     def _row_of(self, number: int) -> dict[str, Any] | None:
-        """Return the newest row of an input, which are asked for in order; None where it has none."""
+        """Return the newest row of an input, None if it has none; inputs must be requested in order."""
         if self._next_row is None or self._next_row[0] != number:
             return None
         row, self._next_row = self._next_row[1], next(self._earlier, None)
         return row
 
     def _is_again(self, number: int, row: dict[str, Any], arguments: Mapping[str, Any]) -> bool:
-        """Return whether an input that has a row is run again; raise `UsageInvalid` where it is another input's."""
+        """Return whether an input with a row runs again; raise `UsageInvalid` if the row belongs to another input."""
         stored = row["arguments"]
         given: object = {}  # as an input that cannot cross is on record
         with contextlib.suppress(ArgumentsInvalid):
@@ -363,12 +372,12 @@ class _Map:
         refused_early = stored == {} and row["status"] == "FAILURE"
         if whole and stored != given and not refused_early:
             raise UsageInvalid(
-                f"Input {number} is another than {self._id} had there (log row {row['id']}).",
+                f"Input {number} is not the one that {self._id} had there (log row {row['id']}).",
                 hint=_SAME_INPUTS,
             )
         if row["status"] == "RUNNING":
             raise UsageInvalid(
-                f"{self._id} still runs (log row {row['id']}).", hint="Wait for its end, or stop it."
+                f"{self._id} is still running (log row {row['id']}).", hint="Wait until it ends, or stop it."
             )
         if row["status"] == "SUCCESS":
             return False

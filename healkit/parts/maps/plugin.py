@@ -46,7 +46,7 @@ def record_folders(services: Services) -> Sequence[Path]:
 
 @hookimpl
 def pruned(database: Database) -> None:
-    """Remove the values of maps of which no row is left."""
+    """Remove the values of maps that have no rows left."""
     from healkit.parts.maps.record import remove_unused
 
     remove_unused(database)

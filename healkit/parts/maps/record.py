@@ -1,9 +1,9 @@
 """Record of a map: its rows of the log, and its values.
 
-A map has no table. Each of its executions is a step of the run `MAP_ID#NUMBER`, so its rows stand together in the log's
-index of runs, in the order of the inputs. The values are in a file beside the database, exactly as they came back: the
-log shows long ones cut, and others as text. A file that ends in the middle of a line was being written when its host
-was killed; that line counts for nothing.
+A map has no table. Each of its executions is a step of the run `MAP_ID#NUMBER`, so its rows are together in the log's
+index of runs, in the order of the inputs. The values are in a file beside the database, exactly as they were returned.
+The log shortens long values and shows others as text. A file that ends in the middle of a line was being written when
+its host was killed; that line is ignored.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def newest_rows(database: Database, map_id: str) -> Iterator[tuple[int, dict[str
 
 
 def folder_of(database: Database) -> Path:
-    """Return where the values of a database's maps are."""
+    """Return the folder with the values of a database's maps."""
     return views_folder(database.path, database.url).with_suffix(".maps")
 
 
 def remove_unused(database: Database) -> None:
-    """Remove the values of maps that have no row any more."""
+    """Remove the values of maps that have no rows any more."""
     for path in folder_of(database).glob("*.jsonl"):
         if not database.fetch(_ANY, first=step_id(path.stem, 0), last=step_id(path.stem, INPUTS_MAX - 1)):
             path.unlink(missing_ok=True)
@@ -80,7 +80,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _file_of(database: Database, map_id: str) -> IO[bytes]:
-    """Open the file of a map's values, which is no link; a temporary one where none can be written."""
+    """Open the file of a map's values, which must not be a link; a temporary file if it cannot be written."""
     path = folder_of(database) / f"{map_id}.jsonl"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -93,8 +93,8 @@ def _file_of(database: Database, map_id: str) -> IO[bytes]:
 class Values:
     """Values of one map by the numbers of its inputs; for any thread.
 
-    kept: False for a tool whose contents are kept off the record, and a database that is not trusted. They last as long
-    as this object then, as they do where no file can be written.
+    kept: False for a tool whose contents are kept off the record, and for an untrusted database. The values then last
+        as long as this object, as they do if no file can be written.
     """
 
     def __init__(self, database: Database, map_id: str, *, kept: bool) -> None:
@@ -112,7 +112,7 @@ class Values:
         self._file.truncate(end)
 
     def add(self, number: int, encoded: bytes) -> None:
-        """Keep an encoded value; a kill of this process does not lose it from then on."""
+        """Keep an encoded value; from then on, a kill of this process does not lose it."""
         if b"\n" in encoded:  # as a worker may have sent it
             encoded = msgspec.json.format(encoded, indent=-1)
         with self._lock:
@@ -121,7 +121,7 @@ class Values:
             self._file.flush()
 
     def get(self, number: int) -> Any:
-        """Return the value of that input; raise `KeyError` where it is not here, `BadValue` for what is none."""
+        """Return the value of that input; raise `KeyError` if it is missing, `BadValue` if it is invalid."""
         with self._lock:
             if number >= len(self._offsets) or self._offsets[number] == _ABSENT:
                 raise KeyError(number)

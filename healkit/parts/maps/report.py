@@ -32,9 +32,9 @@ _NOT_HERE = "its result is not on this machine"
 
 @dataclasses.dataclass(frozen=True)
 class MapProgress:
-    """Progress of a map: inputs that have ended, all of them where known, failures, and the time so far in seconds.
+    """Progress of a map: ended inputs, all inputs if known, failures, and the elapsed seconds.
 
-    earlier: how many of those that have ended had done so before the map went on.
+    earlier: How many inputs had ended before the map continued.
     """
 
     tool: str
@@ -47,12 +47,12 @@ class MapProgress:
 
     @property
     def rate(self) -> float:
-        """Number of inputs a second."""
+        """Number of inputs per second."""
         return (self.done - self.earlier) / max(self.elapsed_s, 1e-6)
 
     @property
     def left_s(self) -> float | None:
-        """Seconds that the rest takes at this rate; None where that cannot be known."""
+        """Seconds for the remaining inputs at this rate; None if that is unknown."""
         return (self.total - self.done) / self.rate if self.total is not None and self.rate else None
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ def _clock(seconds: float) -> str:
 
 
 def progress_line() -> Callable[[MapProgress], object] | None:
-    """Return what shows progress where the caller is: in a cell, on a terminal, or nowhere (None)."""
+    """Return what shows progress for the caller: in a cell, on a terminal, or nowhere (None)."""
     if notebook_display() is not None:
         from IPython.display import display
 
@@ -93,9 +93,9 @@ class FailureGroup:
 class MapReport:
     """Report of a map: how many inputs ended how, the failures in groups, and the results as a frame.
 
-    `run_id` is what a map goes on with. `total` is how many inputs there are, None where that is not known; `done` have
-    ended, `failed` of them with a failure; `earlier` had ended before the map went on. `stopped`: it was ended before
-    all were done. `groups`: the failures, most frequent first.
+    `run_id` continues the map. `total` is the number of inputs, None if unknown; `done` have ended, `failed` of them
+    with a failure; `earlier` had ended before the map continued. `stopped`: the map was stopped before the end.
+    `groups`: the failures, most frequent first.
     """
 
     def __init__(
@@ -118,31 +118,31 @@ class MapReport:
 
     @property
     def ok(self) -> bool:
-        """True where all inputs have ended, and none failed."""
+        """True if all inputs have ended without a failure."""
         return not (self.stopped or self.failed)
 
     @property
     def resume_sentence(self) -> str:
-        """Say how a map that was stopped goes on."""
+        """Say how to continue a stopped map."""
         of_all = "" if self.total is None else f" of {self.total:,}"
         call = f"hk.map({self._entry.tool_name!r}, inputs{self._for_persona}, run_id={self.run_id!r})"
-        return f"Stopped after {self.done:,}{of_all}. To go on with the same inputs: `{call}`"
+        return f"Stopped after {self.done:,}{of_all}. To continue with the same inputs: `{call}`"
 
     @property
     def _for_persona(self) -> str:
-        """Argument that names the persona in a call, where it is another than the default."""
+        """Argument with the persona for a call, if it is not the default."""
         return "" if self._persona == DEFAULT_PERSONA else f", persona={self._persona!r}"
 
     def progress(self, elapsed_s: float) -> MapProgress:
-        """Return how far it is."""
+        """Return its progress."""
         tool = self._entry.tool_name
         return MapProgress(tool, self.run_id, self.done, self.total, self.failed, self.earlier, elapsed_s)
 
     def heal(self, group: FailureGroup | None = None, **options: Any) -> Any:
-        """Heal the tool from the first failure of a group, by default the most frequent; options as of `hk.heal`.
+        """Heal the tool from the first failure of a group, by default the most frequent; options as for `hk.heal`.
 
-        Then the map can go on with `run_id=`: inputs that failed are run again with the new code. Raises `UsageInvalid`
-        where none failed.
+        Then the map can continue with `run_id=`: failed inputs run again with the new code. Raises `UsageInvalid` if no
+        input failed.
         """
         if group is None and not self.groups:
             raise UsageInvalid("No input of this map failed.", hint="There is nothing to heal.")
@@ -162,8 +162,8 @@ class MapReport:
     def to_pandas(self) -> pd.DataFrame:
         """Return the inputs as a frame, with the columns status, result, error and log_id beside them.
 
-        An input that was not run has no status. A column of the inputs keeps its name: where one of these is taken, the
-        result's has a `_` behind.
+        An input that did not run has no status. If a column of the inputs already has one of these names, the column of
+        the result gets a `_` at its end.
         """
         import pandas as pd
 
@@ -232,21 +232,21 @@ class MapReport:
             if (more := len(self.groups) - _GROUPS_SHOWN) > 0:
                 parts.append(Line(Span(f"… and {count(more, 'other error')}", "quiet")))
             call = f"hk.heal({self._entry.tool_name!r}{self._for_persona}, log_id={self.groups[0].log_id})"
-            heal = f"`{call}` looks for a fix of the first."
+            heal = f"`{call}` looks for a fix of the first failure."
             parts.append(Only("html", Line(Span(heal, "ticked"))))
         if self.stopped:
             parts.append(Line(Span(self.resume_sentence, "ticked")))
         return Card(f"{self._entry.label}: {ended}", "✓" if self.ok else "✗", tone, lines, parts)
 
     def _summary(self, group: FailureGroup) -> str:
-        """Return what happened in a group's first failure, without secrets."""
+        """Return the first failure of a group as text, without secrets."""
         execution = None if group.log_id is None else self._services.history.execution(group.log_id)
         failure = None if execution is None else execution.failure
         return group.ename if failure is None else failure.summary
 
 
 def _arguments(stored: object) -> dict[str, Any]:
-    """Return recorded arguments as far as they are there."""
+    """Return recorded arguments, as far as they exist."""
     if not isinstance(stored, dict):
         return {}
     with contextlib.suppress(values.BadValue):

@@ -32,13 +32,13 @@ START_TIMEOUT_S = 30.0
 
 @dataclasses.dataclass(frozen=True)
 class ServerSpec:
-    """Settings of one server: a `command` that speaks over stdio, or the `url` of one that speaks streamable HTTP.
+    """Settings of one server: the `command` of a stdio server, or the `url` of a streamable HTTP server.
 
-    env: added to a small safe environment (HOME, PATH and the like); a server does not inherit the rest of yours.
-    headers: sent with each request to `url`. Neither is ever shown: that is where keys are.
-    start_timeout_s: what it may take until it has listed its tools.
+    env: Added to a small safe environment (HOME, PATH and the like); a server does not inherit the rest of your
+    environment. headers: Sent with each request to `url`. Both are never shown, because they contain keys.
+    start_timeout_s: Time limit until it has listed its tools.
 
-    Raises `ConfigError` for what could not work.
+    Raises `ConfigError` for invalid settings.
     """
 
     name: str
@@ -50,15 +50,15 @@ class ServerSpec:
     start_timeout_s: float = START_TIMEOUT_S
 
     def __post_init__(self) -> None:
-        """Refuse what could not work."""
+        """Refuse invalid settings."""
         if not is_valid_name(self.name) or self.name in RESERVED:
             why = "healkit's own" if self.name in RESERVED else "no identifier"
             raise ConfigError(
                 f"{self.name!r} cannot be an MCP server's name: it is {why}.",
-                hint="It is written as mcp.<name>.<tool>(…).",
+                hint="Tools write it as mcp.<name>.<tool>(…).",
             )
         if (self.command is None) == (self.url is None):
-            raise self._wrong("needs a command=[…] or a url=…, one of the two")
+            raise self._wrong("needs either a command=[…] or a url=…")
         if self.command is not None:
             self._check_command(self.command)
         elif not str(self.url).startswith(("http://", "https://")):
@@ -69,7 +69,7 @@ class ServerSpec:
             raise self._wrong(f"has start_timeout_s={self.start_timeout_s!r}, which must be greater than 0")
 
     def __str__(self) -> str:
-        """Return its command line, or its address without what may be a key."""
+        """Return its command line, or its address without possible keys."""
         return shlex.join(map(str, self.command)) if self.command else shown_address(str(self.url))
 
     @property
@@ -79,13 +79,13 @@ class ServerSpec:
 
     def _check_command(self, command: str | Sequence[str | os.PathLike[str]]) -> None:
         if isinstance(command, str):
-            raise self._wrong(f"has a command that is one text: use command={shlex.split(command)!r}")
+            raise self._wrong(f"has a command that is one string: use command={shlex.split(command)!r}")
         try:
             words = tuple(os.fspath(word) for word in command)
         except TypeError:
             words = ()
         if not words or not words[0] or not all(isinstance(word, str) for word in words):
-            raise self._wrong(f"has command={command!r}, which is not a list of texts")
+            raise self._wrong(f"has command={command!r}, which is not a list of strings")
         object.__setattr__(self, "command", words)  # so that a list and a tuple are the same command
 
     def _wrong(self, what: str) -> ConfigError:
@@ -95,8 +95,8 @@ class ServerSpec:
 def read_specs(path: str | Path) -> list[ServerSpec]:
     """Read the servers of a file with the `mcpServers` object that most MCP clients share.
 
-    Names are mapped to identifiers (`brave-search` is `brave_search`); entries that are `"disabled": true`, and
-    settings that are for other clients, are passed over. Raises `ConfigError`, naming the file and the entry.
+    Names are mapped to identifiers (`brave-search` is `brave_search`). Entries with `"disabled": true`, and settings
+    for other clients, are skipped. Raises `ConfigError`, naming the file and the entry.
     """
     try:
         document = msgspec.json.decode(Path(path).read_bytes())
@@ -114,7 +114,9 @@ def read_specs(path: str | Path) -> list[ServerSpec]:
         if not entry.get("disabled"):
             spec = _spec_of(identifier(raw_name), entry)
             if spec.name in specs:
-                raise ConfigError(f"{str(path)!r} has two MCP servers that would both be mcp.{spec.name}.")
+                raise ConfigError(
+                    f"{str(path)!r} has two MCP servers that would both be called mcp.{spec.name}."
+                )
             specs[spec.name] = spec
     return list(specs.values())
 
@@ -123,15 +125,16 @@ def _spec_of(name: str, entry: dict[str, Any]) -> ServerSpec:
     kind = entry.get("type", entry.get("transport"))
     if kind not in {None, "stdio", "http", "streamable-http", "streamable_http", "streamableHttp"}:
         raise ConfigError(
-            f"The MCP server {name!r} speaks {kind!r}.", hint="healkit speaks stdio and streamable HTTP."
+            f"The MCP server {name!r} uses the transport {kind!r}.",
+            hint="healkit supports stdio and streamable HTTP.",
         )
     command, args = entry.get("command"), entry.get("args") or []
     if command is not None and (not isinstance(command, str) or not isinstance(args, list)):
-        raise ConfigError(f"The MCP server {name!r} needs a command (a text) and args (a list of texts).")
+        raise ConfigError(f"The MCP server {name!r} needs a command (a string) and args (a list of strings).")
     for field in ("env", "headers"):
         values = entry.get(field) or {}
         if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-            raise ConfigError(f"{field} of the MCP server {name!r} is not an object of texts.")
+            raise ConfigError(f"{field} of the MCP server {name!r} is not an object of strings.")
     return ServerSpec(
         name,
         command=None if command is None else [command, *args],
@@ -154,15 +157,15 @@ def identifier(name: str) -> str:
 
 
 def by_identifier(server: str, tools: Iterable[Tool]) -> dict[str, Tool]:
-    """Return the tools under their names in Python; raises `McpError` where two would have the same one."""
+    """Return the tools under their names in Python; raises `McpError` if two would have the same name."""
     tools_by_name: dict[str, Tool] = {}
     for tool in tools:
         name = identifier(tool.name)
         if name in tools_by_name:
             raise McpError(
-                f"The MCP server {server!r} has two tools that would both be mcp.{server}.{name}: "
+                f"The MCP server {server!r} has two tools that would both be called mcp.{server}.{name}: "
                 f"{tools_by_name[name].name!r} and {tool.name!r}.",
-                hint="Only one of them can be; rename one on the server.",
+                hint="Rename one of them on the server.",
             )
         tools_by_name[name] = tool
     return tools_by_name
@@ -179,10 +182,10 @@ def definition_of(server: str, name: str, tool: Tool) -> ToolDefinition:
 
 
 def result_value(result: CallToolResult, tool: Tool | None) -> Any:
-    """Return a tool's value: its structured content where it has one, else its texts, joined, and its other parts.
+    """Return a tool's value: its structured content if it has one, otherwise its texts, joined, and its other parts.
 
-    Text is never read as JSON: only the server knows whether it is meant so, and says it by structured content.
-    Raises `McpError` with the server's own text for a result that is an error.
+    Text is never read as JSON, because only the server knows its meaning; it uses structured content for JSON. Raises
+    `McpError` with the server's own text for an error result.
     """
     parts = [_part(block) for block in result.content]
     if result.is_error:
@@ -216,7 +219,7 @@ def _blob(data: str, mime_type: str | None) -> dict[str, Any]:
 def _unwrapped(structured: object, tool: Tool | None) -> Any:
     """Return the value without the `{"result": …}` that Python SDKs put around a value that is not an object.
 
-    They say so in the output schema: by a key of its own, or by a title made of the tool's name.
+    They mark it in the output schema: by their own key, or by a title made of the tool's name.
     """
     schema = (tool.output_schema if tool else None) or {}
     wrapped = schema.get("x-fastmcp-wrap-result") or (
@@ -228,7 +231,7 @@ def _unwrapped(structured: object, tool: Tool | None) -> Any:
 
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with `properties` and `required` of the shapes that a proxy's signature is made from."""
+    """Return the schema with `properties` and `required` in the forms that a proxy's signature needs."""
     properties, required = schema.get("properties"), schema.get("required")
     return {
         **schema,

@@ -2,8 +2,8 @@
 
 Their tools are `mcp.<name>.<tool>` in a worker.
 
-A server is started when its tools are first asked for, shared by all executions, and started again when a call
-finds it gone. A call that it may have received is never repeated: it could have deleted something, or paid.
+A server starts when its tools are first needed, and all executions share it. It starts again if a call finds that it
+has ended. A call that the server may have received is never repeated: it could have deleted something, or paid.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _started: set[MCPServer] = set()
 _Work = Callable[["Session"], Coroutine[Any, Any, Any]]
 Submit = Callable[[Coroutine[Any, Any, Any]], "Future[Any]"]
 
-#: After a start that failed, the next is tried no sooner; until then its problem is told at once.
+#: After a failed start, the next try comes no sooner; until then, a call raises its problem at once.
 _RETRY_S = 5.0
 _CLOSE_S = 20.0
 #: Time for telling the server that a call has timed out.
@@ -52,10 +52,10 @@ _CANCEL_S = 6.0
 
 @dataclasses.dataclass(frozen=True)
 class ServerStatus:
-    """Status of a server: `state` is `idle` (nothing asked of it yet), `running`, `starting`, `failed` or `gone`.
+    """Status of a server: `state` is `idle` (not used yet), `running`, `starting`, `failed` or `gone`.
 
-    `where` is its command or address, `tools` their names as far as they are known, `problem` why it failed, and
-    `last_words` the end of what it wrote on stderr.
+    `where` is its command or address, `tools` their known names, `problem` why it failed, and `last_words` the end of
+    its stderr output.
     """
 
     name: str
@@ -70,8 +70,8 @@ class ServerStatus:
 class MCPServer:
     """MCP server as a provider; implements the router's `Provider`.
 
-    `submit` runs a coroutine in healkit's event loop, in which the connection lives. The methods wait for that loop,
-    and so are not for code that runs in it.
+    `submit` runs a coroutine in healkit's event loop, where the connection lives. The methods wait for that loop, so
+    code that runs in the loop must not call them.
     """
 
     def __init__(self, spec: ServerSpec, submit: Submit) -> None:
@@ -86,7 +86,8 @@ class MCPServer:
     def definitions(self, persona: str = "default") -> list[ToolDefinition]:
         """Return its tools, the same for every persona; called by the router. Starts the server.
 
-        Where it cannot be started, those it had before, so that a call of one says why; else raises like `listed`.
+        If the server cannot start, returns its earlier tools, so that a call of one reports the reason; otherwise
+        raises like `listed`.
         """
         try:
             return self.listed()
@@ -96,11 +97,11 @@ class MCPServer:
             return self._known
 
     def known_definitions(self) -> list[ToolDefinition]:
-        """Return its tools as it listed them last; starts nothing."""
+        """Return its tools from the last listing; starts nothing."""
         return self._known
 
     def listed(self) -> list[ToolDefinition]:
-        """Return its tools as it lists them now; raises `McpUnavailable` or `McpError`."""
+        """Return its current tools; raises `McpUnavailable` or `McpError`."""
         limit_s = 2 * self.spec.start_timeout_s  # to find it gone, and to start it again
         try:
             self._known = self._wait(lambda session: session.definitions(), limit_s)
@@ -113,19 +114,21 @@ class MCPServer:
         return self._known
 
     def expect(self, tool: str) -> None:
-        """Refuse nothing: only the server knows what it has now; called by the router."""
+        """Refuse nothing: only the server knows its current tools; called by the router."""
 
     def call(self, tool: str, arguments: dict[str, Any], context: CallContext) -> Any:
         """Call a tool of the server; called by the router on a bridge thread, several at a time.
 
-        Raises `CallRefused` for arguments that are not JSON, `CallTimedOut` after the context's time (the server is
-        told to stop), `McpUnavailable` and `McpError`.
-        The worker learns that a server is unavailable; why is in the error's cause, for the log.
+        Raises `CallRefused` for arguments that are not JSON, `CallTimedOut` after the context's time (healkit asks the
+        server to stop), `McpUnavailable` and `McpError`.
+
+        The worker learns that a server is unavailable; the reason is in the error's cause, for the log.
         """
         if not values.is_plain(arguments):
             raise CallRefused(
-                f"The arguments of mcp.{self.server}.{tool} hold what is not JSON, which an MCP server takes.",
-                hint="Give text, finite numbers, True, False, None, lists, and dicts with text for keys.",
+                f"The arguments of mcp.{self.server}.{tool} contain a value that is not JSON, but an MCP "
+                "server needs JSON.",
+                hint="Pass strings, finite numbers, True, False, None, lists, and dicts with strings as keys.",
             )
         try:
             return self._wait(lambda session: session.call(tool, arguments), context.timeout_s)
@@ -136,7 +139,7 @@ class MCPServer:
         except _CannotStart as error:
             raise error.told(
                 f"The MCP server {self.server!r} is not available.",
-                hint="The log's record of this call says why.",
+                hint="The record of this call in the log says why.",
             ) from error
 
     def status(self) -> ServerStatus:
@@ -158,20 +161,20 @@ class MCPServer:
         )
 
     def close(self) -> Future[Any] | None:
-        """End the server, for good; the future ends when its process has gone. None when there is nothing to end."""
+        """Stop the server permanently; the future ends when its process has ended. None if there is nothing to stop."""
         with self._lock:
             self._closed = True
         return self.rest()
 
     def rest(self) -> Future[Any] | None:
-        """End the server as `close` does; the next request starts it again."""
+        """Stop the server as `close` does; the next request starts it again."""
         with self._lock:
             session, self._session = self._session, None
         _started.discard(self)
         return None if session is None or session.closed else self._submit(session.close())
 
     def _wait(self, work: _Work, timeout_s: float) -> Any:
-        """Wait in this thread for work in the loop, and return its outcome; raises `TimeoutError`."""
+        """Wait in this thread for work in the loop, and return its result; raises `TimeoutError`."""
         require_sdk()
 
         async def bounded() -> Any:
@@ -186,7 +189,7 @@ class MCPServer:
             raise
 
     async def _with_session(self, work: _Work) -> Any:
-        """Make a request in the session; repeat it in a new session if the server had gone before it was sent."""
+        """Make a request in the session; repeat it in a new session if the server had ended before it was sent."""
         from healkit.parts.mcp_client.mcp_session import CallNotMade
 
         for _ in range(2):
@@ -195,10 +198,10 @@ class MCPServer:
                 return await work(session)
             except CallNotMade:
                 await session.close()
-        raise _CannotStart(f"The MCP server {self.server!r} went away twice before it could be asked.")
+        raise _CannotStart(f"The MCP server {self.server!r} ended twice before it could be called.")
 
     async def _ready(self) -> Session:
-        """Return a session that is ready: the one there is, or a new one in the place of one that has ended."""
+        """Return a ready session: the existing one, or a new one if that has ended."""
         session = self._current()
         await session.settled.wait()
         if session.ready:
@@ -235,7 +238,7 @@ class _CannotStart(Exception):
 
 
 class _Missing(_CannotStart):
-    """Its program is not there, or may not be run, and will not be by itself."""
+    """Its program is missing or may not run, and trying again does not help."""
 
     told = McpMissing
 
@@ -259,15 +262,15 @@ class MCPServers:
         headers: Mapping[str, str] | None = None,
         start_timeout_s: float = START_TIMEOUT_S,
     ) -> list[ToolDefinition]:
-        """Start an MCP server, or reach one, and let tools that are granted it call `mcp.<name>.<tool>(…)`.
+        """Start an MCP server, or connect to one, and let tools with a grant for it call `mcp.<name>.<tool>(…)`.
 
-        command: of a server that speaks over stdio; it runs with your rights, outside of any worker.
-        url: of a server that speaks streamable HTTP, instead.
-        env, headers: for the one and the other; see `ServerSpec`.
+        command: The command of a stdio server; it runs with your rights, outside any worker.
+        url: The address of a streamable HTTP server instead.
+        env, headers: For a command and for a url; see `ServerSpec`.
 
-        Returns its tools. The same name again replaces the server, unless nothing about it has changed. Raises
-        `McpUnavailable` when it cannot be started or the extra `healkit[mcp]` is not installed, `ConfigError` for what
-        cannot work, and `McpError` for tools that cannot be told apart.
+        Returns its tools. A second call with the same name replaces the server, unless nothing about it has changed.
+        Raises `McpUnavailable` if it cannot start or the extra `healkit[mcp]` is not installed. Raises `ConfigError`
+        for invalid settings, and `McpError` for tools with the same name.
         """
         spec = ServerSpec(name, command, url, env, cwd, headers, start_timeout_s)
         require_sdk()
@@ -287,8 +290,8 @@ class MCPServers:
     def connect_all(self, path: str | Path) -> list[str]:
         """Add the servers of an `mcpServers` file, and return their names.
 
-        Each is started when a tool that is granted it first runs. Raises as `connect` does, except for what only a
-        start shows.
+        Each server starts when a tool with a grant for it first runs. Raises as `connect` does, except for errors of a
+        start.
         """
         require_sdk()
         specs = read_specs(path)
@@ -299,7 +302,7 @@ class MCPServers:
         return [spec.name for spec in specs]
 
     def disconnect(self, name: str) -> None:
-        """End a connected MCP server; raise `ConfigError` where there is none of that name."""
+        """Stop a connected MCP server; raise `ConfigError` if none has that name."""
         with self._lock:
             server = self._providers.get(name) if isinstance(name, str) else None
             if not isinstance(server, MCPServer):
@@ -315,7 +318,7 @@ class MCPServers:
         return sorted((server.status() for server in self._all()), key=lambda status: status.name)
 
     def close(self) -> None:
-        """End them all, at the same time, and wait until their processes have gone."""
+        """Stop them all, at the same time, and wait until their processes have ended."""
         _finish(self._all())
 
     def _all(self) -> list[MCPServer]:
@@ -330,12 +333,12 @@ class MCPServers:
 
 
 def rest() -> None:
-    """End every server of this process; called before healkit's event loop is stopped."""
+    """Stop every server of this process; called before healkit's event loop is stopped."""
     wait([future for server in list(_started) if (future := server.rest()) is not None], timeout=_CLOSE_S)
 
 
 def require_sdk() -> None:
-    """Load the protocol's SDK in this thread, so that the event loop need not; raises `McpUnavailable` without it."""
+    """Load the protocol's SDK in this thread, not in the event loop; raises `McpUnavailable` without it."""
     try:
         import healkit.parts.mcp_client.mcp_session  # noqa: F401 - only whether it can be imported
     except ImportError as error:

@@ -1,10 +1,10 @@
 """Connection to an MCP server, from start to end.
 
 Everything here runs in healkit's event loop. The protocol's scopes must be entered and left in the same task, so a
-session has one task for its whole life, and calls come to it from tasks of their own. A session that has ended is never
-used again; `runtime.mcp_servers` makes the next one.
+session has one task for its whole life. Calls come to it from their own tasks. A session that has ended is never used
+again; `runtime.mcp_servers` makes the next one.
 
-Imported only when a server is connected: this is the one module that loads the `mcp` package.
+This is the only module that loads the `mcp` package, so it is imported only when a server is connected.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ for _name in ("mcp", "client"):
 
 
 class CallNotMade(Exception):
-    """Signal that the server had gone before the call reached it, so that it can be made again."""
+    """Signal that the server had ended before the call reached it, so that the call can be made again."""
 
 
 class Session:
-    """Session with a server, from its start or the first request until it is closed or gone.
+    """Session with a server, from its start or the first request until it is closed or has ended.
 
-    `settled` is set once it is ready or has failed; `problem` says why it failed or ended, `missing` that its program
-    is not there or may not be run, `closed` that it has ended, `refusal` that it was we who would not have its tools.
+    `settled` is set once it is ready or has failed. `problem` says why it failed or ended. `missing` says that its
+    program is missing or may not run. `closed` says that it has ended, `refusal` that healkit refused its tools.
     """
 
     def __init__(self, spec: ServerSpec) -> None:
@@ -88,14 +88,14 @@ class Session:
         self._task = self.loop.create_task(self._run())
 
     async def definitions(self) -> list[ToolDefinition]:
-        """Return the server's tools; asked for anew where it has said that they changed."""
+        """Return the server's tools; lists them again if the server reported a change."""
         await self._fresh()
         return [definition_of(self.spec.name, name, tool) for name, tool in self._tools.items()]
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Return the value of a call of the tool of that Python name.
+        """Return the value of a call of the tool with that Python name.
 
-        Raises `CallNotMade` when the server certainly never saw the call, else `McpUnavailable` when it died over it,
+        Raises `CallNotMade` if the server certainly never saw the call, `McpUnavailable` if it ended during the call,
         and `McpError` for every other answer without a value.
         """
         await self._fresh()
@@ -117,7 +117,7 @@ class Session:
             self._in_flight -= 1
 
     async def close(self) -> None:
-        """End it and wait until the server's process has gone; in a forked child it is the parent's to end."""
+        """Stop it and wait until the server's process has ended; in a forked child, the parent stops it."""
         if self.loop is not asyncio.get_running_loop():
             return
         if self.ready:
@@ -173,7 +173,7 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def _transport(self) -> AsyncIterator[tuple[Watched, WriteStream[SessionMessage]]]:
-        """Open the streams of the protocol, watched for the server's end."""
+        """Open the streams of the protocol, and watch for the server's end."""
         async with contextlib.AsyncExitStack() as stack:
             if self.spec.url is not None:
                 timeout = httpx2.Timeout(self.spec.start_timeout_s, read=None)
@@ -197,7 +197,7 @@ class Session:
             yield Watched(read, self._end), write
 
     async def _fresh(self) -> None:
-        """Refresh what is stale; raises `CallNotMade` where the server has gone, as nothing was lost by asking."""
+        """Refresh outdated lists; raises `CallNotMade` if the server has ended, because nothing was lost."""
         if not self._stale:
             return
         try:
@@ -224,21 +224,23 @@ class Session:
                 if cursor is None:
                     break
             else:
-                raise McpError(f"The MCP server {self.spec.name!r} lists its tools without an end.")
+                raise McpError(f"The MCP server {self.spec.name!r} lists its tools endlessly.")
             self._tools = by_identifier(self.spec.name, tools)
         except BaseException:
             self._stale = True
             raise
 
     async def _on_message(self, message: object) -> None:
-        """Handle a notification of the server; called by the SDK. Ignores lines that are no messages."""
+        """Handle a notification of the server; called by the SDK. Ignores lines that are not messages."""
         if isinstance(message, ToolListChangedNotification):
             self._stale = True
         elif isinstance(message, ValidationError) and not self.ready and not self._strange:
-            self._strange = f"; it prints what is no message: {message.errors()[0].get('input')!r:.80}"
+            self._strange = (
+                f"; it prints text that is not a message: {message.errors()[0].get('input')!r:.80}"
+            )
 
     async def _on_response(self, response: httpx2.Response) -> None:
-        """Notice that an HTTP server was restarted: it does not know the session, so it has run nothing."""
+        """Detect that an HTTP server was restarted: it does not know the session, so it has run nothing."""
         if response.status_code == HTTPStatus.NOT_FOUND and "mcp-session-id" in response.request.headers:
             self._forgotten = True
         if response.status_code >= HTTPStatus.BAD_REQUEST:
@@ -282,13 +284,13 @@ class Session:
             return CallNotMade()
         why = f" ({self.problem or error.message})" if self.spec.url else ""
         return McpUnavailable(
-            f"The MCP server {name!r} went away before it had answered {tool!r}{why}.",
-            hint="The call may have been carried out, so it was not repeated; the next one starts the server again.",
+            f"The MCP server {name!r} ended before it had answered {tool!r}{why}.",
+            hint="The call may have been carried out, so it was not repeated. The next call starts the server again.",
         )
 
 
 def _first(error: BaseException) -> BaseException:
-    """Return the first of several errors, which the others follow from."""
+    """Return the first of several errors; the others follow from it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -312,7 +314,7 @@ _LAST_WORDS_BYTES = 4000
 
 
 class Watched:
-    """A stream of messages that sets `end` when there will be no more; the SDK keeps the end of a stream to itself."""
+    """A stream of messages that sets `end` when there will be no more; the SDK does not report the end of a stream."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], end: asyncio.Event) -> None:
         self._stream = stream
@@ -342,7 +344,7 @@ class Watched:
 
 
 class LastWords:
-    """A pipe for a server's stderr, read as it fills, so that it never blocks, and kept by its end."""
+    """A pipe for a server's stderr, read continuously so that it never blocks; only its end is kept."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -354,11 +356,11 @@ class LastWords:
 
     @property
     def text(self) -> str:
-        """Text so far, in whole lines where it was cut."""
+        """Text so far, from the first complete line if it was cut."""
         return self._bytes.decode(errors="replace").strip()
 
     def close(self) -> None:
-        """Read what is left, and let go of the pipe."""
+        """Read the rest, and close the pipe."""
         self._more()
         self._loop.remove_reader(self._read)
         os.close(self._read)

@@ -34,13 +34,13 @@ def _mcp(services: Services) -> MCPServers:
 
 @hookimpl
 def closing(services: Services) -> None:
-    """End the servers of that database."""
+    """Stop the servers of that database."""
     if (servers := services.made("mcp")) is not None:
         servers.close()
 
 
 @hookimpl
 def resting() -> None:
-    """End every server of this process; the next request starts it again."""
+    """Stop every server of this process; the next request starts it again."""
     if (mcp_servers := sys.modules.get("healkit.parts.mcp_client.mcp_servers")) is not None:
         mcp_servers.rest()

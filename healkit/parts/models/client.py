@@ -1,11 +1,11 @@
 """Client of a language model: retries, limits, Stop.
 
-One question is one request, which runs in an event loop of its own thread. The thread that asks waits for it, tells
-progress, and cancels the request when the budget is spent, when Stop is pressed, or when it is interrupted itself. A
-blocking read would hear neither.
+One question is one request, which runs in an event loop in its own thread. The calling thread waits for it and shows
+progress. It cancels the request when the budget is spent, when Stop is pressed, or when it is interrupted itself. A
+blocking read would not notice these events.
 
 A busy server is asked again within the budget. Its own `Retry-After` counts; if that is later than the end of the
-budget, the question is given up at once.
+budget, the client gives up at once.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from healkit.parts.models.protocols import Progress, Prompt, Reader, Reply, Stre
 from healkit.parts.sanitizer.sanitizer import Sanitizer
 from healkit.parts.traces.delivery import DaemonExecutor, retry_after_s, shown_reason
 
-#: How often a request is repeated while the server is busy or away, and the first pause before that, doubled by each;
-#: what the server asks for counts more.
+#: How often a request is repeated while the server is busy or away, and the first pause, which doubles each time. A
+#: pause that the server asks for counts more.
 RETRIES, BACKOFF_S = 3, 1.0
 #: Interval at which the budget and Stop are checked.
 _POLL_S = 0.05
@@ -96,9 +96,9 @@ class ModelClient:
                 body = fewer
 
     def _send(self, body: dict[str, Any], attempt: int) -> Reply:
-        """Run one request; raise `TransientError` where the same request may succeed later."""
+        """Run one request; raise `TransientError` if the same request may succeed later."""
         if (left_s := self._left_s()) <= 0:
-            raise BudgetSpent("It was stopped, or its time was up, before the model was asked.")
+            raise BudgetSpent("Stopped, or out of time, before the model was called.")
         config = self._config
         request = ModelRequest(
             self._endpoint,
@@ -113,7 +113,7 @@ class ModelClient:
         try:
             while not running.done.done():
                 if self._left_s() <= 0:
-                    raise BudgetSpent("It was stopped, or its time was up, while the model was answering.")
+                    raise BudgetSpent("Stopped, or out of time, while the model was answering.")
                 with suppress(TimeoutError):
                     running.done.exception(timeout=_POLL_S)
                 if (received := len(reader.reply.text)) != reported_chars:
@@ -124,12 +124,12 @@ class ModelClient:
             running.cancel()
 
     def _wait(self, passing: TransientError, tries: int, attempt: int) -> None:
-        """Pause before the next try: as long as the server asks for, else longer each time."""
+        """Pause before the next try: as long as the server says, otherwise longer each time."""
         wait_s = passing.wait_s or pause_s(tries + 1, BACKOFF_S, least=0.5)
         left_s = self._left_s()
         if 0 < left_s <= wait_s:
             raise ModelUnavailable(
-                f"{passing.error.message} Asking again makes sense in {wait_s:.3g} s, and {left_s:.3g} s of the budget "
+                f"{passing.error.message} You can ask again in {wait_s:.3g} s, but only {left_s:.3g} s of the budget "
                 "are left.",
                 hint="Give it more time, or try again later.",
             )
@@ -137,12 +137,12 @@ class ModelClient:
         until = time.monotonic() + wait_s
         while (rest := until - time.monotonic()) > 0:
             if self._left_s() <= 0:
-                raise BudgetSpent("It was stopped, or its time was up, while the model was busy.")
+                raise BudgetSpent("Stopped, or out of time, while the model was busy.")
             time.sleep(min(_POLL_S, rest))
 
 
 class _Running:
-    """Coroutine in a daemon thread of its own, which does not hold up the end of the process."""
+    """Coroutine in its own daemon thread, which does not delay the end of the process."""
 
     def __init__(self, work: Coroutine[Any, Any, Reply]) -> None:
         self.done: Future[Reply] = Future()
@@ -185,16 +185,15 @@ _ERROR_MAX_BYTES = 64 * 1024
 
 
 async def send(request: ModelRequest, reader: Reader) -> Reply:
-    """Send the request and read the whole answer with `reader`.
+    """Send the request and read the complete answer with `reader`.
 
-    Raises `ModelError` and its kinds, `UnsupportedRequest`, or `TransientError` where the same request may succeed
-    later.
+    Raises `ModelError` and its kinds, `UnsupportedRequest`, or `TransientError` if the same request may succeed later.
     """
     host = request.endpoint.host
     try:
         async with asyncio.timeout(request.timeout_s):
-            # A redirect is never followed: the key would go to its target. httpx's own limits, which are for each
-            # read, come later than the deadline of the whole.
+            # A redirect is never followed: the key would go to its target. The limits of httpx are for each read; the
+            # deadline of the whole comes before them.
             async with httpx.AsyncClient(
                 timeout=request.timeout_s + 5, follow_redirects=False, verify=_authorities()
             ) as client:
@@ -202,13 +201,13 @@ async def send(request: ModelRequest, reader: Reader) -> Reply:
     except TimeoutError:
         raise ModelUnavailable(
             f"The model at {host} did not answer within {request.timeout_s:.3g} s.",
-            hint="Raise heal_model_timeout_s or the budget, or take a faster model.",
+            hint="Raise heal_model_timeout_s or the budget, or use a faster model.",
         ) from None
     except httpx.ConnectError as error:
         if "ssl" in str(error).lower() or "certificate" in str(error).lower():
             raise ModelError(
                 f"There is no safe connection to {host}: {error}.",
-                hint="Check heal_model_url (http or https?); SSL_CERT_FILE names a certificate authority of your own.",
+                hint="Check heal_model_url (http or https?); SSL_CERT_FILE can name your own certificate authority.",
             ) from None
         raise TransientError(_unreachable(host, error)) from None
     except httpx.TransportError as error:
@@ -218,7 +217,7 @@ async def send(request: ModelRequest, reader: Reader) -> Reply:
 
 
 def _authorities() -> ssl.SSLContext:
-    """Return the certificate authorities to trust; read once, as that takes longer than a local model's answer."""
+    """Return the trusted certificate authorities; read once, because that takes longer than a local model's answer."""
     return _authorities_of(*(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")))
 
 
@@ -261,7 +260,7 @@ async def event_data(response: httpx.Response, max_bytes: int) -> AsyncGenerator
 
 
 class _BoundedStream(httpx.AsyncByteStream):
-    """Stream of bytes that fails over its limit: httpx and httpx-sse would hold a line of any length."""
+    """Stream of bytes that fails beyond its limit: httpx and httpx-sse would keep a line of any length."""
 
     def __init__(self, stream: httpx.AsyncByteStream, max_bytes: int, host: str) -> None:
         self._stream, self._max_bytes, self._host = stream, max_bytes, host
@@ -273,7 +272,7 @@ class _BoundedStream(httpx.AsyncByteStream):
             if received > self._max_bytes:
                 raise ModelError(
                     f"The model at {self._host} sent more than {self._max_bytes:,} bytes.",
-                    hint="heal_model_max_tokens says how long an answer may be; does the server heed it?",
+                    hint="heal_model_max_tokens limits the length of an answer. Does the server respect it?",
                 )
             yield chunk
 
@@ -282,11 +281,14 @@ class _BoundedStream(httpx.AsyncByteStream):
 
 
 def _read(data: str, reader: Reader, endpoint: ModelEndpoint) -> None:
-    """Read one event, and say the server's errors without the key."""
+    """Read one event, and report the server's errors without the key."""
     try:
         reader.read(data)
     except StreamError as broken:
-        message = f"The model at {endpoint.host} broke its answer off: {presentable(str(broken), endpoint)}."
+        message = (
+            f"The model at {endpoint.host} stopped in the middle of its answer: "
+            f"{presentable(str(broken), endpoint)}."
+        )
         if broken.passing:
             raise TransientError(ModelUnavailable(message, hint="Try again later.")) from None
         raise ModelError(message) from None
@@ -307,21 +309,21 @@ def _unreachable(host: str, error: BaseException) -> ModelUnavailable:
     reason = str(error) or "the connection was lost"
     return ModelUnavailable(
         f"The model at {host} cannot be reached: {type(error).__name__}: {reason}.",
-        hint="Is the server running, and heal_model_url its address?",
+        hint="Is the server running, and is heal_model_url its address?",
     )
 
 
 def _broken_off(host: str, text: str) -> ModelUnavailable:
     return ModelUnavailable(
-        f"The answer of the model at {host} broke off after {len(text):,} characters.",
-        hint="Was the server ended, or a proxy between you and it too impatient?",
+        f"The answer of the model at {host} ended too early, after {len(text):,} characters.",
+        hint="Did the server stop, or did a proxy time out?",
     )
 
 
 # Errors for a server's refusals: wait, fix a setting, or end.
 #
-# The codes are those that OpenAI (https://platform.openai.com/docs/guides/error-codes) and Anthropic
-# (https://platform.claude.com/docs/en/api/errors) publish; 529 is Anthropic's for overloaded.
+# OpenAI (https://platform.openai.com/docs/guides/error-codes) and Anthropic
+# (https://platform.claude.com/docs/en/api/errors) publish the codes; 529 is Anthropic's code for overloaded.
 
 
 #: Codes after which another try may succeed.
@@ -331,7 +333,7 @@ _NO_QUOTA = ("insufficient_quota", "billing")
 
 
 class TransientError(Exception):
-    """A refusal or fault that may pass; `wait_s` is the pause that the server asks for, else 0."""
+    """A temporary refusal or fault; `wait_s` is the pause that the server wants, otherwise 0."""
 
     def __init__(self, error: ModelUnavailable, wait_s: float = 0.0) -> None:
         super().__init__(str(error))
@@ -360,7 +362,7 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, endpoint: M
         case 401 | 403:
             return ModelKeyRefused(f"{answered}.", hint=_key_hint(endpoint))
         case 404:
-            hint = f"Has it a model {endpoint.model!r}, and is {endpoint.adapter.endpoint} its address?"
+            hint = f"Does it have a model {endpoint.model!r}, and is {endpoint.adapter.endpoint} its address?"
             return ModelError(f"{answered}.", hint=hint)
         case 413:
             return ModelInputTooLarge(f"{answered}.", hint="Lower heal_model_input_max_bytes.")
@@ -382,7 +384,7 @@ def _no_stream(answered: str, headers: Mapping[str, str]) -> ModelError:
     form = f"{kind} packed as {packed}" if packed != "identity" else kind
     return ModelError(
         f"{answered}, as {shown_reason(form)!r} instead of a stream of events.",
-        hint="Is heal_model_url the address of such an API, and heal_model_provider its protocol?",
+        hint="Is heal_model_url the address of such an API, and is heal_model_provider its protocol?",
     )
 
 
@@ -393,15 +395,16 @@ def _redirect(answered: str, headers: Mapping[str, str]) -> ModelError:
     except ValueError:
         target = "elsewhere"
     return ModelError(
-        f"{answered}: it points {shown_reason(target)}, and a redirect is not followed, for the key would go there.",
-        hint="If that is right, set heal_model_url to it.",
+        f"{answered}: it points {shown_reason(target)}. healkit does not follow redirects, because the key "
+        "would be sent there.",
+        hint="If that address is right, set heal_model_url to it.",
     )
 
 
 def _key_hint(endpoint: ModelEndpoint) -> str:
     if not endpoint.key:
-        return f"It wants a key: set {KEY_VARIABLE}."
-    return f"The key is from {endpoint.key.source}: is it right, and may it use {endpoint.model!r}?"
+        return f"It needs a key: set {KEY_VARIABLE}."
+    return f"The key is from {endpoint.key.source}: is the key right, and may it use {endpoint.model!r}?"
 
 
 def _said(body: bytes, endpoint: ModelEndpoint) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """Endpoint of a model: which one, where, and with whose key.
 
-A provider's own key goes to that provider's own host and nowhere else: a user who has `OPENAI_API_KEY` set and points
-`heal_model_url` at another machine would otherwise hand it over. Any other host gets `HEALKIT_MODEL_KEY`, or the key
-that the keyring holds for it.
+A provider's own key is sent only to that provider's own host. Otherwise a user with `OPENAI_API_KEY` set, who points
+`heal_model_url` at another machine, would disclose the key. Any other host gets `HEALKIT_MODEL_KEY`, or the key for it
+in the keyring.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class ApiKey:
 
     @property
     def sendable(self) -> bool:
-        """True if a header can carry the key."""
+        """True if a header can contain the key."""
         return self._text.isascii() and self._text.isprintable() and " " not in self._text
 
     def kept_out(self, text: str) -> str:
-        """Return the text with the key replaced, where a server quoted it."""
+        """Return the text with the key replaced, in case a server quoted it."""
         return text.replace(self._text, "***") if self._text else text
 
     def __bool__(self) -> bool:
@@ -56,7 +56,7 @@ class ApiKey:
 
 @dataclasses.dataclass(frozen=True)
 class Availability:
-    """Result of looking for a model; if it cannot be asked, `why` says what is missing and how to add it."""
+    """Result of looking for a model; if it is not usable, `why` says what is missing and how to add it."""
 
     ok: bool
     why: str = ""
@@ -67,7 +67,7 @@ class Availability:
 
 @dataclasses.dataclass(frozen=True)
 class ModelEndpoint:
-    """A model, the adapter to ask it with, and the key to do so."""
+    """A model, the adapter for it, and its key."""
 
     model: str
     adapter: Adapter
@@ -75,7 +75,7 @@ class ModelEndpoint:
 
     @property
     def host(self) -> str:
-        """Host that is asked, as it is shown."""
+        """Host of the model, as shown to the user."""
         return urlsplit(self.adapter.endpoint).netloc
 
 
@@ -90,7 +90,7 @@ class ModelRequest:
 
     @property
     def headers(self) -> dict[str, str]:
-        """All headers, the key among them."""
+        """All headers, including the key."""
         return {
             "Content-Type": "application/json",
             "Accept": "text/event-stream",
@@ -107,7 +107,7 @@ def adapter_of(config: Config) -> Adapter:
 
 
 def find_endpoint(config: Config, environ: Mapping[str, str]) -> tuple[ModelEndpoint | None, Availability]:
-    """Find the configured model, or the reason why it cannot be asked; send nothing."""
+    """Find the configured model, or the reason why it is not usable; send nothing."""
     if not config.heal_model:
         return None, Availability(
             False, "No model is configured: set HEALKIT_HEAL_MODEL to its name (docs/models.md)."
@@ -117,7 +117,7 @@ def find_endpoint(config: Config, environ: Mapping[str, str]) -> tuple[ModelEndp
     host, is_default_host = here.hostname or "", here.hostname == home.hostname
     if is_default_host and here.scheme != home.scheme:
         return None, Availability(
-            False, f"A key for {host} would go there in the clear: write {home.scheme}."
+            False, f"A key for {host} would be sent without encryption: write {home.scheme}."
         )
     key = _find_key(adapter, host, is_default_host, environ)
     if not key and is_default_host:
@@ -129,7 +129,7 @@ def find_endpoint(config: Config, environ: Mapping[str, str]) -> tuple[ModelEndp
     if not key.sendable:
         return None, Availability(
             False,
-            f"The key from {key.source} holds characters that no HTTP header can: was a line end copied?",
+            f"The key from {key.source} contains characters that an HTTP header cannot contain. Was a line end copied?",
         )
     return ModelEndpoint(config.heal_model, adapter, key), Availability(True)
 

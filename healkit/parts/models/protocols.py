@@ -1,7 +1,7 @@
 """Questions to a language model, and its replies.
 
-The seam of the two adapters: whatever a provider calls things, the rest of this package knows a `Prompt`, a `Reply` and
-an `Adapter`.
+This is the common interface of the two adapters. Whatever names a provider uses, the rest of this package only knows a
+`Prompt`, a `Reply` and an `Adapter`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Function:
 class Prompt:
     """Question to a model: the general rules, and the case.
 
-    functions: the answer should be a call of one of them; a server that knows no calls is asked for text.
+    functions: The answer should be a call of one of them; a server without calls is asked for text.
     """
 
     system: str
@@ -44,7 +44,7 @@ class Prompt:
 
 @dataclasses.dataclass
 class Call:
-    """Call of a function, as it grows; `arguments` is the text of a JSON object."""
+    """Call of a function, as it arrives; `arguments` is the text of a JSON object."""
 
     name: str
     arguments: str = ""
@@ -53,7 +53,7 @@ class Call:
 
 @dataclasses.dataclass
 class Reply:
-    """Answer of a model, as it grows. Token counts are the server's; None where it sends none."""
+    """Answer of a model, as it arrives. Token counts are the server's; None if it sends none."""
 
     text: str = ""
     calls: list[Call] = dataclasses.field(default_factory=list)
@@ -66,7 +66,7 @@ class Reply:
 class Progress:
     """Progress of a question; `attempt` counts questions from 1.
 
-    `received_chars` of the answer are there; `wait_s` is the pause before it asks again, 0 without one. `why` is the
+    `received_chars` of the answer have arrived. `wait_s` is the pause before it asks again, 0 without one. `why` is the
     reason of the pause.
     """
 
@@ -85,7 +85,7 @@ class StreamError(Exception):
 
 
 class Reader(ABC):
-    """Reader of one answer's events; made anew for each request.
+    """Reader of one answer's events; a new one for each request.
 
     `done` is true after the protocol's last event; a server may leave the connection open after it.
     """
@@ -100,10 +100,11 @@ class Reader(ABC):
 
 
 class Adapter(ABC):
-    """Protocol of one provider, spoken at one address.
+    """Protocol of one provider, used at one address.
 
-    default_url: the provider's own endpoint, whose host its own key belongs to. key_variable: the environment variable
-    with that key. reader: makes the reader of one answer.
+    default_url: The provider's own endpoint; the provider's key is for its host.
+    key_variable: The environment variable with that key.
+    reader: Makes the reader of one answer.
     """
 
     default_url: ClassVar[str]
@@ -125,14 +126,14 @@ class Adapter(ABC):
 
     @abstractmethod
     def headers(self, key: str) -> dict[str, str]:
-        """Return the headers of a request, with the key where there is one."""
+        """Return the headers of a request, with the key if there is one."""
 
     @abstractmethod
     def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
         """Return the body of a streaming request."""
 
     def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
-        """Return the body without the field that the server complained about, or None where that is not optional."""
+        """Return the body without the field that the server complained about, or None if that is required."""
         if "tool_choice" in complaint and "tool_choice" in body:
             return {name: value for name, value in body.items() if name != "tool_choice"}
         if ("tool" in complaint or "function" in complaint) and "tools" in body:
@@ -148,24 +149,24 @@ def decoded(data: str) -> Mapping[str, Any]:
         event = None
     if not isinstance(event, dict):
         raise ModelError(
-            f"The model's server sent something in its stream that is no JSON object: {data[:80]!r}.",
-            hint="Is heal_model_url the address of such an API, and heal_model_provider its protocol?",
+            f"The model's server sent something in its stream that is not a JSON object: {data[:80]!r}.",
+            hint="Is heal_model_url the address of such an API, and is heal_model_provider its protocol?",
         )
     return event
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """Return the value if it is an object, else an empty one: servers send null for an absent one."""
+    """Return the value if it is an object, otherwise an empty one: servers send null for a missing one."""
     return value if isinstance(value, dict) else {}
 
 
 def text_or_empty(value: object) -> str:
-    """Return the value if it is a text, else an empty one."""
+    """Return the value if it is a text, otherwise an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def count_of(value: object) -> int | None:
-    """Return the value if it can be a count, else None."""
+    """Return the value if it can be a count, otherwise None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
@@ -176,13 +177,13 @@ def complaint_of(error: object) -> tuple[str, str]:
     return kind, text_or_empty(fields.get("message")) or text_or_empty(error)
 
 
-# Chat completions, as many servers speak them: published by OpenAI
-# (https://platform.openai.com/docs/api-reference/chat/create; calls of functions:
-# https://platform.openai.com/docs/guides/function-calling; the chunks of a stream:
-# https://platform.openai.com/docs/api-reference/chat-streaming) and spoken by Ollama
+# Chat completions, a protocol of OpenAI (https://platform.openai.com/docs/api-reference/chat/create). Calls of
+# functions: https://platform.openai.com/docs/guides/function-calling. The chunks of a stream:
+# https://platform.openai.com/docs/api-reference/chat-streaming. Ollama
 # (https://docs.ollama.com/api/openai-compatibility), vLLM
-# (https://docs.vllm.ai/en/stable/serving/openai_compatible_server.html), llama.cpp's server and LM Studio, each with a
-# little less: an optional field is left out once a server complains of it by name, and null stands for an empty list.
+# (https://docs.vllm.ai/en/stable/serving/openai_compatible_server.html), llama.cpp's server and LM Studio use it too,
+# each with a little less. An optional field is left out as soon as a server complains about it by name, and null stands
+# for an empty list.
 
 
 _CHAT_PATH = "/chat/completions"
@@ -201,7 +202,7 @@ class ChatReader(Reader):
     """Reader of `chat.completion.chunk` objects up to `[DONE]`."""
 
     def read(self, data: str) -> None:
-        """Read one event's data; the reply's text is whole once it has an ending."""
+        """Read one event's data; the reply's text is complete once it has an ending."""
         if data.strip() == "[DONE]":
             self.reply.ending = self.reply.ending or "complete"
             self.done = True
@@ -263,13 +264,13 @@ class OpenAIChat(Adapter):
         return base if base.endswith(_CHAT_PATH) else base + _CHAT_PATH
 
     def headers(self, key: str) -> dict[str, str]:
-        """Return the key as a bearer token; local servers want none."""
+        """Return the key as a bearer token; local servers need none."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:
-        """Return the body; OpenAI's own API gets the limit's newer name.
+        """Return the body; OpenAI's own API gets the newer name of the limit.
 
-        Its reasoning models insist on that one, and other servers may know only the older.
+        Its reasoning models require that name, but other servers may know only the older one.
         """
         limit = "max_completion_tokens" if self._url == self.default_url else "max_tokens"
         body: dict[str, Any] = {
@@ -291,7 +292,7 @@ class OpenAIChat(Adapter):
         return body
 
     def without(self, body: dict[str, Any], complaint: str) -> dict[str, Any] | None:
-        """Return the body with the limit's other name, or without the count of tokens or calls of functions."""
+        """Return the body with the other name of the limit, or without the token count or the function calls."""
         changed = dict(body)
         limit = "max_tokens" if "max_tokens" in body else "max_completion_tokens"
         if limit in complaint:
@@ -304,11 +305,11 @@ class OpenAIChat(Adapter):
         return changed
 
 
-# Anthropic's messages: the request https://platform.claude.com/docs/en/api/messages; calls of tools
-# https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview; the events of a stream
-# https://platform.claude.com/docs/en/build-with-claude/streaming; errors, which may come in the middle of a stream too,
-# https://platform.claude.com/docs/en/api/errors. Of the protocol's version, only what it has in common with 2023-06-01
-# is used: https://platform.claude.com/docs/en/api/versioning.
+# Anthropic's messages. The request: https://platform.claude.com/docs/en/api/messages. Calls of tools:
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview. The events of a stream:
+# https://platform.claude.com/docs/en/build-with-claude/streaming. Errors, which may also come in the middle of a
+# stream: https://platform.claude.com/docs/en/api/errors. Only the part of the protocol that is also in version
+# 2023-06-01 is used: https://platform.claude.com/docs/en/api/versioning.
 
 
 _MESSAGES_PATH = "/v1/messages"
@@ -325,7 +326,7 @@ class MessageReader(Reader):
     _stopped = ""
 
     def read(self, data: str) -> None:
-        """Read one event's data, which also holds its kind."""
+        """Read one event's data, which also contains its kind."""
         event = decoded(data)
         match event.get("type"):
             case "message_start":
@@ -363,7 +364,7 @@ class MessageReader(Reader):
                 self.reply.ending = "complete"
 
     def _usage(self, usage: Mapping[str, Any]) -> None:
-        """Take the counts; each is the sum so far, so the last one is right."""
+        """Read the counts; each is the sum so far, so the last one is right."""
         if (fresh := count_of(usage.get("input_tokens"))) is not None:
             self.reply.input_tokens = fresh + sum(count_of(usage.get(name)) or 0 for name in _CACHED)
         if (written := count_of(usage.get("output_tokens"))) is not None:
@@ -371,7 +372,7 @@ class MessageReader(Reader):
 
 
 class AnthropicMessages(Adapter):
-    """Adapter for Anthropic's API, or a server that speaks it."""
+    """Adapter for Anthropic's API, or a server with the same protocol."""
 
     default_url = "https://api.anthropic.com"
     key_variable = "ANTHROPIC_API_KEY"
@@ -382,7 +383,7 @@ class AnthropicMessages(Adapter):
         return base.removesuffix("/messages").removesuffix("/v1") + _MESSAGES_PATH
 
     def headers(self, key: str) -> dict[str, str]:
-        """Return the protocol's version, and the key in a header of its own."""
+        """Return the protocol's version, and the key in its own header."""
         return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
 
     def body(self, model: str, prompt: Prompt, max_tokens: int) -> dict[str, Any]:

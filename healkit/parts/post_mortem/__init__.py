@@ -1,6 +1,7 @@
 """Questions to the worker of a failed run.
 
-- `post_mortem`: what the user has; `retained`: the workers that are kept. Both in the host.
-- `questions`: what host and worker say to each other.
+- `post_mortem`: the user's interface, in the host.
+- `retained`: the workers that are kept, in the host.
+- `questions`: the messages between host and worker.
 - `stack_inspector`: answers in the worker, with `previews` of values.
 """

@@ -28,7 +28,7 @@ def inspector() -> str:
 
 @hookimpl
 def post_mortem(trace_id: str, label: str) -> PostMortem:
-    """Return what asks the worker of that run."""
+    """Return what asks the worker of that execution."""
     from healkit.parts.post_mortem.post_mortem import PostMortem
 
     return PostMortem(trace_id, label)

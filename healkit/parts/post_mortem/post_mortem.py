@@ -1,7 +1,8 @@
 """Post-mortem: questions to the worker of a failed run.
 
-Everything is computed in the worker, under the restrictions of the run and with a time limit for each question; what
-comes back is its claim. A bridged call (`mcp.…`) is not answered any more: the run is over, and on record.
+Everything is computed in the worker, under the restrictions of the execution and with a time limit for each question.
+The host does not trust the answers. A bridged call (`mcp.…`) gets no answer any more: the execution is over, and on
+record.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ SHOWN_FRAMES = 12
 
 
 def presentable(text: str, name: str = "", record: RecordCleaner | None = None) -> str:
-    """Return a value as it may be shown under that name: without secrets and personal data.
+    """Return a value in a form that may be shown under that name: without secrets and personal data.
 
-    record: the cleaner of what is shown beside it.
+    record: The cleaner of the text that is shown beside it.
     """
     cleaner = record or cleaning.sanitizer()
     if not name:
@@ -49,10 +50,10 @@ def presentable(text: str, name: str = "", record: RecordCleaner | None = None) 
 
 
 class PostMortem:
-    """Failed run whose frames can be inspected while its worker is kept; from `Execution.post_mortem()`.
+    """Failed execution whose frames can be inspected while its worker is kept; from `Execution.post_mortem()`.
 
-    Frames are numbered from the outermost, 0; where none is given, the tool's innermost one is meant. Each method
-    raises `PostMortemGone` when the worker is gone, and `PostMortemError` when it has no answer.
+    Frames are numbered from the outermost, 0; the default is the tool's innermost frame. Each method raises
+    `PostMortemGone` if the worker no longer exists, and `PostMortemError` if it has no answer.
     """
 
     def __init__(self, trace_id: str, label: str) -> None:
@@ -61,16 +62,16 @@ class PostMortem:
         self._frames = self._ask(pm.AskFrames(), pm.Frames).frames
 
     def frames(self, *, libraries: bool = False) -> list[KeptFrame]:
-        """Return the tool's own frames, outermost first; with `libraries`, those of what it called too."""
+        """Return the tool's own frames, outermost first; with `libraries`, also those of the code that it called."""
         return [frame for frame in self._frames if libraries or frame.in_tool]
 
     def locals(self, frame: KeptFrame | int | None = None) -> list[Local]:
-        """Return a frame's local variables: name, type, shape where there is one, and a short repr."""
+        """Return a frame's local variables: name, type, shape if there is one, and a short repr."""
         return self._presentable([self._ask(pm.AskLocals(self._number(frame)), pm.Locals).locals])[0]
 
     @staticmethod
     def _presentable(frames: list[list[Local]]) -> list[list[Local]]:
-        """Return the locals of some frames without secrets; one that is hidden in a frame is hidden in all."""
+        """Return the locals of some frames without secrets; a value that is hidden in one frame is hidden in all."""
         record = cleaning.sanitizer().of_record()
         for _ in range(2):  # the second time, all that are hidden are known
             cleaned = [
@@ -83,22 +84,22 @@ class PostMortem:
         return cleaned
 
     def previews(self, frame: KeptFrame | int | None = None) -> list[Local]:
-        """Return the locals as a card shows them: at once, since no `__repr__` of the tool's own is called.
+        """Return the locals in the form of a card: fast, because no `__repr__` of the tool is called.
 
-        Nothing is hidden yet: whoever shows them cleans them first.
+        Nothing is hidden yet: the caller cleans them before showing them.
         """
         return self._ask(pm.AskLocals(self._number(frame), in_passing=True), pm.Locals).locals
 
     def source(self, frame: KeptFrame | int | None = None) -> FrameSource:
-        """Return the code of a frame's function, and the line where it stands."""
+        """Return the code of a frame's function, and its current line."""
         return self._ask(pm.AskSource(self._number(frame)), pm.SourceFound).source
 
     def eval(
         self, expression: str, frame: KeptFrame | int | None = None, *, timeout: float = 5.0
     ) -> EvalResult:
-        """Evaluate a Python expression in a frame, within `timeout` seconds; return its value, or what it raised.
+        """Evaluate a Python expression in a frame, within `timeout` seconds; return its value, or its exception.
 
-        What is changed by it stays changed for the next question.
+        Changes that it makes remain for the next question.
         """
         question = pm.AskEval(self._number(frame), expression, timeout)
         done = self._ask(question, pm.EvalDone, timeout).evaluated
@@ -110,18 +111,19 @@ class PostMortem:
         )
 
     def attach(self, frame: KeptFrame | int | None = None) -> Path:
-        """Return the worker's connection file, for any Jupyter client: a real kernel, with the run's restrictions.
+        """Return the worker's connection file, for any Jupyter client: a real kernel with the same restrictions.
 
-        At its prompt are the names of the frame, and `%debug` enters the failed stack. Its time goes on from here as
-        from any question.
+        Its prompt has the names of the frame, and `%debug` enters the failed stack. Its time limit starts again, as
+        after any question.
         """
         number = self._number(frame) if self._frames else None
         return self._run(self._attach(number))
 
     def console(self, frame: KeptFrame | int | None = None) -> None:
-        """Open a Jupyter console on the worker in this terminal, and return when it is left.
+        """Open a Jupyter console on the worker in this terminal, and return when the user leaves it.
 
-        Needs a terminal and the extra `healkit[console]`; raises `PostMortemError` with what to type instead.
+        Needs a terminal and the extra `healkit[console]`; otherwise raises `PostMortemError` with the command to type
+        instead.
         """
         file = self.attach(frame)
         typed = f"jupyter console --existing {shlex.quote(str(file))}"
@@ -145,11 +147,11 @@ class PostMortem:
                 pass  # ended from within
 
     def close(self) -> None:
-        """Let the worker go before its time; safe to call twice."""
+        """Release the worker before its time limit; safe to call twice."""
         self._run(let_go(self.trace_id))
 
     def all_locals(self, frames: int = SHOWN_FRAMES) -> list[tuple[KeptFrame, list[Local]]]:
-        """Return the tool's innermost frames, at most so many, each with its locals."""
+        """Return the tool's innermost frames, up to a maximum, each with its locals."""
         chosen = self.frames()[-frames:]
         answers = [self._ask(pm.AskLocals(frame.number), pm.Locals).locals for frame in chosen]
         return list(zip(chosen, self._presentable(answers), strict=True))
@@ -179,13 +181,13 @@ class PostMortem:
         if frame is not None:
             return frame
         if not self._frames:
-            raise PostMortemError(f"{self.label} failed outside of any frame of its own.")
+            raise PostMortemError(f"{self.label} failed outside any of its own frames.")
         return (self.frames() or self._frames)[-1].number
 
     def _ask(self, question: pm.Question, kind: type[A], timeout_s: float = _ANSWER_S) -> A:
         answer = self._run(self._answer(question, timeout_s))
         if not isinstance(answer, kind):
-            raise PostMortemError("The failed run's worker answered something else than it was asked.")
+            raise PostMortemError("The worker of the failed execution answered a different question.")
         return answer
 
     async def _answer(self, question: pm.Question, timeout_s: float) -> pm.Answer:

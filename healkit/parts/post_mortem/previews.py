@@ -1,9 +1,9 @@
 """Preview of a value: type, shape, and how its text begins.
 
-A card under a failing cell is drawn without being asked for, in the middle of a user's work, so it must not run the
-user's code: a `__repr__` may take for ever, return a gigabyte, or send a request. A preview only reads the
-interpreter's own types, and numpy's and pandas', a little of each; of a foreign object it gives the class and what
-lies in its `__dict__`. To get the true repr, ask for it under a time limit (`Execution.post_mortem`).
+A card below a failing cell appears automatically, while the user works. So it must not run the user's code: a
+`__repr__` may never end, return a gigabyte, or send a request. A preview reads only a little of the interpreter's own
+types, and of numpy's and pandas'. For a foreign object it shows the class and the content of its `__dict__`. To get the
+true repr, request it with a time limit (`Execution.post_mortem`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def preview(name: str, value: object) -> Local:
 
 
 def type_name(value: object) -> str:
-    """Return a name such as `pandas.DataFrame`, past a metaclass that would run its own code for it."""
+    """Return a name such as `pandas.DataFrame`; does not run code of a metaclass."""
     kind = type(value)
     module, name = module_of(kind), str(_qualname_of(kind))[:200]
     if type(module) is not str or module in {"builtins", "__main__"} or module.startswith("__healkit"):
@@ -63,7 +63,7 @@ def type_name(value: object) -> str:
 
 
 def module_of(kind: type) -> Any:
-    """Return a class's module; the package where it has the class too: pandas 2 calls itself `pandas.core.frame`."""
+    """Return a class's module; the package if it also has the class: pandas 2 calls itself `pandas.core.frame`."""
     module = _module_of(kind)
     if type(module) is str and "." in module:
         package = module.partition(".")[0]

@@ -1,8 +1,7 @@
 """Post-mortem of a failed run: questions, answers, previews.
 
-Questions to the run's worker and its answers travel as one message type of Jupyter's shell channel, each as JSON text
-in the message's content. An answer is the worker's claim: the host accepts it only in these types, and at most
-`ANSWER_MAX_BYTES` of it.
+Questions to the worker and its answers use one message type of Jupyter's shell channel, each as JSON text in the
+message's content. The host does not trust an answer: it accepts only these types, and at most `ANSWER_MAX_BYTES`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ FRAMES_MAX, LOCALS_MAX = 200, 200
 
 
 class FrameSource(msgspec.Struct, frozen=True):
-    """Code around a frame: `text` starts at line `first_lineno`, the frame stands at `lineno`."""
+    """Code around a frame: `text` starts at line `first_lineno`, the frame is at `lineno`."""
 
     text: str
     first_lineno: ClaimedNumber
@@ -54,7 +53,7 @@ class AskFrames(msgspec.Struct, frozen=True, tag="frames"):
 
 
 class AskLocals(msgspec.Struct, frozen=True, tag="locals"):
-    """Question for one frame's locals, as previews, or as their own reprs within a time."""
+    """Question for one frame's locals, as previews, or as their own reprs within a time limit."""
 
     frame: int
     in_passing: bool = False
@@ -67,7 +66,7 @@ class AskSource(msgspec.Struct, frozen=True, tag="source"):
 
 
 class AskEval(msgspec.Struct, frozen=True, tag="eval"):
-    """Question for the value of an expression in one frame, within a time."""
+    """Question for the value of an expression in one frame, within a time limit."""
 
     frame: int
     expression: str
@@ -75,7 +74,7 @@ class AskEval(msgspec.Struct, frozen=True, tag="eval"):
 
 
 class AskConsole(msgspec.Struct, frozen=True, tag="console"):
-    """Request to put one frame's names at the prompt of a console that is about to attach."""
+    """Request to make one frame's names available at the prompt of a console that will attach."""
 
     frame: int
 
@@ -107,7 +106,7 @@ class EvalDone(msgspec.Struct, frozen=True, tag="eval"):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """Answer that there is none, with the reason."""
+    """Answer for a failed question, with the reason."""
 
     reason: str
 
@@ -126,7 +125,7 @@ decode_question = _question.decode
 
 
 def decode_answer(data: bytes) -> Answer:
-    """Decode an answer; raises `claims.BadClaim` for what is none, or too much."""
+    """Decode an answer; raises `claims.BadClaim` for an invalid or too large one."""
     return claims.decode(data, _answer.decode, max_bytes=ANSWER_MAX_BYTES)
 
 

@@ -1,8 +1,8 @@
 """Workers of failed runs, kept to be asked.
 
-A few are kept for a time: the oldest goes when there are too many, each when its time is up or its process has ended,
-all with the pool. Between questions a retained process is stopped (SIGSTOP), so that threads a tool left running cost
-nothing. For those that are gone, the reason is known.
+A few workers are kept for a time. The oldest is removed if there are too many. Each is removed when its time is up or
+its process has ended, and all are removed with the pool. Between questions, a retained process is stopped (SIGSTOP), so
+that threads of the tool cost nothing. For removed workers, the reason is known.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _KILLED: dict[str, str] = {
 
 
 class RetainedWorker:
-    """Kernel of one failed run; all methods belong to healkit's event loop."""
+    """Kernel of one failed execution; all methods belong to healkit's event loop."""
 
     def __init__(self, worker: KernelWorker, let_go: Callable[[str], None]) -> None:
         self.worker = worker
@@ -58,14 +58,14 @@ class RetainedWorker:
         worker.pause()
 
     async def ask(self, question: pm.Question, timeout_s: float) -> pm.Answer:
-        """Ask a question, and wait for its answer at most that long and a little more.
+        """Ask a question, and wait for its answer at most a little longer than the time limit.
 
-        Raises `PostMortemGone` when the worker has ended, or does not answer and is ended for it, and
-        `PostMortemError` when it refuses or a console keeps it busy.
+        Raises `PostMortemGone` if the worker has ended, or if it does not answer and is stopped for that. Raises
+        `PostMortemError` if the worker refuses or a console keeps it busy.
         """
         async with self._lock:
             if not self.worker.alive:
-                raise PostMortemGone("The worker of the failed run has ended.")
+                raise PostMortemGone("The worker of the failed execution has ended.")
             self.worker.resume()
             try:
                 answer = await self._exchange(question, timeout_s + _GRACE_S)
@@ -73,11 +73,11 @@ class RetainedWorker:
                 if not self.attached:
                     self.worker.pause()
         if isinstance(answer, pm.Refused):
-            raise PostMortemError(f"The failed run's worker cannot say: {answer.reason}.")
+            raise PostMortemError(f"The worker of the failed execution cannot answer: {answer.reason}.")
         return answer
 
     async def attach(self, frame: int | None) -> Path:
-        """Return the connection file for other Jupyter clients; from now on the process is not stopped any more."""
+        """Return the connection file for other Jupyter clients; from now on, the process is no longer stopped."""
         if frame is not None:
             await self.ask(pm.AskConsole(frame), 2.0)
         self.attached = True
@@ -86,11 +86,11 @@ class RetainedWorker:
 
     @property
     def runs(self) -> bool:
-        """True while its process is not stopped: over a question, or with a console attached."""
+        """True while its process is not stopped: during a question, or with a console attached."""
         return self.attached or self._lock.locked()
 
     def hang_up(self) -> None:
-        """Close the connection; the worker itself is ended elsewhere."""
+        """Close the connection; the worker itself is stopped elsewhere."""
         if self._socket is not None:
             self._socket.close(linger=0)
             self._socket = None
@@ -111,17 +111,17 @@ class RetainedWorker:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
         if exited.done() or self._socket is None:
-            raise PostMortemGone("The worker of the failed run ended over the question.")
+            raise PostMortemGone("The worker of the failed execution ended while it was answering.")
         if self.attached:
             raise PostMortemError(
-                "The failed run's worker is busy with its console.", hint="Ask again later."
+                "The worker of the failed execution is busy with its console.", hint="Ask again later."
             )
-        reason = f"it gave no answer within {timeout_s:g} s (a hang in C code, most likely) and was ended"
+        reason = f"it did not answer within {timeout_s:g} s (most likely it hangs in C code) and was stopped"
         self._let_go(reason)
-        raise PostMortemGone(f"The worker of the failed run is gone: {reason}.")
+        raise PostMortemGone(f"The worker of the failed execution no longer exists: {reason}.")
 
     def _connected(self) -> tuple[Session, zmq.asyncio.Socket]:
-        """Return the session, with the shell channel open; it takes no message larger than an answer may be."""
+        """Return the session, with the shell channel open; it takes no message larger than the answer limit."""
         if self._socket is None:
             self._socket = zmq_context().socket(zmq.DEALER)
             self._socket.maxmsgsize = 2 * pm.ANSWER_MAX_BYTES
@@ -132,7 +132,7 @@ class RetainedWorker:
 
 
 async def _read_answer(session: Session, socket: zmq.asyncio.Socket, message_id: str) -> pm.Answer:
-    """Return the answer, past all else that may have come; raises `PostMortemError` for what is none."""
+    """Return the answer, and skip earlier messages; raises `PostMortemError` for an invalid one."""
     while True:
         frames = await socket.recv_multipart()
         try:
@@ -143,12 +143,12 @@ async def _read_answer(session: Session, socket: zmq.asyncio.Socket, message_id:
             if message["parent_header"].get("msg_id") == message_id:
                 return pm.decode_answer(message["content"]["answer"].encode())
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            problem = f"The failed run's worker sent what is no answer: {type(error).__name__}."
+            problem = f"The worker of the failed execution sent an invalid answer: {type(error).__name__}."
             raise PostMortemError(problem) from error
 
 
 class RetainedWorkers(Retainer):
-    """Retained workers of one pool, by the `trace_id` of their run; `retire` ends a worker in the background."""
+    """Retained workers of one pool, by the `trace_id` of their execution; `retire` stops a worker in the background."""
 
     def __init__(self, retire: Callable[[Any], None]) -> None:
         self._retire = retire
@@ -158,7 +158,7 @@ class RetainedWorkers(Retainer):
         self._reasons: dict[str, str] = {}
 
     def retain(self, trace_id: str, worker: Worker, outcome: Outcome, config: Config) -> bool:
-        """Retain a worker whose run has failed; false when it is of no use, and its caller's to retire."""
+        """Retain the worker of a failed execution; returns false if it is of no use, and the caller must stop it."""
         if outcome.complete is not None and outcome.complete.failure is None:
             return False
         if reason := _why_not(worker, outcome, config):
@@ -168,7 +168,9 @@ class RetainedWorkers(Retainer):
         assert worker.process is not None
         while len(self._retained) >= config.post_mortem_kept:
             oldest = next(iter(self._retained))
-            self.let_go(oldest, f"newer failures took its place ({config.post_mortem_kept} are kept)")
+            self.let_go(
+                oldest, f"newer failures replaced it (healkit keeps at most {config.post_mortem_kept})"
+            )
         self._retained[trace_id] = RetainedWorker(worker, lambda reason: self.let_go(trace_id, reason))
         self._set_timer(trace_id, KEPT_S)
         self._watches[trace_id] = asyncio.create_task(self._limit_disk(trace_id))
@@ -178,28 +180,28 @@ class RetainedWorkers(Retainer):
         return True
 
     def find(self, trace_id: str) -> RetainedWorker | None:
-        """Return the worker of that run, its time renewed; None where there is none any more."""
+        """Return the worker of that execution with a renewed time limit; None if it no longer exists."""
         retained = self._retained.get(trace_id)
         if retained is not None:
             self._set_timer(trace_id, self._timers[trace_id][1])
         return retained
 
     def hold(self, trace_id: str) -> None:
-        """Pause its time limit until it is found again; for a console that is open."""
+        """Pause its time limit until it is used again; for a console that is open."""
         if trace_id in self._timers:
             self._timers[trace_id][0].cancel()
 
     def reason(self, trace_id: str) -> str:
-        """Return why there is none, as far as known."""
+        """Return why there is none, if known."""
         return self._reasons.get(trace_id, "")
 
     def let_go(self, trace_id: str, reason: str) -> None:
-        """End one; no error when it has gone before."""
+        """Stop one worker; no error if it has already ended."""
         if (retained := self._take(trace_id, reason)) is not None:
             self._retire(retained.worker)
 
     async def close(self) -> None:
-        """End all of them, and return when they have ended."""
+        """Stop all of them, and return when they have ended."""
         retained_workers = [
             self._take(trace_id, "healkit was shut down") for trace_id in list(self._retained)
         ]
@@ -223,7 +225,7 @@ class RetainedWorkers(Retainer):
         return retained
 
     async def _limit_disk(self, trace_id: str) -> None:
-        """End a worker that has written more than it may, in its run or since."""
+        """Stop a worker that has written too much, during its execution or since then."""
         retained = self._retained[trace_id]
         sandbox, layers, process = retained.worker.sandbox, retained.worker.layers, retained.worker.process
         assert process is not None
@@ -252,23 +254,26 @@ def _of_death(status: int) -> str:
 
 
 def _why_not(worker: Worker, outcome: Outcome, config: Config) -> str:
-    """Return why a failed run's worker is not retained, or an empty text."""
+    """Return why the worker of a failed execution is not retained, or an empty text."""
     if outcome.complete is None or outcome.complete.failure is None:
         return _KILLED.get(outcome.ending, "it was killed")
     if outcome.complete.failure.code in _WITHOUT_STACK:
-        return "the tool had returned, and its frames were gone"
+        return "the tool had already returned, so its frames no longer existed"
     if not isinstance(worker, KernelWorker):
-        return "it ran in a plain subprocess, which cannot be asked"
+        return "it ran in a plain subprocess, which cannot be inspected"
     if config.post_mortem_kept == 0:
-        return "none are kept (HEALKIT_POST_MORTEM_KEPT=0)"
+        return "failed workers are not kept (HEALKIT_POST_MORTEM_KEPT=0)"
     return "" if worker.alive else "its process has ended"
 
 
-_NOT_KNOWN = "the run was another process's, or healkit has been shut down since"
+_NOT_KNOWN = "another process ran it, or healkit has been shut down since"
 
 
 async def retained_worker(trace_id: str, *, hold: bool = False) -> RetainedWorker:
-    """Return the worker of a failed run; raises `PostMortemGone` with the reason. `hold` lets its time stand still."""
+    """Return the worker of a failed execution; raises `PostMortemGone` with the reason.
+
+    hold: Pause its time limit.
+    """
     reason = ""
     for retained in _all():
         if (worker := retained.find(trace_id)) is not None:
@@ -277,15 +282,15 @@ async def retained_worker(trace_id: str, *, hold: bool = False) -> RetainedWorke
             return worker
         reason = reason or retained.reason(trace_id)
     raise PostMortemGone(
-        f"The worker of that run is not there to be asked: {reason or _NOT_KNOWN}.",
+        f"The worker of that execution cannot be inspected: {reason or _NOT_KNOWN}.",
         hint="Run the tool again; HEALKIT_POST_MORTEM_KEPT says how many are kept.",
     )
 
 
 async def let_go(trace_id: str) -> None:
-    """End the worker of a failed run before its time; no error when there is none."""
+    """Stop the worker of a failed execution before its time limit; no error if there is none."""
     for retained in _all():
-        retained.let_go(trace_id, "it was let go")
+        retained.let_go(trace_id, "it was released")
 
 
 def _all() -> list[RetainedWorkers]:

@@ -62,10 +62,10 @@ _GIVEN = ("mcp", "trace", "Tool")
 
 
 def answer_questions(kernel: Any, shell: Any, runner: ToolRunner) -> None:
-    """Take questions about a failure as a message type of their own, which no code of the tool has to run for.
+    """Accept questions about a failure as a separate message type that needs no code of the tool.
 
-    A comm would do too, but leaves its ends in the tool's reach; an execute request evaluates in the namespace of the
-    prompt, with whatever names are there by then. Called in each worker, before its tool.
+    A comm would also work, but the tool could reach its ends. An execute request evaluates in the namespace of the
+    prompt, with all names that exist there by then. Called in each worker, before its tool.
     """
     inspector: StackInspector | None = None
 
@@ -82,7 +82,7 @@ def answer_questions(kernel: Any, shell: Any, runner: ToolRunner) -> None:
 class StackInspector:
     """Last exception of this process with its frames, which it keeps alive.
 
-    Sets `sys.last_exc` and its older siblings, so that `%debug` in a console lands in the tool.
+    Sets `sys.last_exc` and its older variants, so that `%debug` in a console enters the tool.
     """
 
     def __init__(self, error: BaseException | None, tool_filename: str) -> None:
@@ -168,14 +168,14 @@ def _locals(frame: FrameType) -> Iterator[Local]:
         if left_s > 0:
             shape, text = _described(value, _LOCAL_MAX_CHARS, min(_VALUE_S, left_s))
         else:
-            shape, text = None, "<not read: the ones before it took too long>"
+            shape, text = None, "<not read: the values before it took too long>"
         yield Local(capture.safe(name, 200), _type_of(value), text, shape)
     if len(names) > LOCALS_MAX:
         yield Local("…", "", f"{len(names) - LOCALS_MAX:,} more are not shown")
 
 
 def _source(frame: FrameType, lineno: int) -> FrameSource:
-    """Return the function around the frame, or the part of it that is nearest."""
+    """Return the function around the frame, or the nearest part of it."""
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     first, last = max(frame.f_code.co_firstlineno, 1), _last_line(frame.f_code)
     if frame.f_code.co_name == "<module>":
@@ -191,7 +191,7 @@ def _last_line(code: CodeType) -> int:
 
 
 def _evaluate(expression: str, frame: FrameType, timeout_s: float) -> EvalResult:
-    """Return the expression's value in the frame, or what it raised."""
+    """Return the expression's value in the frame, or its exception."""
     output = _Captured()
     # One namespace, so that a comprehension in the expression sees the frame's locals too.
     names = {**frame.f_globals, **frame.f_locals}
@@ -225,7 +225,7 @@ class _Captured(io.TextIOBase):
         room = _OUTPUT_MAX_CHARS - len(self.text)
         self.text += capture.safe(text[:room], room)
         if len(text) > room:
-            raise capture.OutputLimit("the expression printed more than it may")
+            raise capture.OutputLimit("the expression printed more than is allowed")
         return len(text)
 
 
@@ -238,7 +238,7 @@ def _message(error: BaseException) -> str:
 
 
 def _described(value: object, max_chars: int, limit_s: float) -> tuple[list[int] | None, str]:
-    """Shape and short repr, within a time; never raises."""
+    """Shape and short repr, within a time limit; never raises."""
     shape = None
     try:
         with deadline(limit_s):
@@ -252,7 +252,7 @@ def _described(value: object, max_chars: int, limit_s: float) -> tuple[list[int]
 
 
 def _shape(value: object) -> list[int] | None:
-    """Return the shape as numpy and pandas mean it: a tuple of whole numbers."""
+    """Return the shape in the sense of numpy and pandas: a tuple of whole numbers."""
     try:
         shape = None if isinstance(value, type) else getattr(value, "shape", None)
     except Exception:  # noqa: BLE001 - a property of a stranger
@@ -265,7 +265,7 @@ _qualname_of = type.__dict__["__qualname__"].__get__
 
 
 def _type_of(value: object) -> str:
-    """Return a name such as `pandas.DataFrame`, past a metaclass that would run its own code for it."""
+    """Return a name such as `pandas.DataFrame`; does not run code of a metaclass."""
     kind = type(value)
     module = module_of(kind)
     if type(module) is not str or module in {"builtins", capture.TOOL_MODULE}:
@@ -274,7 +274,7 @@ def _type_of(value: object) -> str:
 
 
 class _Short(reprlib.Repr):
-    """Beginning of a repr, without the work of the rest: nothing is sorted, and long text is cut first."""
+    """Beginning of a repr, without the cost of the rest: nothing is sorted, and long text is cut first."""
 
     def __init__(self, max_chars: int) -> None:
         super().__init__()

@@ -1,11 +1,11 @@
 """Audit: decisions in a chain that shows every later change.
 
-Decision loops, healings and notebooks append to one table, and a trigger keeps anybody from changing or removing what
-is there. Who can drop the trigger can change a row all the same; `verify` finds that by the chain, and
-what was cut off its end by the heads that are kept in the manifests of runs.
+Decision loops, healings and notebooks append to one table. A trigger prevents changing or removing its rows. A person
+who can drop the trigger can still change a row. `verify` detects that by the chain. It detects entries that were cut
+off the end by the heads in the manifests of runs.
 
-Appending takes one transaction that writes from its beginning, so that the numbers have no gap, whoever else appends.
-Retention and archiving leave the audit alone.
+Appending takes one transaction that writes from its beginning, so the numbers have no gap, even with several writers.
+Retention and archiving do not change the audit.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _WALKED = "SELECT {columns} FROM traceauditentry WHERE id > :after ORDER BY id L
 
 
 class AuditFacts(TypedDict, total=False):
-    """Facts of an entry that may be left out; the fields are those of `AuditStep`."""
+    """Optional facts of an entry; the fields are those of `AuditStep`."""
 
     tool_name: str
     tool_params: object
@@ -95,9 +95,11 @@ class AuditFacts(TypedDict, total=False):
 class Audit:
     """Audit of one database; `hk.audit`. Several threads and processes may append.
 
-    cleaner: hides secrets in what an entry keeps; called with the first one. anchored: reads the heads that the
-    manifests of runs name. outside: compares what entries name with the run folders and the files of views, and says
-    what is not as it was. All methods raise `DatabaseError`s.
+    cleaner: Hides secrets in the kept data of an entry; called with the first one.
+    anchored: Reads the heads that the manifests of runs name.
+    outside: Compares entries with the run folders and the files of views, and reports differences.
+
+    All methods raise `DatabaseError`s.
     """
 
     def __init__(
@@ -125,14 +127,14 @@ class Audit:
         metadata: AuditMetadata | Mapping[str, Any] | None = None,
         **facts: Unpack[AuditFacts],
     ) -> AuditEntry:
-        """Append one entry, and return it with its number, its place in the chain and its hash.
+        """Append one entry, and return it with its number, its position in the chain and its hash.
 
-        metadata: counts, codes and durations, as `AuditMetadata` or a dict with its names on the wire (`rowCount`).
-        facts: `tool_name`; `tool_params`, the tool's arguments, of which secrets are redacted, and what is longer than
-            4 KB is cut; `description`, a sentence made by code, by default one of the other fields; `run_id` and
-            `event_seq`, the event of a run folder that says the same.
+        metadata: Counts, codes and durations, as `AuditMetadata` or a dict with its names on the wire (`rowCount`).
+        facts: `tool_name`; `tool_params`, the tool's arguments, with secrets redacted and cut at 4 KB; `description`, a
+            sentence made by code, by default from the other fields; `run_id` and `event_seq`, the same event in a run
+            folder.
 
-        Raises `AuditEntryInvalid` for a field that is wrong; nothing is appended then.
+        Raises `AuditEntryInvalid` for an invalid field; then nothing is appended.
         """
         known = metadata_of(metadata)
         return self.extend([AuditStep(execution_id, execution_type, choice_type, metadata=known, **facts)])[0]
@@ -140,7 +142,7 @@ class Audit:
     def extend(self, steps: Sequence[AuditStep], wait_s: float | None = None) -> list[AuditEntry]:
         """Append several entries in one transaction, all or none; raise as `append` does.
 
-        wait_s: how long to wait for another writer, by default as long as the database's other writes.
+        wait_s: How long to wait for another writer, by default as long as the database's other writes.
         """
         stored = [columns_of(step, self._cleaner) for step in steps]
         if not stored:
@@ -149,7 +151,7 @@ class Audit:
         return [entry_of(row) for row in stored]
 
     def extend_within(self, session: Session, steps: Sequence[AuditStep]) -> None:
-        """Append entries in a transaction of the store's that writes from its beginning; raise as `append` does."""
+        """Append entries in a store transaction that writes from its beginning; raise as `append` does."""
         if not steps:
             return
         stored = [columns_of(step, self._cleaner) for step in steps]
@@ -174,10 +176,10 @@ class Audit:
     def begun(
         self, kind: ExecutionType, *, limit: int = 50, before: int | None = None
     ) -> tuple[list[AuditEntry], int | None]:
-        """Return the first entries of the newest executions of that kind, and what to give as `before` for older ones.
+        """Return the first entries of the newest executions of that kind, and the `before` value for older ones.
 
-        One call looks through a bounded number of entries: it may return fewer than `limit`, and still say where to go
-        on. None says that there are no older ones.
+        One call searches a bounded number of entries. It may return fewer than `limit`, and still say where to
+        continue. None says that there are no older ones.
         """
         end = self.head().entries + 1 if before is None else before
         start = max(end - _SEARCHED, 1)
@@ -195,11 +197,12 @@ class Audit:
     def verify(self, head: AuditHead | None = None) -> AuditVerification:
         """Check every entry, and return the first that was changed, removed, moved or cut off, if any.
 
-        head: one that `head` returned earlier, kept elsewhere; it must be a part of the chain.
+        head: A head that `head` returned earlier, kept elsewhere; it must be part of the chain.
 
-        The heads in the manifests of runs are checked too, then whether each event of a run's folder that makes an
-        entry has one, and last the files that entries name: those of views, evidence and outputs. Where the manifests
-        are gone too, entries that were cut off the end are not missed, nor a chain that was written anew as a whole.
+        The heads in the manifests of runs are checked too. Then it checks whether each event of a run's folder that
+        makes an entry has one. Last come the files that entries name: those of views, evidence and outputs. If the
+        manifests no longer exist either, it does not detect entries that were cut off the end, nor a completely
+        rewritten chain.
         """
         anchored = list(
             self._anchored()
@@ -217,12 +220,12 @@ class Audit:
         return walk.result(walk.end() or next(iter(self._outside(mentioned)), None))
 
     def head(self) -> AuditHead:
-        """Return the end of the chain as it is now."""
+        """Return the current end of the chain."""
         (row,) = self._database.fetch(_HEAD)
         return AuditHead(row["chain"], row["id"] or 0, row["hash"] or row["chain"])
 
     def close(self) -> None:
-        """Give the connection back; an entry that is appended later opens one for itself."""
+        """Close the connection; a later entry opens a new one."""
         self._writer.close()
 
     def _write(self, cursor: Any, stored: list[dict[str, Any]]) -> None:
@@ -308,7 +311,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def columns_of(step: AuditStep, cleaner: Callable[[], Cleaner]) -> dict[str, Any]:
-    """Return the columns of a step that do not depend on its place; raise `AuditEntryInvalid`."""
+    """Return the columns of a step that do not depend on its position; raise `AuditEntryInvalid`."""
     try:
         checked = msgspec.convert(msgspec.structs.asdict(step), AuditStep)
         params, metadata, description = _cleaned(step, cleaner)
@@ -333,7 +336,7 @@ def columns_of(step: AuditStep, cleaner: Callable[[], Cleaner]) -> dict[str, Any
 
 
 def _cleaned(step: AuditStep, make_cleaner: Callable[[], Cleaner]) -> tuple[Any, AuditMetadata, str]:
-    """Return parameters, metadata and description without what must not be kept; each is cut at its limit."""
+    """Return parameters, metadata and description without secrets; each is cut at its limit."""
     is_short = _is_short(step)
     has_payload = is_short and (step.tool_params or step.description or step.metadata != AuditMetadata())
     if is_short and (step.is_clean or not has_payload):
@@ -361,14 +364,14 @@ def _cleaned(step: AuditStep, make_cleaner: Callable[[], Cleaner]) -> tuple[Any,
 
 
 def _clean_alone(cleaner: Cleaner, part: object) -> Any:
-    if isinstance(part, list) and part:  # names of columns, or parameters that are no object
+    if isinstance(part, list) and part:  # names of columns, or parameters that are not an object
         share = max(_NAME_MAX_CHARS, PAYLOAD_MAX_BYTES // len(part))
         return [clean_bounded(cleaner, item, share).value for item in part[:_COLUMNS_MAX]]
     return clean_bounded(cleaner, part, PAYLOAD_MAX_BYTES).value
 
 
 def _is_short(step: AuditStep) -> bool:
-    """Return True for a step within all limits, as nearly all are."""
+    """Return True for a step within all limits; nearly all are."""
     try:
         return (
             len(step.metadata.unique_values or ()) <= _COLUMNS_MAX
@@ -379,7 +382,7 @@ def _is_short(step: AuditStep) -> bool:
 
 
 def entry_of(row: Mapping[str, Any]) -> AuditEntry:
-    """Return a row, with what its JSON texts hold."""
+    """Return a row with its JSON texts decoded."""
     fields = {name: row[name] for name in COLUMNS if name not in {"id", "tool_params", "metadata"}}
     return AuditEntry(
         position=row["id"],
@@ -433,7 +436,7 @@ def summed(entries: Iterable[AuditEntry | CountedEntry]) -> AuditSummary:
 
 
 def metadata_of(given: AuditMetadata | Mapping[str, Any] | None) -> AuditMetadata:
-    """Return metadata that may be given with its names on the wire; raise `AuditEntryInvalid`."""
+    """Return metadata with names on the wire as `AuditMetadata`; raise `AuditEntryInvalid`."""
     if isinstance(given, AuditMetadata):
         return given
     try:
@@ -443,7 +446,7 @@ def metadata_of(given: AuditMetadata | Mapping[str, Any] | None) -> AuditMetadat
 
 
 def mention(mentioned: Mentioned, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Add what rows of `COLUMNS` name, of which none is wrong."""
+    """Add the things that rows of `COLUMNS` name; the rows are valid."""
     for row in rows:
         position, execution_id, run_id, event_seq, metadata_json = row[0], row[1], row[10], row[11], row[8]
         is_here = run_id in mentioned.runs
@@ -466,12 +469,12 @@ def _time_of(row: tuple[Any, ...]) -> datetime:
 def _invalid(said: str) -> AuditEntryInvalid:
     kinds = ", ".join(get_args(ExecutionType))
     return AuditEntryInvalid(
-        f"This is no audit entry: {said}.", hint=f"Nothing was appended. An execution is one of {kinds}."
+        f"This is not an audit entry: {said}.", hint=f"Nothing was appended. An execution is one of {kinds}."
     )
 
 
 def _as_object(cleaned: object) -> dict[str, Any] | None:
-    """Return a cleaned object; one that was too long is text by now, and kept under one name."""
+    """Return a cleaned object; one that was too long is now text, kept under one name."""
     return cleaned if cleaned is None or isinstance(cleaned, dict) else {"…": cleaned}
 
 
@@ -490,12 +493,12 @@ def _described(choice_type: str, tool_name: str, known: AuditMetadata) -> str:
 # The chain.
 #
 # An entry's hash is the SHA-256 of a JSON array: the hash of the entry before it, then the entry's own columns as they
-# are stored (`HASHED`), without spaces and without escapes for letters that UTF-8 has. The first entry follows the
+# are stored (`HASHED`). The array has no spaces, and no escapes for letters that UTF-8 has. The first entry follows the
 # chain's id, which is random and was made with the table. docs/audit.md has the rule as a few lines of Python.
 #
-# There is one chain for the whole table, and not one for each execution. A chain for each could not tell that an
-# execution was removed as a whole, and the manifest of a run would hold its own entries only; along one chain, each
-# manifest holds every entry before it too. The price is that appends queue, which all writes of healkit's do anyway.
+# There is one chain for the whole table, and not one for each execution. A chain for each execution could not show that
+# a whole execution was removed. The manifest of a run would cover only its own entries. With one chain, each manifest
+# also covers every entry before it. The price is that appends queue, but all of healkit's writes do that anyway.
 
 
 _sha256 = hashlib.sha256
@@ -509,7 +512,7 @@ def entry_hash(previous_hash: str, hashed: Iterable[Any]) -> str:
 class ChainWalk:
     """Walk along a chain from its id; `step` takes rows of `COLUMNS` in the order of their ids.
 
-    anchored: the heads that runs' manifests name.
+    anchored: The heads that runs' manifests name.
     """
 
     def __init__(self, chain: str | None, anchored: Iterable[AnchoredHead]) -> None:
@@ -532,7 +535,7 @@ class ChainWalk:
                 self._foreign.add(anchor.run_id)
 
     def step(self, rows: Iterable[tuple[Any, ...]]) -> AuditFault | None:
-        """Go on along these rows; return the first that is wrong."""
+        """Continue along these rows; return the first invalid one."""
         position, previous, seqs, anchors = self.position, self._previous, self._seqs, self._anchors
         special = anchors.keys() | self._foreign
         for row in rows:
@@ -554,14 +557,14 @@ class ChainWalk:
             return AuditFault("rewritten", 1, "The id of the chain is missing, or there is more than one.")
         if self._is_other:
             return AuditFault(
-                "rewritten", 1, "The chain has another id than the head that was kept elsewhere."
+                "rewritten", 1, "The chain does not have the id of the head that was kept elsewhere."
             )
         beyond = [(entries, anchors) for entries, anchors in self._anchors.items() if entries > self.position]
         if not beyond:
             return None
         entries, anchors = max(beyond, key=lambda found: found[0])
         message = f"{_named_head(anchors[0])} says {entries:,}"
-        message = f"The audit has {self.position:,} entries, and {message}: the last ones were removed."
+        message = f"The audit has {self.position:,} entries, but {message}: the last ones were removed."
         return AuditFault("cut_off", self.position + 1, message)
 
     def result(self, fault: AuditFault | None) -> AuditVerification:
@@ -571,10 +574,10 @@ class ChainWalk:
         return AuditVerification(self.position, head, self._many_anchors, len(self._foreign), fault)
 
     def _fault(self, row: tuple[Any, ...], position: int, previous: object, seq: int) -> AuditFault | None:
-        """Say what is wrong with a row, the cause before what follows from it; None for nothing."""
+        """Say what is wrong with a row, the cause before its consequences; None for nothing."""
         kind: FaultKind
         if row[0] < position:
-            kind, problem = "reordered", "the chain begins with entry 1"
+            kind, problem = "reordered", "the chain must begin with entry 1"
         elif row[0] > position:
             many = (
                 f"entry {position:,} is"
@@ -583,14 +586,14 @@ class ChainWalk:
             )
             kind, problem = "missing", f"{many} missing before it"
         elif not _fits(row):
-            kind, problem = "changed", "it does not fit its hash: it was changed"
+            kind, problem = "changed", "it does not match its hash, so it was changed"
         elif row[12] != previous:
             kind, problem = (
                 "reordered",
-                "it does not follow the entry before it: that one was changed, removed or moved",
+                "it does not follow the entry before it, which was changed, removed or moved",
             )
         elif row[3] != seq:
-            kind, problem = "missing", f"it has number {row[3]!r} of its execution, and {seq} is next"
+            kind, problem = "missing", f"it has number {row[3]!r} of its execution, but {seq} is next"
         elif (
             wrong := next((a for a in self._anchors.get(position, ()) if a.head.hash != row[13]), None)
         ) is not None:
@@ -603,7 +606,7 @@ class ChainWalk:
 
 
 def _fits(row: tuple[Any, ...]) -> bool:
-    """Return True if a row has the hash that it says, whatever was put into it."""
+    """Return True if a row has the hash that it states, whatever its content."""
     try:
         return bool(_sha256(_encode([row[12], *row[1:12]])).hexdigest() == row[13])
     except (TypeError, ValueError, OverflowError):  # a value of a kind that is never stored

@@ -1,7 +1,7 @@
 """Audit entries, and what a check of their chain finds.
 
 The names on the wire are those of requirement DECIDE-3, in camelCase. An entry says what was chosen, with which tool,
-and how it ended in counts, codes and durations; it holds no data.
+and how it ended in counts, codes and durations; it contains no data.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
 
-#: What an entry is of: a decision loop, a healing, a cell of a notebook; or a swarm, tree or chat of agents, which
-#: appends its own entries.
+#: What an entry belongs to: a decision loop, a healing, a cell of a notebook, or a swarm, tree or chat of agents.
+#: Agents append their own entries.
 ExecutionType = Literal["decide", "heal", "notebook", "swarm", "tree", "chat"]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 EventNumber = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
@@ -34,15 +34,13 @@ HexDigest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 class AuditMetadata(
     msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True
 ):
-    """Facts on how a step ended; what is not known is left out.
+    """Facts on how a step ended; unknown facts are left out.
 
-    `view_files` are the views that were read or made, by name, with the name of each one's file, which holds the
-    SHA-256 of its value and of its bytes. `run_files` are files of the run's folder with their SHA-256.
-
-    `unique_values` counts distinct values by column. `error_message` is an error's code, and the column where there is
-    one. `intended_state` and `actual_state` have the same keys in a decision; `asIntended`
-    in the latter says whether they agree. `correction_applied` is true only where a
-    retry reached the intended state, false where it did not.
+    `view_files` are the views that were read or made, by name, with their file names. A file name contains the SHA-256
+    of the view's value and of its bytes. `run_files` are files of the run's folder with their SHA-256. `unique_values`
+    counts distinct values by column. `error_message` is an error's code, and the column if there is one.
+    `intended_state` and `actual_state` have the same keys in a decision; `asIntended` in the latter says whether they
+    agree. `correction_applied` is true only if a retry reached the intended state, and false if it did not.
     """
 
     row_count: Count | None = None
@@ -59,10 +57,10 @@ class AuditMetadata(
 
 
 class AuditStep(msgspec.Struct, frozen=True):
-    """Step that is to be appended; the store adds its number, its place in the chain and its hash.
+    """Step to append; the store adds its number, its position in the chain and its hash.
 
-    `run_id` and `event_seq` name the line of a trace.jsonl that says the same. `timestamp` is now unless given.
-    `is_clean`: it was sanitised already, as an event of a trace.jsonl is.
+    `run_id` and `event_seq` name the same event in a trace.jsonl. `timestamp` is now unless given. `is_clean`: It was
+    already sanitised, as an event of a trace.jsonl is.
     """
 
     execution_id: ExecutionId
@@ -103,7 +101,7 @@ class AuditEntry(msgspec.Struct, frozen=True, rename="camel"):
 class AuditHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """End of the chain at one moment: how many entries it had, and the hash of the last.
 
-    `chain` tells the audit of one database from that of another.
+    `chain` distinguishes the audits of different databases.
     """
 
     chain: HexDigest
@@ -112,7 +110,7 @@ class AuditHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AnchoredHead(msgspec.Struct, frozen=True):
-    """Head that is also kept outside of the database, in the manifest of that run."""
+    """Head that is also kept outside the database, in the manifest of that run."""
 
     run_id: str
     head: AuditHead
@@ -126,10 +124,10 @@ FaultKind = Literal["changed", "missing", "reordered", "cut_off", "rewritten", "
 
 @dataclasses.dataclass
 class Mentioned:
-    """Things outside of the database that the entries of a walk name: runs, their events and files, and views.
+    """Things outside the database that the checked entries name: runs, their events and files, and views.
 
-    `runs` are those whose folders are there. `events` are the place and the time of an entry by run and number, `files`
-    the SHA-256 and the entry's place by run and name. `last` is the place of the last entry.
+    `runs` are those whose folders exist. `events` are the position and the time of an entry by run and number, `files`
+    the SHA-256 and the entry's position by run and name. `last` is the position of the last entry.
     """
 
     runs: set[str]
@@ -140,7 +138,7 @@ class Mentioned:
 
 
 class AuditFault(msgspec.Struct, frozen=True, rename="camel"):
-    """First wrong entry of the chain; `execution_id` and `seq` are empty where the entry is gone."""
+    """First invalid entry of the chain; `execution_id` and `seq` are empty if the entry no longer exists."""
 
     kind: FaultKind
     position: int
@@ -152,8 +150,8 @@ class AuditFault(msgspec.Struct, frozen=True, rename="camel"):
 class AuditVerification(msgspec.Struct, frozen=True, rename="camel"):
     """Result of a check of the chain.
 
-    `entries` were read. `anchors` is how many runs' manifests name a head of this chain, `foreign` how many name one of
-    another database's.
+    `entries` were read. `anchors` is how many runs' manifests name a head of this chain; `foreign` counts manifests of
+    other databases.
     """
 
     entries: int
@@ -164,7 +162,7 @@ class AuditVerification(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def ok(self) -> bool:
-        """True if no entry is wrong."""
+        """True if all entries are valid."""
         return self.fault is None
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
 """Commands on recorded runs: list, show, validate, diff, sync.
 
-All but `sync` read folders: of the database only which runs are its own is read, and it need not exist.
+All except `sync` read folders. They read from the database only which runs are its own, and it need not exist.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RunName = Annotated[str, word("an id, its beginning, a folder's path, or `last`", "RUN")]
 Db = Annotated[str | None, DB]
-Limit = Annotated[int, options.LIMIT.replace(help="at most so many runs", metavar="", least=1)]
+Limit = Annotated[int, options.LIMIT.replace(help="maximum number of runs", metavar="", least=1)]
 
 
 def list_runs(limit: Limit = 20, db: Db = None) -> Answer:
@@ -55,7 +55,7 @@ def show_run(
     if not story:
         return Answer(lambda: runs.run_card(read), lambda: _run_json(read), table=True)
     if (told := hooks.first("story", run=read)) is None:
-        wrong("No part of healkit that is installed here tells a run as a story.", "Leave --story out.")
+        wrong("No installed part of healkit can tell a run step by step.", "Leave --story out.")
     card, data = told
     return Answer(card, lambda: data, clipped=True)
 
@@ -73,7 +73,7 @@ def check_run(run: RunName = "last", db: Db = None) -> Answer:
 
 def compare_runs(
     left: Annotated[str, word("an id, its beginning, a path, or `last`", "RUN")],
-    right: Annotated[str, word("the run to hold against it", "RUN")] = "last",
+    right: Annotated[str, word("the run to compare it with", "RUN")] = "last",
     db: Db = None,
 ) -> Answer:
     """Show where two runs differ, event by event. Exit 0: they are the same; 1: they differ."""
@@ -124,7 +124,7 @@ def _problems_json(problems: list[Problem]) -> list[Json]:
 
 
 GROUP = Group(
-    "Look at recorded runs and at what is sent of them; without a command, the list.",
+    "Show recorded runs and what is sent of them; without a command, the list.",
     {
         "list": Command(list_runs),
         "show": Command(show_run),

@@ -1,13 +1,12 @@
 """Runs as data: events, state signatures, manifests, policy.
 
-A run is a list of events, the lines of trace.jsonl, in the order in which they happened, numbered by `seq` from 1
-without a gap. Their times are for people: a clock may be set back, and `seq` alone gives the order. `None` is null on
-the wire for the three fields that every event has (`step_id`, the two signatures); the other optional fields are left
-out.
+A run is a list of events, the lines of trace.jsonl, in order, numbered by `seq` from 1 without a gap. Their times are
+for readers. A clock may be set back, so only `seq` gives the order. `None` is null on the wire for the three fields
+that every event has (`step_id`, the two signatures); the other optional fields are left out.
 
-Payload (what a tool was given, printed, returned or raised) stands in known places only and is redacted there; the rest
-is the contract's own words, ids and hashes, and is never changed. `CONTRACT_KEYS` draws that line inside the three open
-fields `result`, `metadata` and `error.details`.
+Payload is what a tool took, printed, returned or raised. It is only in known places and is redacted there. Everything
+else is the contract's own words, ids and hashes, and is never changed. `CONTRACT_KEYS` separates the two inside the
+open fields `result`, `metadata` and `error.details`.
 """
 
 from __future__ import annotations
@@ -78,9 +77,9 @@ CONTRACT_KEYS = frozenset(
 
 
 class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Condition of an action: the check's name, what it is checked against, and how grave it is where it does not hold.
+    """Condition of an action: the check's name, its arguments, and the severity if it is not met.
 
-    `args` holds hashes, limits and words of the contract only, no payload.
+    `args` contains only hashes, limits and words of the contract, no payload.
     """
 
     kind: str
@@ -91,11 +90,11 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Resolved action: which code, with which arguments, within which limits.
 
-    `kind` is `run`, `try` (code that no revision holds), `rerun` (arguments from the log) or `validate` (all checks run
+    `kind` is `run`, `try` (code that no revision has), `rerun` (arguments from the log) or `validate` (all checks run
     on a patch; its `arguments` are those of the failure). `arguments` is payload. `action_id` is the step's id and the
-    kind: the same action of two runs has one id. `preconditions`, `postconditions` and `assertions` are what is
-    checked before, after, and against what is known to be right. Evidence of a `critical` action is kept in full.
-    `tags` are words on the tool: its type, its group, its flags.
+    kind: the same action of two runs has one id. `preconditions`, `postconditions` and `assertions` are checked before,
+    after, and against known results. Evidence of a `critical` action is kept in full. `tags` are words about the tool:
+    its type, its group, its flags.
     """
 
     schema_version: SchemaVersion
@@ -120,8 +119,8 @@ class ActionSpec(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 class ErrorObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Error with a code of the closed catalogue (`healkit.errors`).
 
-    `retryable`: the same action may be tried again with nothing changed. `message` is payload. `details` holds the
-    exception's type, its line, the next step, the numbers behind a refusal: what is known of them.
+    `retryable`: The same action may be tried again unchanged. `message` is payload. `details` contains known facts: the
+    exception's type, its line, the next step, the numbers behind a refusal.
     """
 
     schema_version: SchemaVersion
@@ -143,9 +142,9 @@ class EvidenceRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TraceEvent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Event of a run, written at the moment it happened.
+    """Event of a run, written when it happened.
 
-    `result` is the outcome; `metadata` what else is known; `evidence_refs` where more of it is stored.
+    `result` is the outcome; `metadata` contains further facts; `evidence_refs` says where more of it is stored.
     """
 
     seq: Annotated[int, msgspec.Meta(ge=1)]
@@ -163,12 +162,15 @@ class TraceEvent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
 
 def condition(kind: str, *, severity: Severity = "error", **args: object) -> Condition:
-    """Make a condition; args: what it is checked against."""
+    """Make a condition.
+
+    args: The values for the check.
+    """
     return Condition(kind, args, severity)
 
 
 def details_of(error: HealkitError) -> dict[str, Any]:
-    """Return what one of healkit's own errors tells beside its message: its type, its line, the next step."""
+    """Return the details of a healkit error other than its message: its type, its line, the next step."""
     details = {"ename": type(error).__name__, "line": getattr(error, "lineno", None), "hint": error.hint}
     return {name: value for name, value in details.items() if value}
 
@@ -183,17 +185,17 @@ def error_object(
     details: dict[str, Any] | None = None,
     retryable: bool | None = None,
 ) -> ErrorObject:
-    """Make an error object; `retryable` is from the catalogue, unless the caller knows more than the code."""
+    """Make an error object; `retryable` is from the catalogue, unless the caller knows more."""
     again = is_retryable(code) if retryable is None else retryable
     return ErrorObject(SCHEMA_VERSION, code, stage, severity, message, again, details or {}, created_at)
 
 
 # State signatures: the state of a tool's world, as hashes.
 #
-# Five hashes, each its own field, so that two signatures say *what* differs: the tool (name, persona and code), the
-# normalised failure (its fingerprint), the arguments, the outputs, and the worker. `state_key` joins the first three:
-# same code, same arguments and same failure are the same state, whatever was printed on the way and however isolated it
-# was. A revision's number is left out: to revert to a revision's code is to be back in its state.
+# A signature has five hashes, each in its own field, so two signatures show *what* differs. They are of the tool (name,
+# persona and code), the normalised failure (its fingerprint), the arguments, the outputs, and the worker. `state_key`
+# joins the first three: the same code, arguments and failure are the same state, whatever was printed and however
+# isolated it was. A revision's number is left out: a revert to a revision's code is back in its state.
 #
 # A hash is the first 32 hexadecimal digits of the SHA-256 of `<version>:<field>:` and the value as JSON with sorted
 # keys. The caller passes values that are already clean: a hash of a short secret can be guessed back.
@@ -209,7 +211,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class StateSignature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Signature of one state; a part that is not there yet (no failure, no outputs) is null."""
+    """Signature of one state; a part that does not exist yet (no failure, no outputs) is null."""
 
     schema_version: str
     algorithm: str
@@ -263,10 +265,10 @@ def digest(field: str, value: object) -> str:
 
 # Manifests of a run folder, and a run as it is read back.
 #
-# runs/<run_id>/run_manifest.json       what was to be done, by which healkit, under which policy
-#               trace.jsonl             what happened, an event a line
-#               evidence/<sha256>.json  what it looked like, each file named by its content
-#               evidence_manifest.json  which file is what, of which step
+# runs/<run_id>/run_manifest.json       the plan, the version of healkit, the policy
+#               trace.jsonl             what happened, one event per line
+#               evidence/<sha256>.json  evidence; each file is named by its content
+#               evidence_manifest.json  what each file is, and its step
 
 
 TRACE, EVIDENCE = "trace.jsonl", "evidence"
@@ -279,11 +281,14 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Caps of a run; a run over one of them ends (`healkit.parts.runs.run_policy`).
 
-    same_state_revisits: how often the same failing state may be observed. hard_cap_steps: steps of the run.
-    retries_per_action: retries of one action. recovery_max: recoveries of the run. backoff_ms: pauses before the
-    first, second and further retries; the last one holds for all that follow. max_identical_errors and max_ping_pong
-    hold in a healing only: how often in a row different code may fail the same way, and how many observations may
-    alternate between two failing states. retry_side_effects: whether a tool with side effects may be retried too.
+    same_state_revisits: How often the same failing state may be observed.
+    hard_cap_steps: Steps of the run.
+    retries_per_action: Retries of one action.
+    recovery_max: Recoveries of the run.
+    backoff_ms: Pauses before the first, second and further retries; the last one applies to all later ones.
+    max_identical_errors: Only in a healing: how often in a row different code may fail in the same way.
+    max_ping_pong: Only in a healing: how many observations may alternate between two failing states.
+    retry_side_effects: Whether a tool with side effects may be retried too.
     """
 
     same_state_revisits: Positive = 2
@@ -297,9 +302,10 @@ class PolicyDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RedactionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Treatment of payload: `sanitised` or, by explicit opt-in, `raw`; and the size at which it is cut.
+    """Treatment of payload: `sanitised` or, by explicit opt-in, `raw`; and the size limit.
 
-    rule_set_version: a hash of the built-in rules, null where none was applied. custom_rules: ids of the user's own.
+    rule_set_version: A hash of the built-in rules, null if none was applied.
+    custom_rules: Ids of the user's own.
     """
 
     payload: Literal["sanitised", "raw"]
@@ -310,7 +316,7 @@ class RedactionPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExecutionProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Kind of a run, and its parameters: the limits of its executions and, of a healing, what it was asked for."""
+    """Kind of a run, and its parameters: the limits of its executions and, for a healing, its options."""
 
     name: str
     parameters: dict[str, Any]
@@ -319,9 +325,9 @@ class ExecutionProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RunManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Contents of run_manifest.json: written before the first event, and with another `audit` at the end.
 
-    `allowlist` are the tools that the run may execute, as patterns. `app_version` is healkit's, with `+g` and the
-    commit where that is known. `audit` is the head of the audit's chain, where the run is audited: as it began, and
-    once it has ended, as it ended.
+    `allowlist` are patterns of the tools that the run may execute. `app_version` is healkit's, with `+g` and the commit
+    if it is known. `audit` is the head of the audit's chain, if the run is audited: first the head at its beginning,
+    later the head at its end.
     """
 
     schema_version: SchemaVersion
@@ -338,9 +344,9 @@ class RunManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EvidenceItem(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Item of evidence; the same file may be several (the same code in two steps).
+    """Item of evidence; several items may share a file (the same code in two steps).
 
-    `redacted` says that something was hidden in it, `hidden` how much by which rule; `truncated_from` is its size in
+    `redacted` says that something in it was hidden, `hidden` how much by which rule; `truncated_from` is its size in
     bytes before it was cut.
     """
 
@@ -356,7 +362,7 @@ class EvidenceItem(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
 
 
 class EvidenceManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Contents of evidence_manifest.json: replaced as a whole, after the files it names are there."""
+    """Contents of evidence_manifest.json: replaced as a whole, after its files are written."""
 
     schema_version: SchemaVersion
     run_id: RunId
@@ -375,7 +381,8 @@ ProblemKind = Literal[
 class Problem:
     """Problem of a run folder: in which file, on which line (from 1), and what.
 
-    A `fault` is damage. Without it, this is only worth knowing: a run that a crash ended, or that still goes on.
+    A `fault` is damage. Without it, the problem is only information: a run that a crash ended, or that is still
+    running.
     """
 
     kind: ProblemKind
@@ -391,9 +398,9 @@ class Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """Run folder as it is on disk: all that can be read of it, and `problems` for the rest.
+    """Run folder as it is on disk: everything readable, and `problems` for the rest.
 
-    `lines` are the line numbers of `events` in trace.jsonl. `evidence` is what the evidence manifest lists.
+    `lines` are the line numbers of `events` in trace.jsonl. `evidence` are the entries of the evidence manifest.
     """
 
     path: Path
@@ -405,7 +412,7 @@ class Run:
 
     @property
     def run_id(self) -> str:
-        """Id from the manifest, else the folder's name."""
+        """Id from the manifest, otherwise the folder's name."""
         return self.manifest.run_id if self.manifest is not None else self.path.name
 
     @property
@@ -414,13 +421,13 @@ class Run:
         return bool(self.events) and self.events[-1].event_type == "run_finished"
 
     def read_evidence(self, item: EvidenceItem | EvidenceRef) -> bytes:
-        """Return the content of one item; raise `OSError` where it is gone, and `EvidenceChanged`."""
+        """Return the content of one item; raise `OSError` if it does not exist, and `EvidenceChanged`."""
         return self.read_file(item.path if isinstance(item, EvidenceItem) else item.uri, item.sha256)
 
     def read_file(self, name: str, sha256: str) -> bytes:
         """Return the content of a file of the folder, such as `outputs/1_chart.png`.
 
-        Raises `OSError` where it is gone, and `EvidenceChanged` where it is a link or has another hash.
+        Raises `OSError` if it does not exist, and `EvidenceChanged` if it is a link or has another hash.
         """
         try:
             content = plain_files.read_file(self.path, name)
@@ -430,12 +437,12 @@ class Run:
             raise self._changed(name, error.strerror or str(error)) from None
         actual_hash = hashlib.sha256(content).hexdigest()
         if actual_hash != sha256:
-            raise self._changed(name, f"its SHA-256 is {actual_hash[:12]}…, and the run says {sha256[:12]}…")
+            raise self._changed(name, f"its SHA-256 is {actual_hash[:12]}…, but the run says {sha256[:12]}…")
         return content
 
     def _changed(self, name: str, why: str) -> EvidenceChanged:
         return EvidenceChanged(
-            f"The file {name!r} of run {self.run_id!r} is not as the run recorded it: {why}.",
+            f"The file {name!r} of run {self.run_id!r} has changed since the run recorded it: {why}.",
             hint="`healkit trace validate` checks the whole folder.",
         )
 
@@ -444,7 +451,7 @@ class Run:
 class Difference:
     """Difference between two runs: an event of only one, or a pair with fields that differ.
 
-    `fields` maps a path such as `result.status` to its two values; it is empty where one side has no such event.
+    `fields` maps a path such as `result.status` to its two values; it is empty if one side has no such event.
     """
 
     left: TraceEvent | None
@@ -474,7 +481,7 @@ def empty_evidence(run_id: str) -> EvidenceManifest:
 
 @dataclasses.dataclass(frozen=True)
 class Observation:
-    """State in which a step ended; `failed` is True for a state to get out of."""
+    """State in which a step ended; `failed` is True for a failing state."""
 
     state_key: str
     failed: bool
@@ -483,7 +490,7 @@ class Observation:
 
 @dataclasses.dataclass(frozen=True)
 class Halt:
-    """Reason why a run was ended: the cap, in words, the numbers behind it, and the state where one was the reason.
+    """Reason why a run was ended: the cap, in words, its numbers, and the state if one was the reason.
 
     `rule` is the `reason` of trace.jsonl, such as `same_state_revisit`; `reason` is the sentence.
     """
@@ -497,7 +504,7 @@ class Halt:
 
 @dataclasses.dataclass(frozen=True)
 class PolicyVerdict:
-    """Answer of a policy: go on, go on after `wait_ms`, do not (`refusal` says why), or the run is over (`halt`)."""
+    """Answer of a policy: continue, continue after `wait_ms`, a refusal (`refusal` says why), or the end (`halt`)."""
 
     halt: Halt | None = None
     refusal: str = ""
@@ -506,5 +513,5 @@ class PolicyVerdict:
 
     @property
     def granted(self) -> bool:
-        """True if the action may be done."""
+        """True if the action is allowed."""
         return self.halt is None and not self.refusal

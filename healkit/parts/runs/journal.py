@@ -1,15 +1,15 @@
 """Journal of a run: its list of events, with its evidence.
 
-An event is made once, here: numbered, cleaned, and rendered twice, as a line of trace.jsonl and, where the run is
-audited, as an entry of the audit (`run_audit`). Each line is one write, made once the thing has happened; `kill -9`
-cannot undo it. The journal waits for the disk (fsync) only when the run ends or its policy halts it.
+An event is made once, here: numbered, cleaned, and written as a line of trace.jsonl. If the run is audited, it also
+becomes an entry of the audit (`run_audit`). Each line is one write, made after the event has happened; `kill -9` cannot
+undo it. The journal waits for the disk (fsync) only when the run ends or its policy halts it.
 
-A full or broken disk never changes what a tool does. A torn line is cut off again, its event waits in memory with its
-number, later events wait behind it, and all are written in order as soon as the disk takes them. Events that still wait
-at the end are lost with the process, and `problem` says how many.
+A full or broken disk never changes what a tool does. A partial line is cut off again. Its event waits in memory with
+its number, and later events wait after it. All are written in order as soon as the disk accepts them. Events that are
+still waiting at the end are lost with the process, and `problem` says how many.
 
-Payload stands in known fields of an event, and only these are cleaned: a hash or an id that looks like a secret must
-survive. A key that the contract does not declare is payload.
+Payload is in known fields of an event, and only these are cleaned: a hash or an id that looks like a secret must stay.
+A key that the contract does not declare is payload.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class EventContent(TypedDict, total=False):
 
 
 class EventFields(EventPlace, EventContent, total=False):
-    """Fields of an event that whoever appends it knows."""
+    """Fields of an event that the caller knows."""
 
 
 def _cleaned(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
@@ -87,7 +87,7 @@ def _cleaned(cleaner: Cleaner, value: object, max_bytes: int) -> Cleaned:
 
 
 class _Redaction:
-    """Cleaning of one event's payload, with a count of what it hid; one is made for each event."""
+    """Cleaning of one event's payload, with a count of hidden values; one is made for each event."""
 
     def __init__(self, cleaner: Cleaner, max_bytes: int) -> None:
         self._cleaner = cleaner
@@ -95,7 +95,7 @@ class _Redaction:
         self.hidden: dict[str, int] = {}
 
     def payload(self, value: object) -> Any:
-        """Clean one value that a tool was given or returned."""
+        """Clean one value that a tool took or returned."""
         cleaned = _cleaned(self._cleaner, value, self._max_bytes)
         for rule, times in cleaned.hidden.items():
             self.hidden[rule] = self.hidden.get(rule, 0) + times
@@ -125,11 +125,11 @@ class _Redaction:
 class RunJournal:
     """List of one run's events, from `run_started` to `run_finished`; several threads may append.
 
-    Raises `RunFolderError`, `RunExists` or `RunLocked` when it cannot begin. After that it raises nothing for the disk:
-    `problem` holds one sentence on what could not be written.
+    Raises `RunFolderError`, `RunExists` or `RunLocked` if it cannot start. After that, disk errors raise nothing:
+    `problem` contains one sentence on what could not be written.
 
-    durable: sync evidence files to the disk whenever the trace is synced; each costs as much time again. audit: gets
-    each event that was written, in order; None for a run that is not audited.
+    durable: Sync evidence files to the disk whenever the trace is synced; each file costs the same time again.
+    audit: Gets each written event, in order; None for a run that is not audited.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class RunJournal:
 
     @property
     def problem(self) -> str:
-        """Sentence for the user on what is missing in the record; empty when nothing is."""
+        """Sentence for the user on what is missing in the record; empty if nothing is."""
         parts = []
         if waiting := len(self._waiting) + self._lost:
             parts.append(f"{count(waiting, 'event')} could not be written ({self._trouble})")
@@ -188,22 +188,20 @@ class RunJournal:
             kinds = ", ".join(self._evidence.lost)
             parts.append(f"evidence could not be kept ({kinds}: {self._evidence.problem})")
         if self._not_synced:
-            parts.append(f"it could not be brought to the disk ({self._not_synced})")
+            parts.append(f"it could not be written to the disk ({self._not_synced})")
         if parts:
-            return (
-                f"The record of run {self.run_id!r} in {str(self.folder)!r} is not whole: {'; '.join(parts)}."
-            )
+            return f"The record of run {self.run_id!r} in {str(self.folder)!r} is not complete: {'; '.join(parts)}."
         return "" if self._audit is None else self._audit.problem
 
     def learn(self, *values: object) -> None:
-        """Take note of the secrets in a value that is not written yet: they are hidden in every line from now on."""
+        """Learn the secrets in a value that is not written yet, so that they are hidden in every later line."""
         for value in values:
             clean_bounded(self._cleaner, value, self._payload_max_bytes)
 
     def append(self, event_type: EventType, **fields: Unpack[EventFields]) -> TraceEvent | None:
-        """Write one event with its payload cleaned, and return it; `metadata.hidden` counts what was hidden.
+        """Write one event with its payload cleaned, and return it; `metadata.hidden` counts hidden values.
 
-        Return None where the run has ended, or belongs to another process.
+        Returns None if the run has ended, or belongs to another process.
         """
         redaction = _Redaction(self._cleaner, self._payload_max_bytes)
         spec, error = redaction.action(fields.get("action_spec")), redaction.error(fields.get("error"))
@@ -238,7 +236,7 @@ class RunJournal:
     def keep(self, pieces: Iterable[Piece], **place: Unpack[EventPlace]) -> list[EvidenceRef]:
         """Store evidence and write `evidence_captured`, which refers to it and names what could not be stored.
 
-        Return the references to what was stored.
+        Returns the references to the stored evidence.
         """
         with self._lock:
             if not self._is_open():
@@ -250,9 +248,9 @@ class RunJournal:
             return refs
 
     def finish(self, result: Mapping[str, Any], after: StateSignature | None = None) -> None:
-        """Write `run_finished`, sync, and let go of the folder; a second call does nothing.
+        """Write `run_finished`, sync, and release the folder; a second call does nothing.
 
-        after: the last state that was observed. The lock is held until the manifest has the audit's head.
+        after: The last observed state. The lock is held until the manifest has the audit's head.
         """
         with self._lock:
             if self.closed:
@@ -277,7 +275,7 @@ class RunJournal:
         return not self.closed and os.getpid() == self._owner
 
     def _put(self, line: bytes) -> None:
-        """Give the line its number and write it, or queue it behind the lines that wait."""
+        """Give the line its number and write it, or add it to the waiting lines."""
         if self._lost or len(self._waiting) >= WAITING_MAX:
             self._lost += 1  # without a number, so the lines on disk have no gap
         else:
@@ -291,7 +289,7 @@ class RunJournal:
 
     def _flush(self) -> None:
         if os.fstat(self._descriptor).st_nlink == 0:
-            raise OSError(errno.ENOENT, "its folder was removed while the run went on")
+            raise OSError(errno.ENOENT, "its folder was removed during the run")
         while self._waiting:
             line = self._waiting[0]
             try:
@@ -322,10 +320,10 @@ def _line(event: TraceEvent) -> bytes:
         return _encode(to_jsonable(msgspec.to_builtins(event))[0]) + b"\n"
 
 
-# Evidence. A file is named by the SHA-256 of its content: the same code in twenty steps is one file, and a changed
-# file no longer fits its name. The order of writing keeps the manifest true at every moment: first the files, each
-# whole or absent; then the manifest, replaced as a whole; then the event that refers to them. A crash in between
-# leaves a file that no manifest names yet, never a name without its file.
+# Evidence. A file is named by the SHA-256 of its content. So the same code in twenty steps is one file, and a changed
+# file no longer fits its name. The order of writing keeps the manifest true at every moment. The files come first, each
+# whole or absent. Then the manifest is replaced as a whole. Then comes the event that refers to them. A crash in
+# between leaves a file that no manifest names yet, never a name without its file.
 
 
 #: Kinds that are stored as text; the others are JSON.

@@ -55,7 +55,7 @@ def record_folders(services: Services) -> tuple[Path]:
 
 @hookimpl
 def opened(services: Services) -> None:
-    """Append the audit's entries that killed processes left in run folders; `audit.verify` names what cannot be."""
+    """Append the audit's entries that killed processes left in run folders; `audit.verify` names missing ones."""
     from healkit.parts.runs import run_audit
 
     with contextlib.suppress(HealkitError):
@@ -98,6 +98,6 @@ def _audit(services: Services) -> Audit:
 
 
 def audit_steps(manifest: RunManifest) -> Tell | None:
-    """Return what tells the facts of a run's events; None for a run that is not audited."""
+    """Return a function that describes a run's events for the audit; None for a run that is not audited."""
     tell: Tell | None = hooks.first("audit_steps", manifest=manifest)
     return tell

@@ -1,7 +1,7 @@
 """Run folders that were written: read, validated, compared.
 
 Reading needs neither healkit's database nor the machine that wrote the run: a copied folder reads the same. Damaged
-parts are named and passed over, and the rest is returned. A folder may still be written: trace.jsonl is read first and
+parts are named and skipped, and the rest is returned. A folder may still be written. So trace.jsonl is read first and
 the evidence manifest after it, because evidence is listed before an event refers to it.
 """
 
@@ -57,7 +57,7 @@ def read_run(path: str | Path) -> Run:
     `validate_run` checks whether the parts fit together.
     """
     if not isinstance(path, str | Path):
-        raise RunNotFound(f"{named(path)} is no run folder.", hint="Give its path.")
+        raise RunNotFound(f"{named(path)} is not a run folder.", hint="Give its path.")
     folder = Path(path)
     if not folder.is_dir():
         raise RunNotFound(
@@ -114,7 +114,7 @@ def _event(line: bytes | None) -> TraceEvent | str:
     try:
         return _decode_event(line)
     except msgspec.ValidationError as error:
-        return f"is no event: {error}."
+        return f"is not an event: {error}."
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return f"is not JSON: {_POSITION.sub(lambda m: f' at column {int(m[1]) + 1}', str(error))}."
     except RecursionError:
@@ -138,15 +138,16 @@ def _read_manifest(folder: Path, name: str, kind: type[Manifest], problems: list
         return None
     if manifest.schema_version != SCHEMA_VERSION:
         message = (
-            f"it has schema version {manifest.schema_version!r}, and this healkit reads {SCHEMA_VERSION}."
+            f"it has schema version {manifest.schema_version!r}, but this healkit reads {SCHEMA_VERSION}."
         )
         problems.append(Problem("unknown_version", name, None, message))
     return manifest
 
 
-# Validation. Each rule is one small function over what was read. Together they are the contract: numbers without a gap,
-# one run, a beginning and an end, codes of the catalogue, signatures that fit their parts, and evidence that fits its
-# name and the manifest. Times are not checked: a clock may be set back, and the numbers give the order.
+# Validation. Each rule is one small function over what was read. Together they are the contract. It demands numbers
+# without a gap, one run, a beginning and an end, and codes of the catalogue. Signatures must fit their parts, and
+# evidence must fit its name and the manifest. Times are not checked: a clock may be set back, and the numbers give the
+# order.
 
 
 Rule = Callable[[Run], Iterator[Problem]]
@@ -161,9 +162,9 @@ FILES: dict[str, type[msgspec.Struct]] = {
 
 
 def validate_run(run: Run | str | Path, views: Path | None = None) -> Run:
-    """Return the run with every problem found, those of reading it first; raise `RunNotFound`.
+    """Return the run with every problem found, first those of reading it; raise `RunNotFound`.
 
-    views: the folder of the files of views; without it, those that the run names are not checked.
+    views: The folder of the files of views; without it, the views that the run names are not checked.
     """
     read = run if isinstance(run, Run) else read_run(run)
     rules: tuple[Rule, ...] = RULES if views is None else (*RULES, functools.partial(_views, views))
@@ -172,17 +173,17 @@ def validate_run(run: Run | str | Path, views: Path | None = None) -> Run:
 
 
 def in_order(run: Run) -> bool:
-    """Return True if nothing is damaged; a run that a crash ended, or that goes on, may be in order."""
+    """Return True if nothing is damaged; this includes runs that a crash ended, or that are still running."""
     return not any(problem.fault for problem in run.problems)
 
 
 def _spared(rule: Rule, run: Run) -> Iterator[Problem]:
-    """Yield what a rule finds; one that raises is named as a problem, and costs its own rest only."""
+    """Yield the findings of a rule; an exception in it is reported as a problem and ends only this rule."""
     try:
         yield from rule(run)
     except Exception as error:  # noqa: BLE001 - a folder may hold anything
         name = getattr(rule, "__name__", "views").strip("_")
-        message = f"{name} could not be checked to the end: {error or type(error).__name__}."
+        message = f"{name} could not be checked completely: {error or type(error).__name__}."
         yield Problem("unchecked", TRACE, None, message)
 
 
@@ -194,8 +195,8 @@ def _numbers(run: Run) -> Iterator[Problem]:
             yield Problem("seq_repeated", TRACE, line, f"repeats seq {event.seq}.")
         elif event.seq > expected:
             missing = f"{expected}" if event.seq == expected + 1 else f"{expected} to {event.seq - 1}"
-            because = " (a damaged line stands before it)" if line - 1 in damaged else ""
-            yield Problem("seq_gap", TRACE, line, f"has seq {event.seq}, and {missing} is missing{because}.")
+            because = " (the line before it is damaged)" if line - 1 in damaged else ""
+            yield Problem("seq_gap", TRACE, line, f"has seq {event.seq}, but {missing} is missing{because}.")
         elif event.seq < expected:
             yield Problem("seq_gap", TRACE, line, f"has seq {event.seq} after {expected - 1}.")
         sequence_numbers.add(event.seq)
@@ -204,27 +205,31 @@ def _numbers(run: Run) -> Iterator[Problem]:
 
 def _identity(run: Run) -> Iterator[Problem]:
     if run.manifest is not None and run.manifest.run_id != run.path.resolve().name:
-        message = f"it is of run {run.manifest.run_id!r}, and the folder is {run.path.resolve().name!r}."
+        message = f"it belongs to run {run.manifest.run_id!r}, but the folder is {run.path.resolve().name!r}."
         yield Problem(
             "wrong_run_id", RUN_MANIFEST, None, message, fault=False
         )  # a copy may have another name
     for line, event in _numbered(run):
         if event.run_id != run.run_id:
-            yield Problem("wrong_run_id", TRACE, line, f"is of run {event.run_id!r}, not of {run.run_id!r}.")
+            yield Problem(
+                "wrong_run_id", TRACE, line, f"belongs to run {event.run_id!r}, not to {run.run_id!r}."
+            )
 
 
 def _order(run: Run) -> Iterator[Problem]:
     ended = False
     for position, (line, event) in enumerate(_numbered(run)):
         if (event.event_type == "run_started") != (position == 0):
-            message = "is no run_started, and it is first." if position == 0 else "is a second run_started."
+            message = (
+                "is the first event, but is not run_started." if position == 0 else "is a second run_started."
+            )
             yield Problem("wrong_order", TRACE, line, message)
         if ended:
             yield Problem("wrong_order", TRACE, line, f"is {event.event_type}, after run_finished.")
         ended = ended or event.event_type == "run_finished"
     if not ended:
         if is_being_written(run.path):
-            yield Problem("in_progress", TRACE, None, "the run is still going on.", fault=False)
+            yield Problem("in_progress", TRACE, None, "the run has not ended yet.", fault=False)
         else:
             last = f" Its last event is {run.events[-1].event_type}." if run.events else ""
             message = f"the run has no run_finished: its process died before it ended.{last}"
@@ -257,7 +262,7 @@ def _signature_fault(signature: StateSignature) -> str:
     if signature.algorithm != ALGORITHM:
         return f"of algorithm {signature.algorithm!r}, which this healkit does not know"
     if signature.state_key != state_key(signature.tool, signature.failure, signature.arguments):
-        return "whose state_key does not fit its parts"
+        return "whose state_key does not match its parts"
     return ""
 
 
@@ -282,20 +287,20 @@ def _evidence_fault(run: Run, item: EvidenceItem) -> tuple[bool, str] | None:
     try:
         digest, size_bytes = _hash_of(run.path, item.path)
     except FileNotFoundError:
-        return True, f"it is listed in {EVIDENCE_MANIFEST}, and there is no such file."
+        return True, f"it is listed in {EVIDENCE_MANIFEST}, but the file does not exist."
     except OSError as error:
         return True, f"it cannot be read: {error.strerror or error}."
     if digest != item.sha256:
-        return False, f"its SHA-256 is {digest[:12]}…, and the manifest says {item.sha256[:12]}…."
+        return False, f"its SHA-256 is {digest[:12]}…, but the manifest says {item.sha256[:12]}…."
     if size_bytes != item.size_bytes:
-        return False, f"it has {size_bytes:,} bytes, and the manifest says {item.size_bytes:,}."
+        return False, f"it has {size_bytes:,} bytes, but the manifest says {item.size_bytes:,}."
     if Path(item.path).stem != item.sha256:
         return False, "its name is not its hash."
     return None
 
 
 def _run_files(run: Run) -> Iterator[Problem]:
-    """Check the files that tools' outputs were written to."""
+    """Check the files with the outputs of tools."""
     for line, event in _numbered(run):
         for name, sha256 in _named_files(event, "run_files"):
             try:
@@ -304,13 +309,13 @@ def _run_files(run: Run) -> Iterator[Problem]:
                 yield Problem("evidence_changed", name, None, error.message)
             except OSError as error:
                 message = (
-                    f"line {line} of {TRACE} names it, and it cannot be read: {error.strerror or error}."
+                    f"line {line} of {TRACE} names it, but it cannot be read: {error.strerror or error}."
                 )
                 yield Problem("evidence_missing", name, None, message)
 
 
 def _views(folder: Path, run: Run) -> Iterator[Problem]:
-    """Check the files of the views that the run names; one that is not there may have been evicted or removed."""
+    """Check the files of the views that the run names; a missing one may have been evicted or removed."""
     named = {file: name for _, event in _numbered(run) for name, file in _named_files(event, "view_files")}
     for file, name in named.items():
         try:
@@ -321,12 +326,15 @@ def _views(folder: Path, run: Run) -> Iterator[Problem]:
         except (OSError, BadValue) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
             yield Problem(
-                "evidence_changed", file, None, f"the file of view {name!r} is not what was kept: {why}."
+                "evidence_changed",
+                file,
+                None,
+                f"the file of view {name!r} has changed since it was kept: {why}.",
             )
 
 
 def _named_files(event: TraceEvent, key: str) -> list[tuple[str, str]]:
-    """Return the files that an event names, with what stands beside each; what is no text is left out."""
+    """Return the files that an event names, with their hashes; entries that are not text are left out."""
     pairs = [*event.metadata.items(), *(event.result or {}).items()]
     file_maps = [files for name, files in pairs if name == key and isinstance(files, dict)]
     return [(name, text) for files in file_maps for name, text in files.items() if isinstance(text, str)]
@@ -338,11 +346,11 @@ def _extra(run: Run) -> Iterator[Problem]:
     live = is_being_written(run.path)
     if not live:
         for file in sorted(run.path.glob("*.new")):
-            yield Problem("leftover", file.name, None, "its writer died while it wrote it.", fault=False)
+            yield Problem("leftover", file.name, None, "its writer died during the write.", fault=False)
     for name in names:
         path = f"{EVIDENCE}/{name}"
         if name.endswith(".new") and not live:
-            yield Problem("leftover", path, None, "its writer died while it wrote it.", fault=False)
+            yield Problem("leftover", path, None, "its writer died during the write.", fault=False)
         elif path not in listed and not live:
             # A file named by its hash is from a writer that died before it could list it.
             has_hash_name = _is_own_content(run.path, path)
@@ -398,8 +406,8 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 # Differences between two runs, event by event. Times, durations, ids and numbers that differ between any two runs of
-# the same thing are left out. The rest is aligned by what happened in which step (Ratcliff and Obershelp's matching,
-# as in `difflib`), so that one event more in the middle does not make all later events differ.
+# the same thing are left out. The rest is aligned by event and step (Ratcliff and Obershelp's matching, as in
+# `difflib`). So one more event in the middle does not make all later events differ.
 
 
 #: Fields that differ between any two runs, or between two versions of healkit, at any place in an event.

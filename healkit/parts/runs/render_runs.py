@@ -27,7 +27,7 @@ _FOLLOWS = {"state_key", "state_before", "state_after"}
 
 
 def run_card(run: Run) -> Card:
-    """Build a run event by event, its times from its beginning, and what is wrong with the record below."""
+    """Build a run event by event, with times from its beginning, and the faults of the record below."""
     start = run.events[0].ts_utc if run.events else None
     rows = [
         (str(e.seq), _after(start, e.ts_utc), e.step_id or "", e.event_type, plain.spared(_what, e))
@@ -56,7 +56,7 @@ def problem_list(run: Run) -> Card:
     faults = [problem for problem in run.problems if problem.fault]
     notes = [problem for problem in run.problems if not problem.fault]
     counted = plain.count(len(run.events), "event") + ", " + plain.count(len(run.evidence), "piece")
-    title = f"run {run.run_id} is in order: {counted} of evidence"
+    title = f"run {run.run_id} is valid: {counted} of evidence"
     if faults:
         title = f"run {run.run_id} is damaged: {plain.count(len(faults), 'problem')}"
     lines = [Line(f"{'✗' if problem.fault else '–'} {problem}") for problem in [*faults, *notes]]
@@ -64,7 +64,7 @@ def problem_list(run: Run) -> Card:
 
 
 def run_diff(found: RunDiff) -> Card:
-    """Build where two runs part; − stands for the first of them, + for the second."""
+    """Build the differences of two runs; − stands for the first of them, + for the second."""
     same = f"{plain.count(found.same, 'event')} the same (times, durations and ids are not compared)"
     lines = [f"− {found.left.run_id}", f"+ {found.right.run_id}"]
     lines += [line for difference in found.differences for line in _difference(difference)]
@@ -84,7 +84,7 @@ def outcome(run: Run) -> str:
         return f"{_value(result.get('outcome', '–'))}, {steps}, {_value(result.get('failures', 0))} failed"
     if any(problem.kind == "in_progress" for problem in run.problems):
         return "going on"
-    return "never ended: its process died, or still writes it"
+    return "not ended: its process died, or is still writing it"
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
@@ -105,7 +105,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _after(start: datetime | None, moment: datetime) -> str:
-    """Write the time since the run's beginning; a clock that was set back shows as a minus."""
+    """Write the time since the run's beginning; negative if a clock was set back."""
     if start is None:
         return ""
     milliseconds = (moment - start).total_seconds() * 1000
@@ -113,7 +113,7 @@ def _after(start: datetime | None, moment: datetime) -> str:
 
 
 def _what(event: TraceEvent) -> str:
-    """Pick the one thing about an event that a person looks for."""
+    """Return the most important fact about an event."""
     if event.error is not None:
         again = ", may be retried" if event.error.retryable else ""
         return f"✗ {event.error.error_code}: {plain.one_line(event.error.message, _VALUE_MAX_CHARS)}{again}"

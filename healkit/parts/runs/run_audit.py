@@ -1,14 +1,14 @@
 """Audit of a run: the rendering of its events as entries.
 
-There is no second bookkeeping: an entry is made of the event that was written to trace.jsonl, and names it. What it
-says is the part's own that the run is of, which tells the facts of each event (`hooks.Specs.audit_steps`).
+There is no second bookkeeping: an entry is made from the event in trace.jsonl, and names it. The part that the run
+belongs to supplies the facts of each event (`hooks.Specs.audit_steps`).
 
-An event is there once its line is written, whatever ends the process. Its entry is committed with the first, with each
-end of something (a verdict, a step of a decision, a halt, the run), and otherwise waits for the next of these, so that
-the checks of a patch cost one commit and not one each. A process that is killed meanwhile leaves events without
-entries. They are taken from the run's folder when the next Healkit is opened: a mark beside the folders says which runs
-have not ended, the head in the manifest says whose audit they belong to, and the run and its event's number say which
-entries are there already.
+An event is safe once its line is written, whatever ends the process. Entries are committed with the first event and
+with each end of something: a verdict, a step of a decision, a halt, the run. Other entries wait for the next commit, so
+that the checks of a patch cost one commit in total. A process that is killed in the meantime leaves events without
+entries. They are taken from the run's folder when the next Healkit is opened. A mark beside the folders says which runs
+have not ended. The head in the manifest says whose audit they belong to. The run and its event's number say which
+entries already exist.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _MARKS = ".audited"
 class _Entries:
     """Entries of a run's events, in the order of the events.
 
-    An entry also holds the hashes of the evidence that was kept since the entry before it.
+    An entry also contains the hashes of the evidence that was kept since the entry before it.
     """
 
     def __init__(self, manifest: RunManifest, tell: Tell) -> None:
@@ -114,14 +114,14 @@ class RunAudit:
         return f"{count(len(self._waiting), 'entry')} could not be added to the audit: {self._trouble}"
 
     def begin(self, manifest: RunManifest) -> RunManifest:
-        """Return the manifest with the head of the chain before the run, where that can be read."""
+        """Return the manifest with the head of the chain before the run, if that can be read."""
         try:
             return msgspec.structs.replace(manifest, audit=self._audit.head())
         except HealkitError:
             return manifest
 
     def mark(self, runs_dir: Path) -> None:
-        """Note that the run has begun; where the disk does not take that, its events say so."""
+        """Record that the run has begun; if the disk refuses that, the run's events say so."""
         folder = runs_dir / _MARKS
         with contextlib.suppress(OSError):
             while True:
@@ -133,7 +133,7 @@ class RunAudit:
                     return
 
     def take(self, event: TraceEvent) -> None:
-        """Take an event that was written; called by the journal with each."""
+        """Take a written event; called by the journal with each."""
         with self._lock:
             step = self._entries.of(event)
             if step is not None:
@@ -142,7 +142,7 @@ class RunAudit:
                 self._append(_SHORT_WAIT_S)
 
     def finish(self) -> AuditHead | None:
-        """Append what still waits, and return the head of the chain; None where that failed."""
+        """Append the waiting entries, and return the head of the chain; None if that failed."""
         with self._lock:
             self._append(None)
             try:
@@ -152,7 +152,7 @@ class RunAudit:
                 return None
 
     def unmark(self, runs_dir: Path) -> None:
-        """Note that all its entries are in the audit."""
+        """Record that all its entries are in the audit."""
         _unmark(runs_dir, self._run_id)
 
     def _append(self, wait_s: float | None) -> None:
@@ -173,7 +173,7 @@ def _unmark(runs_dir: Path, run_id: str) -> None:
 def recover(runs_dir: Path, make_audit: Callable[[], Audit], tell_of: TellOf) -> int:
     """Append the entries that killed processes left in run folders; return how many.
 
-    Runs that go on, and those of another database's audit, are left alone. Raises `DatabaseError`s.
+    Running runs, and those of another database's audit, are not touched. Raises `DatabaseError`s.
     """
     try:
         run_ids = sorted(os.listdir(runs_dir / _MARKS))
@@ -205,7 +205,7 @@ def _recovered(runs_dir: Path, run_id: str, chain: str, audit: Audit, tell_of: T
 
 
 def _steps_in(run: Run, chain: str, tell_of: TellOf) -> list[AuditStep] | None:
-    """Return all entries that the events of a run make; None for a run of another audit, or of none."""
+    """Return all entries of a run's events; None for a run of another audit, or without one."""
     head = msgspec.UNSET if run.manifest is None else run.manifest.audit
     if run.manifest is None or not isinstance(head, AuditHead) or head.chain != chain:
         return None
@@ -223,7 +223,7 @@ def _missing(steps: Sequence[AuditStep], audit: Audit, run_id: str) -> list[Audi
 
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[bool]:
-    """Hold a run's lock, as its writer does, so that one process at a time looks after it; yield whether that is so."""
+    """Hold a run's lock, as its writer does, so that only one process handles it; yield whether that succeeded."""
     try:
         file = plain_files.open_regular(folder, TRACE)
     except OSError:
@@ -245,9 +245,9 @@ def kept_faults(
     tell_of: TellOf,
     view_fault: Callable[[MentionedView], str],
 ) -> Iterator[AuditFault]:
-    """Yield the run folders, their files and the views that are not as the audit's entries say.
+    """Yield the run folders, files and views that differ from the audit's entries.
 
-    view_fault: says what is wrong with the file of a view that an entry names; empty for nothing.
+    view_fault: Says what is wrong with the file of a view that an entry names; empty for nothing.
     """
     chain = audit.head().chain
     for run_id in sorted(mentioned.runs):
@@ -283,7 +283,7 @@ def _run_faults(
             )
             yield AuditFault("file", position, message, run_id)
         elif seq in times and times[seq] != time:
-            message = f"Event {seq} of run {run_id!r} is not the one that entry {position} was made of."
+            message = f"Event {seq} of run {run_id!r} is not the event from which entry {position} was made."
             yield AuditFault("file", position, message, run_id)
     for name, (sha256, position) in sorted(mentioned.files.get(run_id, {}).items()):
         try:

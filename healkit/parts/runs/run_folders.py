@@ -1,9 +1,9 @@
 """Run folders and manifests: how one begins, how it is found.
 
-A folder is made under another name, with its manifest, its lock and its first event, and then renamed: whoever sees
-`runs/<run_id>` sees a run that has begun. A run has one writer in its life, which holds a lock (flock) on trace.jsonl;
-the system releases it if that writer dies. A run is not continued by a second writer: two processes that both went on
-would give two events one number.
+A folder is made under another name, with its manifest, its lock and its first event, and then renamed. So an existing
+`runs/<run_id>` is a run that has begun. A run has only one writer, which holds a lock (flock) on trace.jsonl; the
+system releases the lock if that writer dies. A second writer never continues a run, because two processes would give
+two events one number.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def check_run_id(run_id: str) -> str:
     if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id) or run_id == LAST:
         raise RunFolderError(
             f"{run_id!r} cannot be a run's id.",
-            hint="Use up to 128 letters, digits, dots, hyphens and underscores, a letter or digit first.",
+            hint="Use up to 128 letters, digits, dots, hyphens and underscores; begin with a letter or digit.",
         )
     return run_id
 
@@ -85,7 +85,7 @@ def check_run_id(run_id: str) -> str:
 def begin_folder(runs_dir: Path, manifest: RunManifest) -> tuple[Path, int]:
     """Make a hidden folder with its trace.jsonl, open and locked; `publish` gives it its name.
 
-    Raises `RunFolderError` with the system's reason where it cannot be made.
+    Raises `RunFolderError` with the system's reason if that fails.
     """
     check_run_id(manifest.run_id)
     with contextlib.ExitStack() as undo:
@@ -117,7 +117,7 @@ def manifest_bytes(content: msgspec.Struct) -> bytes:
 
 
 def publish(folder: Path, runs_dir: Path, run_id: str) -> Path:
-    """Give the folder its name; where the name is taken, remove the folder and raise `RunLocked` or `RunExists`."""
+    """Give the folder its name; if the name exists, remove the folder and raise `RunLocked` or `RunExists`."""
     target = runs_dir / run_id
     try:
         os.rename(folder, target)
@@ -127,18 +127,21 @@ def publish(folder: Path, runs_dir: Path, run_id: str) -> Path:
             raise _unwritable(runs_dir, error) from error
         if is_being_written(target):
             raise RunLocked(
-                f"Run {run_id!r} is being written by another writer, in {str(target)!r}.",
-                hint="Give this run another id, or none; the two would overwrite each other's numbers.",
+                f"Run {run_id!r} is already being written, in {str(target)!r}.",
+                hint="Give this run another id, or no id. Otherwise, the two writers would overwrite each other.",
             ) from None
         raise RunExists(
-            f"Run {run_id!r} is there already, in {str(target)!r}.",
-            hint="Give this run another id, or none. A run that was cut off is not continued: it is evidence.",
+            f"Run {run_id!r} already exists, in {str(target)!r}.",
+            hint=(
+                "Give this run another id, or none. A run that was cut off cannot be continued, because it "
+                "is evidence."
+            ),
         ) from None
     return target
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder that was begun and never published."""
+    """Remove a folder that was never published."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -182,7 +185,7 @@ def run_folders(runs_dir: Path) -> list[Path]:
 def find_run(runs_dir: Path, name: str, is_own: Callable[[str], bool] | None = None) -> Path:
     """Find a run's folder by path, id, unique beginning of an id, or `last`; raise `RunNotFound`.
 
-    is_own: tells by its id if a run is the database's own, as others may have theirs beside it; for `last`.
+    is_own: Returns by its id whether a run is the database's own, because others may have theirs beside it; for `last`.
     """
     if not isinstance(name, str):
         raise RunNotFound(
@@ -205,7 +208,7 @@ def find_run(runs_dir: Path, name: str, is_own: Callable[[str], bool] | None = N
         return matching[0]
     raise RunNotFound(
         f"{_miss(name, matching)} in {str(runs_dir)!r}.{_near(name, folders, matching)}",
-        hint="`healkit trace list` shows those that there are." if folders else _RECORDS,
+        hint="`healkit trace list` shows all runs." if folders else _RECORDS,
     )
 
 
@@ -215,7 +218,7 @@ _RECORDS = "Record one with hk.run(), hk.execute(…, record=True) or `healkit r
 def _miss(name: str, matching: list[Path]) -> str:
     if matching:
         return f"{len(matching)} runs begin with {name!r}"
-    return "There is no run yet" if name == LAST else f"There is no run {name!r}"
+    return "There are no runs yet" if name == LAST else f"There is no run {name!r}"
 
 
 def _near(name: str, folders: Iterable[Path], matching: list[Path]) -> str:
@@ -239,7 +242,7 @@ def _sweep(unborn: Path) -> None:
 def _unwritable(runs_dir: Path, error: OSError) -> RunFolderError:
     return RunFolderError(
         f"No run can be recorded in {str(runs_dir)!r}: {error.strerror or error}.",
-        hint="Free some space, or name another folder with HEALKIT_RUNS_DIR.",
+        hint="Free some space, or choose another folder with HEALKIT_RUNS_DIR.",
     )
 
 
@@ -264,7 +267,7 @@ def manifest_for(
     policy: PolicyDefaults,
     allow: Sequence[str],
 ) -> RunManifest:
-    """Return the manifest of a run that begins now; its profile gets the limits of `config` too."""
+    """Return the manifest of a run that begins now; its profile also gets the limits of `config`."""
     started_at = utc_now()
     limits = {name: getattr(config, name) for name in _PARAMETERS}
     return RunManifest(
@@ -294,14 +297,14 @@ def manifest_for(
 
 
 class _Anchor(msgspec.Struct):
-    """Part of a manifest that the audit is checked against; an older one has none."""
+    """Part of a manifest that the audit is checked against; an older one does not have it."""
 
     run_id: str
     audit: AuditHead | None = None
 
 
 def anchored_heads(runs_dir: Path) -> Iterator[AnchoredHead]:
-    """Yield the heads of the audit's chain that the manifests of runs name; damaged manifests are passed over."""
+    """Yield the heads of the audit's chain that the manifests of runs name; damaged manifests are skipped."""
     for folder in run_folders(runs_dir):
         try:
             manifest = msgspec.json.decode(plain_files.read_file(folder, RUN_MANIFEST), type=_Anchor)
@@ -313,9 +316,9 @@ def anchored_heads(runs_dir: Path) -> Iterator[AnchoredHead]:
 
 @functools.cache
 def app_version() -> str:
-    """Return healkit's version; with `+g` and the commit where it runs from a checkout or was installed from one.
+    """Return healkit's version; with `+g` and the commit if it runs from a checkout or was installed from one.
 
-    The commit is read once a process. Changes that are not committed are not seen.
+    The commit is read once per process. Uncommitted changes are not seen.
     """
     try:
         commit = _installed_commit() or _checked_out_commit(FOLDER.parent)
@@ -325,7 +328,7 @@ def app_version() -> str:
 
 
 def _installed_commit() -> str:
-    """Return the commit that an installer has noted (PEP 610); empty where it was no repository."""
+    """Return the commit that an installer recorded (PEP 610); empty if there was no repository."""
     try:
         noted = importlib.metadata.distribution("healkit").read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:

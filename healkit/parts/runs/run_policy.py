@@ -1,16 +1,16 @@
 """Anti-loop policy of a run.
 
-It counts, compares and answers; it reads no clock, waits for nothing and touches no file, so that a test can try every
+It counts, compares and answers. It reads no clock, waits for nothing and touches no file, so a test can try every
 sequence of questions. Its caps are rows of one table: the occasion, the count, the cap. A healing has two more caps:
-identical errors under different code, and two alternating states. In any other run those would be false alarms: a tool
-that is given ten inputs may well fail in the same way on each of them.
+identical errors under different code, and two alternating states. In any other run these would be false alarms: a tool
+may well fail in the same way on each of ten inputs.
 
-Three kinds of answer. A *refusal* is about one thing: this action is not tried again, go on with something else. A
-*halt* ends the run for good: it is the answer to everything asked after it. Every step counts against the cap on steps,
-so a caller that ignores all refusals is ended by that cap. There is no silent loop.
+There are three kinds of answer. A *refusal* is about one action: it is not tried again, and the caller continues with
+something else. A *halt* ends the run: it is the answer to everything asked after it. Every step counts against the cap
+on steps, so that cap ends a caller that ignores all refusals. There is no silent loop.
 
-Only a failing state can be observed too often. A tool that answers "not yet" a hundred times is being polled; that ends
-at the cap on steps.
+Only a failing state can be observed too often. If a tool answers "not yet" a hundred times, the caller is polling; that
+ends at the cap on steps.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from healkit.core.rendering import plain
 from healkit.errors import is_retryable
 from healkit.parts.runs.contract import Halt, Observation, PolicyDefaults, PolicyVerdict
 
-#: `step`, `retry` and `recovery` are asked before they are done; `observation` is told after a step.
+#: `step`, `retry` and `recovery` are asked before they are done; `observation` is reported after a step.
 Occasion = Literal["step", "observation", "retry", "recovery"]
 
 
 @dataclasses.dataclass
 class RunHistory:
-    """Counts of what was granted and observed so far; `trail` holds the observations in order."""
+    """Counts of granted and observed things so far; `trail` contains the observations in order."""
 
     steps: int = 0
     recoveries: int = 0
@@ -44,7 +44,7 @@ class RunHistory:
 class RunCap:
     """Cap: on `occasion`, `count` (of the subject: an action or a state) may not exceed `cap`.
 
-    `halts`: the run ends then; else only this one thing is refused. `reason` is filled in with `_words`.
+    `halts`: The run then ends; otherwise only this one thing is refused. `reason` is filled in with `_words`.
     """
 
     name: str
@@ -68,7 +68,7 @@ def _words(count: int, cap: int) -> dict[str, str]:
 
 
 def _if_granted(counted: Callable[[RunHistory, str], int]) -> Callable[[RunHistory, str], int]:
-    """Return a count that includes the thing that is asked for."""
+    """Return a count that includes the requested thing."""
     return lambda history, subject: counted(history, subject) + 1
 
 
@@ -79,7 +79,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
         _if_granted(lambda history, _: history.steps),
         lambda defaults: defaults.hard_cap_steps,
         halts=True,
-        reason="The run has made {cap_steps}, which is all it may make.",
+        reason="The run has made {cap_steps}, which is the limit.",
     ),
     RunCap(
         "same_state_revisit",
@@ -87,7 +87,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
         lambda history, state: history.states[state],
         lambda defaults: defaults.same_state_revisits,
         halts=True,
-        reason="The same failing state was observed {count_times}; {allowed}. Nothing changes it.",
+        reason="The same failing state was observed {count_times}; {allowed}. No attempt changes it.",
     ),
     RunCap(
         "retries_per_action",
@@ -95,7 +95,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
         _if_granted(lambda history, action: history.retries[action]),
         lambda defaults: defaults.retries_per_action,
         halts=False,
-        reason="This action was retried {cap_times} already.",
+        reason="This action was already retried {cap_times}.",
     ),
     RunCap(
         "recovery_max",
@@ -103,7 +103,7 @@ RUN_CAPS: tuple[RunCap, ...] = (
         _if_granted(lambda history, _: history.recoveries),
         lambda defaults: defaults.recovery_max,
         halts=True,
-        reason="The run has recovered {cap_times}, which is all it may.",
+        reason="The run has recovered {cap_times}, which is the limit.",
     ),
 )
 
@@ -140,7 +140,7 @@ HEAL_CAPS: tuple[RunCap, ...] = (
         _identical_errors,
         lambda defaults: defaults.max_identical_errors,
         halts=True,
-        reason="{count_attempts} in a row ended in the same error; {allowed}. Nothing reaches it.",
+        reason="{count_attempts} in a row ended in the same error; {allowed}. No attempt changes it.",
     ),
     RunCap(
         "ping_pong",
@@ -148,13 +148,13 @@ HEAL_CAPS: tuple[RunCap, ...] = (
         _ping_pong,
         lambda defaults: defaults.max_ping_pong,
         halts=True,
-        reason="The last {count} attempts went to and fro between the same two failures; {allowed}.",
+        reason="The last {count} attempts alternated between the same two failures; {allowed}.",
     ),
 )
 
 
 class RunPolicy:
-    """Policy of one run: ask it before a step, a retry or a recovery, and tell it each observation.
+    """Policy of one run: ask it before a step, a retry or a recovery, and report each observation to it.
 
     Not thread-safe; the run that owns it asks under its own lock.
     """
@@ -176,7 +176,7 @@ class RunPolicy:
         return self.history.states[state_key]
 
     def observe(self, observation: Observation) -> PolicyVerdict:
-        """Note how a step ended; halt where that state was observed too often."""
+        """Record how a step ended; halt if that state was observed too often."""
         if self.halted is None:
             self.history.trail.append(observation)
             self.history.states[observation.state_key] += observation.failed
@@ -186,13 +186,14 @@ class RunPolicy:
         return dataclasses.replace(verdict, same_state_count=self.seen(observation.state_key))
 
     def retry(self, action: str, error_code: str, ename: str = "") -> PolicyVerdict:
-        """Ask to try the same action again with nothing changed; a grant names the pause before it.
+        """Ask to try the same action again unchanged; a grant names the pause before it.
 
-        ename: the exception's type, where the error is one. Refused for an error that is not retryable, and over the
-        cap on retries of one action.
+        ename: The exception's type, if the error is one.
+
+        Refused for an error that is not retryable, and over the cap on retries of one action.
         """
         if self.halted is None and not is_retryable(error_code, ename):
-            return PolicyVerdict(refusal=f"{error_code} would be the same again.")
+            return PolicyVerdict(refusal=f"A retry after {error_code} would fail again.")
         verdict = self._ask("retry", action)
         if not verdict.granted:
             return verdict

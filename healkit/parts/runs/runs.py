@@ -1,8 +1,8 @@
 """Runs that are being written, their policy and their steps.
 
-A run is asked for. `with hk.run():` makes every execution inside it a step; `record=True` makes one execution a run of
-its own. The folder is written as things happen, on the thread where they do: `RunStep` takes an execution's events and
-writes those of the run.
+Runs are optional. `with hk.run():` makes every execution inside it a step; `record=True` makes a run of one execution.
+The folder is written when things happen, on the same thread: `RunStep` takes an execution's events and writes those of
+the run.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ _inside: ContextVar[tuple[OpenRun, ...]] = ContextVar("healkit_runs", default=()
 
 
 class OpenRun:
-    """A run that goes on; made by `Healkit.run`. Leaving its `with` block finishes it.
+    """A run in progress; made by `Healkit.run`. Leaving its `with` block finishes it.
 
-    `run_id` names it, `folder` is where it is written, `problem` says what of it could not be.
+    `run_id` names it, `folder` is where it is written, `problem` says what could not be written.
     """
 
     def __init__(
@@ -100,8 +100,8 @@ class OpenRun:
 
     @property
     def problem(self) -> str:
-        """Sentence on what is missing in the record; empty when nothing is."""
-        fault = f"The record of run {self.run_id!r} is not whole: {self._fault}." if self._fault else ""
+        """Sentence on what is missing in the record; empty if nothing is."""
+        fault = f"The record of run {self.run_id!r} is not complete: {self._fault}." if self._fault else ""
         return self._journal.problem or fault
 
     @property
@@ -120,18 +120,20 @@ class OpenRun:
         return f"step_{self._steps}" if self._steps else None
 
     def note(self, what: str) -> None:
-        """Note an error of the record itself; called instead of raising it."""
+        """Record an error of the record itself; called instead of raising it."""
         self._fault = what
 
     def admit(self, tool_name: str) -> str:
         """Return the next step's id; raises `RunNotAllowed`, or `PolicyHalted` once the policy has ended the run."""
         if self._journal.closed:
-            raise RunFolderError(f"Run {self.run_id!r} has ended.", hint="Begin another: with hk.run(): …")
+            raise RunFolderError(
+                f"Run {self.run_id!r} has ended.", hint="Start another one: with hk.run(): …"
+            )
         if not any(fnmatch.fnmatchcase(tool_name, pattern) for pattern in self._allow):
             allowed = ", ".join(map(repr, self._allow)) or "none"
             refused = RunNotAllowed(
                 f"{tool_name!r} is not on the list of run {self.run_id!r}, which is {allowed}.",
-                hint="Run it outside of this run, or begin one with allow=(…).",
+                hint="Execute it outside this run, or start a run with allow=(…).",
             )
             details = {**details_of(refused), "tool_name": tool_name, "allowed": list(self._allow)}
             fault = error_object(refused.code, "preconditions", refused.message, utc_now(), details=details)
@@ -145,7 +147,7 @@ class OpenRun:
         self.halt(verdict.halt, None, None, None)
         raise PolicyHalted(
             f"Run {self.run_id!r} was ended by its policy ({verdict.halt.rule}): {verdict.halt.reason}",
-            hint="Change something (the code, the arguments), then begin another run.",
+            hint="Change something (the code, the arguments), then start another run.",
         )
 
     def proposal(self, source: str) -> dict[str, Any]:
@@ -155,7 +157,7 @@ class OpenRun:
             return {"proposal_source": source, "proposal_count": self._proposals}
 
     def policy_facts(self, state_key: str) -> dict[str, int]:
-        """Return how near the run is to its caps: how often that failing state was observed, and the steps taken."""
+        """Return how near the run is to its caps: how often that failing state was observed, and the steps so far."""
         with self._lock:
             return self._facts(self._policy.seen(state_key))
 
@@ -171,11 +173,11 @@ class OpenRun:
     def retry(self, action: str, error_code: str, ename: str) -> PolicyVerdict:
         """Ask the policy whether a failed action may be tried again, and after which pause.
 
-        Refused where no step is left: the outcome reaches the caller then, and not a `PolicyHalted`.
+        Refused if no step is left: then the outcome reaches the caller, not a `PolicyHalted`.
         """
         with self._lock:
             if self._steps >= self._policy.defaults.hard_cap_steps:
-                return PolicyVerdict(refusal="No step is left for another try.")
+                return PolicyVerdict(refusal="No step is left for another attempt.")
             return self._policy.retry(action, error_code, ename)
 
     def observe(
@@ -198,9 +200,9 @@ class OpenRun:
     def finish(
         self, outcome: str = "completed", reason: str = "", after: StateSignature | None = None
     ) -> None:
-        """Write the end and let go of the folder; called by the `with` block, and safe to call twice.
+        """Write the end and release the folder; called by the `with` block, and safe to call twice.
 
-        after: the state at the end, where it is not the last that was observed.
+        after: The state at the end, if it is not the last observed one.
         """
         outcome = "halted" if self._halted else outcome
         result: dict[str, Any] = {"outcome": outcome, "steps": self._steps, "failures": self._failures}
@@ -250,8 +252,9 @@ class OpenRun:
 class Runs(Steps):
     """Begins the runs of one `Healkit`.
 
-    make_cleaner: called by the first run, because a sanitiser's tables take a while to read. audit: called by the first
-    run that is audited. tell_of: returns what tells the facts of a run's events, by its manifest.
+    make_cleaner: Called by the first run, because a sanitiser's tables take a while to read.
+    audit: Called by the first run that is audited.
+    tell_of: Returns a function that describes a run's events, by its manifest.
     """
 
     def __init__(
@@ -287,9 +290,10 @@ class Runs(Steps):
     ) -> OpenRun:
         """Begin a run with its folder; raises `RunFolderError`, `RunExists` or `RunLocked`.
 
-        policy: caps of this run's own, or the policy itself, of a loop that asks it more than a step does. mode:
-            `dry_run` where whatever comes of it is only shown. parameters: those of the profile, for the manifest.
-        audited: whether its events are entries of the audit; a part tells their facts (`hooks.Specs.audit_steps`).
+        policy: The run's own caps, or a policy object, for a loop that asks it more than a step does.
+        mode: `dry_run` if the result is only shown.
+        parameters: Those of the profile, for the manifest.
+        audited: Whether its events become entries of the audit; a part describes them (`hooks.Specs.audit_steps`).
         """
         allow = (allow,) if isinstance(allow, str) else allow
         judge = policy if isinstance(policy, RunPolicy) else RunPolicy(policy)
@@ -324,10 +328,11 @@ class Runs(Steps):
     ) -> OpenRun:
         """Begin a run: `with hk.run() as run:` writes every execution inside it to the folder `run.folder`.
 
-        profile: a word of yours for what kind of run it is. allow: which tools it may execute, as patterns. policy: its
-            caps; over one of them the run is ended, and each further execution in it raises `PolicyHalted`.
+        profile: Your own word for the kind of run.
+        allow: Patterns of the tools that it may execute.
+        policy: Its caps; over one of them the run ends, and each further execution in it raises `PolicyHalted`.
 
-        Raises `RunFolderError`, or `RunExists` and `RunLocked` for a `run_id` that is taken.
+        Raises `RunFolderError`, or `RunExists` and `RunLocked` for a `run_id` that already exists.
         """
         return self.begin(profile, run_id=run_id, allow=allow, policy=policy)
 
@@ -354,7 +359,7 @@ class Runs(Steps):
             yield UNRECORDED
 
     def around(self) -> OpenRun | None:
-        """Return the innermost run of this Healkit that the caller is inside of."""
+        """Return the innermost run of this Healkit around the caller."""
         inside = _inside.get()
         return next((run for run in reversed(inside) if run.owner is self), None) if inside else None
 
@@ -365,7 +370,7 @@ class Runs(Steps):
     def close(self) -> None:
         """End the runs that are still open; called when the Healkit is closed."""
         for run in list(self._open):
-            run.finish("abandoned", "the Healkit was closed before the run had ended")
+            run.finish("abandoned", "healkit was closed before the run had ended")
 
     def _alone(
         self, kind: StepKind, earlier: Finished | None, policy: PolicyDefaults | None, *, demanded: bool
@@ -413,7 +418,7 @@ _CLEANED_HASH_MAX_CHARS = 64 * 1024
 
 
 class Retried(Sink):
-    """Execution in no run that is tried again as a policy allows, with a row in the log for each attempt."""
+    """Execution outside a run that is repeated as a policy allows, with a row in the log for each attempt."""
 
     def __init__(
         self, policy: RunPolicy, kind: StepKind = "run", attempts: tuple[int | None, ...] = ()
@@ -449,9 +454,9 @@ def _passing_fault(
     acts: bool,
     kind: StepKind,
 ) -> tuple[str, str] | None:
-    """Return code and exception of a fault that may pass by itself; None where the call may have done something.
+    """Return code and exception of a temporary fault; None if the call may have had effects.
 
-    acts: it has side effects, or has called a tool that has. Code that is only tried out is never tried twice.
+    acts: It has side effects, or has called a tool that has. Code that is only tried is never tried twice.
     """
     if failure is None or kind == "try":
         return None
@@ -464,7 +469,8 @@ def _passing_fault(
 class RunStep(Sink):
     """Writer of an execution into a run's folder, as a step of the run: its events make those of trace.jsonl.
 
-    earlier: the ending that a re-run is compared with, as the log has it. attempts: the rows of the tries before.
+    earlier: The ending for comparison with a re-run, as in the log.
+    attempts: The rows of the earlier attempts.
     """
 
     def __init__(
@@ -499,7 +505,7 @@ class RunStep(Sink):
         self.step_id = self.run.admit(tool_name)
 
     def take(self, started: Started, event: Event) -> None:
-        """Write an event into the run; an error of the record itself is listed with the run's other problems."""
+        """Write an event into the run; an error of the record itself is added to the run's problems."""
         try:
             match event:
                 case Proposed():
@@ -523,7 +529,7 @@ class RunStep(Sink):
             self.run.note(f"{type(event).__name__}: {type(error).__name__}: {error}")
 
     def next_try(self) -> Sink:
-        """Record that the pause is over; return the step of the next try."""
+        """Record that the pause is over; return the step of the next attempt."""
         self._write("backoff_applied", metadata={"wait_ms": round((self.retry_in_s or 0.0) * 1000)})
         return RunStep(self.run, self._kind, self._earlier, (*self.attempts, self._log_id))
 
@@ -666,7 +672,7 @@ class RunStep(Sink):
             self.retry_in_s = verdict.wait_ms / 1000
 
     def _given(self, started: Started) -> list[Any]:
-        """Code and arguments, in full; the code of a proposal is kept as such already."""
+        """Code and arguments, in full; the code of a proposal is already kept as such."""
         pieces: list[Any] = []
         if self._entry is not None and self._entry.revision != NO_REVISION:
             pieces.append(("code", self._entry.code))
@@ -687,13 +693,13 @@ class RunStep(Sink):
         )
 
     def _hashable(self, encoded: str) -> Any:
-        """Return a JSON text as the value that is hashed: cleaned, because a hash of a short text can be guessed."""
+        """Return a JSON text as the value to hash: cleaned, because a hash of a short text can be guessed."""
         if len(encoded) > _CLEANED_HASH_MAX_CHARS:
             return encoded
         return self.run.cleaner.clean(msgspec.json.decode(encoded), limit_bytes=1 << 30).value
 
     def _state(self, started: Started, signature: StateSignature, fingerprint: str | None) -> dict[str, Any]:
-        """Return the partial state: all of it ids, codes and hashes, and nothing of the payload."""
+        """Return the partial state: only ids, codes and hashes, and nothing of the payload."""
         return {
             "tool_name": started.tool_name,
             "persona": started.persona,
@@ -715,7 +721,7 @@ def tags_of(entry: VaultEntry | None) -> list[str]:
 
 
 def fault_of(failure: Failure, calls: Sequence[CallRecord]) -> tuple[str, str]:
-    """Return code and exception of what went wrong: of the last call, where the tool let its error through."""
+    """Return code and exception of the failure: of the last call, if the tool passed its error on."""
     last = calls[-1] if calls and failure.ename == "ToolCallError" else None
     if last is None or last.success is not False:
         is_in_tool = not failure.frames or failure.frames[-1].in_tool
@@ -725,7 +731,7 @@ def fault_of(failure: Failure, calls: Sequence[CallRecord]) -> tuple[str, str]:
 
 
 def evidence_of(event: Ended) -> list[Any]:
-    """Failure, what was printed and displayed, and the calls made, in full but for what differs from run to run."""
+    """Failure, output and calls, complete except for values that differ from run to run."""
     finished, outputs = event.finished, event.outputs
     pieces: list[Any] = []
     if finished.failure is not None:

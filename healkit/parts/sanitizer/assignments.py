@@ -1,9 +1,9 @@
 """Values behind a secret's name, in any syntax.
 
 `password=…`, `"api_key": "…"`, `--token …`, `X-Api-Key: …`, `<password>…</password>`, `("Authorization", "…")`, `-
-name: DB_PASSWORD` with `value: …` below it. Each word that may be part of a secret's name starts three steps: read and
-judge the whole name around it (`secret_names`), find the separator, judge the value behind it (`secret_values`). Every
-step reads a bounded stretch of text, so a hostile text costs no more than its length.
+name: DB_PASSWORD` with `value: …` below it. Each word that may be part of a secret's name starts three steps. They read
+and judge the whole name around it (`secret_names`), find the separator, and judge the value after it (`secret_values`).
+Every step reads a bounded part of the text, so the cost of a hostile text is proportional to its length.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from healkit.parts.sanitizer.secret_values import (
 
 
 def locate(text: str, start: int, end: int) -> Span | None:
-    """Find the secret behind the name that the keyword at [start, end) is part of."""
+    """Find the secret after the name that contains the keyword at [start, end)."""
     if (
         end < len(text)
         and text[end].islower()
@@ -181,7 +181,7 @@ _NEEDS_EARLIER = frozenset(
 
 
 class ValueSpan(NamedTuple):
-    """Place of a value, and how it stands there; `cut` where it may go on behind the part that was read."""
+    """Place of a value and its form; `cut` if it may continue after the part that was read."""
 
     start: int
     end: int
@@ -206,7 +206,7 @@ _LITERALS_MAX = 16
 
 
 def end_of(text: str, value: ValueSpan) -> int:
-    """Return the end of the whole value: of one that was cut, or that is written as several literals."""
+    """Return the end of the complete value: of a cut one, or of one that is written as several literals."""
     if not value.cut:
         return value.end if value.where == BARE else _last_literal(text, value)
     rest = (_BARE_REST if value.where == BARE else _QUOTED_REST).match(text, value.end)
@@ -214,7 +214,7 @@ def end_of(text: str, value: ValueSpan) -> int:
 
 
 def _last_literal(text: str, value: ValueSpan) -> int:
-    """Return the end of the last of the literals that make up a value: `"…" + "…"`."""
+    """Return the end of the last literal of a value: `"…" + "…"`."""
     end = value.end
     bracketed = _IN_BRACKETS.search(text, max(0, value.start - 70), value.start) is not None
     for _ in range(_LITERALS_MAX):
@@ -233,7 +233,7 @@ def name_at(text: str, start: int, end: int) -> tuple[int, int, str]:
     """
     lowest = max(0, start - NAME_MAX_CHARS)
     begin = lowest + len(text[lowest:start].rstrip(_NAME_LETTERS))
-    while begin > lowest and text[begin - 1].isalnum():  # a letter that is no ASCII
+    while begin > lowest and text[begin - 1].isalnum():  # a letter that is not ASCII
         begin = lowest + len(text[lowest : begin - 1].rstrip(_NAME_LETTERS))
     if begin >= 1 and text[begin - 1] == "\\" and text[begin] in "nrt":
         begin += 1  # `\npassword`: the n is the escape's
@@ -271,7 +271,7 @@ def value_at(text: str, position: int) -> ValueSpan | None:
 
 
 def _closing(text: str, start: int, quote: str) -> tuple[int, bool]:
-    """Return the end of the quoted text that begins at `start`, and if it has one; without, it ends with its line."""
+    """Return the end of the quoted text that begins at `start`, and whether it is closed; if not, the line ends it."""
     limit = min(len(text), start + VALUE_MAX_CHARS)
     position = start
     while (index := text.find(quote, position, limit)) >= 0:
@@ -401,7 +401,7 @@ _FARTHER = {
 
 
 def _farther(text: str, stop: int, name: str, level: Secrecy) -> Span | None:
-    """Find a value behind a syntax that often holds other things: only a text that looks like a token counts."""
+    """Find a value after a syntax that often has other values: only a text that looks like a token counts."""
     if level is Secrecy.WEAK and (setter := _SETTER.search(name)) is not None:
         level = secrecy_of(setter[1])  # `setApiKey("…")`
     for pattern in _FARTHER.get(text[stop : stop + 1], ()):
@@ -451,7 +451,7 @@ def _in_prose(
 
 
 def _is_sure(found: str, level: Secrecy, *, quoted: bool = False) -> bool:
-    """Return True for what is no word behind a password's name."""
+    """Return True for a text that is not a common word after a password's name."""
     return level is Secrecy.PASSWORD and len(found) >= 6 and is_no_word(found, quoted=quoted)
 
 
@@ -509,7 +509,7 @@ def _assigned(text: str, begin: int, match: re.Match[str], name: str, level: Sec
 
 
 def _line_value(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> Span | None:
-    """Find a value that goes to the end of its settings line: `password=correct horse battery staple`."""
+    """Find a value that continues to the end of its settings line: `password=correct horse battery staple`."""
     if text[value.end : value.end + 1] in _ENDS_LINE:
         return None
     before = text[max(text.rfind("\n", max(0, begin - 40), begin) + 1, begin - 40) : begin]
@@ -546,7 +546,7 @@ NUMBERED = frozenset({Secrecy.TOKEN, Secrecy.SECRET, Secrecy.PASSWORD, Secrecy.P
 
 
 def byte_list(text: str, position: int, level: Secrecy) -> Span | None:
-    """Find a list of bytes or characters, as each language writes one."""
+    """Find a list of bytes or characters, in the forms of several languages."""
     if _MAY_LIST.isdisjoint(text[position : position + 64]):
         return None
     numbers = BYTE_LIST.match(text, position)
@@ -559,7 +559,7 @@ _MAY_LIST = frozenset("([{<")
 
 
 def mixed(text: str, value: ValueSpan, name: str, level: Secrecy) -> Span | None:
-    """Judge a value in a call that may be given other words too: it must have letters, and digits or symbols."""
+    """Judge a value in a call that may have other words too: it must have letters, and digits or symbols."""
     candidate = text[value.start : value.end]
     sure = len(candidate) >= 6 and (
         _LETTERS_AND_MORE.search(candidate) or is_generated(candidate) or looks_like_token(candidate)
@@ -639,7 +639,7 @@ def span_if_secret(
 
 
 def default_behind(text: str, start: int, end: int) -> Span | None:
-    """Find the literal in `getenv("DB_PASSWORD") or "…"`: a secret's default, behind an operator at [start, end)."""
+    """Find the literal in `getenv("DB_PASSWORD") or "…"`: a secret's default, after an operator at [start, end)."""
     value = value_at(text, end)
     if value is None or value.f_string or value.end - value.start < _DEFAULT_LEAST:
         return None
@@ -661,7 +661,7 @@ _NAME_BEFORE, _BEFORE_CHARS = re.compile(r"[A-Za-z_][\w-]*"), 120
 
 
 def literal_compared_with(text: str, begin: int, name: str, level: Secrecy) -> Span | None:
-    """Find the literal that a secret is compared with, to the left of it: `"…" == password`, `"…".equals(password)`."""
+    """Find the literal that a secret is compared with, on its left: `"…" == password`, `"…".equals(password)`."""
     if (
         text[begin - 1 : begin] not in {" ", "=", "("}
         or _COMPARES.search(text, max(0, begin - 20), begin) is None
@@ -681,7 +681,7 @@ _LITERAL_BEFORE = re.compile(
 
 
 def separates_otherwise(text: str, begin: int, match: re.Match[str]) -> bool:
-    """Detect colons that put no value behind a name: in an ARN, in a URL, at the end of a statement's line."""
+    """Detect colons without a value after a name: in an ARN, in a URL, at the end of a statement's line."""
     if match["sign"] != ":" or match["closed"]:
         return False
     if not match["gap"]:
@@ -692,7 +692,7 @@ def separates_otherwise(text: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def is_loose(text: str, begin: int, match: re.Match[str], value: ValueSpan) -> bool:
-    """Return True for a bare value that stands as a variable does in code, or as a word in a sentence."""
+    """Return True for a bare value that looks like a variable in code, or like a word in a sentence."""
     after = text[value.end : value.end + 2]
     ends_line = not after or after[0] in "\r\n\\"
     if match["sign"] in {":", "->", "=>"}:

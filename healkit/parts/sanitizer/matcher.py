@@ -1,7 +1,7 @@
 """Matcher of rules, in a text and through nested data.
 
-Keywords are found first, and their rules' patterns tried there. All rules find their spans in the text as it was.
-Overlapping spans become one, named by the most specific of them. A text in which something was hidden is searched again
+Keywords are found first, and their rules' patterns are tried there. All rules find their spans in the original text.
+Overlapping spans become one, named by the most specific of them. After something was hidden, the text is searched again
 until nothing more is found, so cleaning twice changes nothing.
 """
 
@@ -70,7 +70,7 @@ _REPLACEMENT = re.compile(r"\[(?:REDACTED:[\w-]+|[A-Z]+)\]")
 
 
 def is_replacement(text: str) -> bool:
-    """Return True for a text that is the replacement of something hidden before."""
+    """Return True for a text that replaces something hidden before."""
     return _REPLACEMENT.fullmatch(text) is not None
 
 
@@ -89,7 +89,7 @@ def fast_pattern(pattern: str) -> Any:
 
 
 class HiddenSpan(NamedTuple):
-    """Stretch of a text that is to be hidden, and the rule that says so."""
+    """Part of a text to hide, and its rule."""
 
     start: int
     end: int
@@ -127,7 +127,7 @@ class Matcher:
         return self._find(text, ((0, len(text)),))
 
     def _find(self, text: str, windows: Sequence[tuple[int, int]]) -> list[HiddenSpan]:
-        """Return the spans to hide that begin in one of the windows; what stands around these is read too."""
+        """Return the spans to hide that begin in one of the windows; the text around these is read too."""
         spans = self._anchored(text, windows)
         for begin, end in windows:
             for rule, pattern in self._searched:
@@ -145,7 +145,7 @@ class Matcher:
         return _merged(spans)
 
     def _among_numbers(self, text: str, begin: int, limit: int, found: list[HiddenSpan]) -> None:
-        """Try the number rules on each long enough number that no better rule has found; one pass finds these."""
+        """Try the number rules on each long enough number without a better rule; one pass finds these."""
         better = []
         for item in found:
             if (
@@ -234,7 +234,7 @@ class Matcher:
         return any(pattern.fullmatch(text) for pattern in self._allow)
 
     def is_plain(self, text: str) -> bool:
-        """Return True for a short text that holds no keyword, and nothing that a pattern without one could match."""
+        """Return True for a short text without a keyword, and without a match for patterns that need none."""
         if len(text) > _SHORT_CHARS or self._custom or not self._automaton or not text.isascii():
             return False
         for _ in self._automaton.iter(text.lower()):
@@ -251,11 +251,11 @@ class Matcher:
     def text(self, text: str, hidden: Counter[str], *, cut: bool = False) -> str:
         """Return the text with everything hidden, and count each span in `hidden` by its rule.
 
-        cut: the text was clean as a whole before its end was cut off, so that only what stands there is searched.
+        cut: The complete text was clean before its end was cut off, so only the end is searched.
 
-        What is hidden may uncover the next secret, as in phone numbers without a space between them. So the
-        surroundings of what was hidden are searched again, and by custom rules the whole text: their patterns may read
-        as far as they like. The later rounds hide all up to the end of the word, so that a long row costs few of them.
+        Hiding one secret may reveal the next, as in phone numbers without a space between them. So the surroundings of
+        hidden spans are searched again. Custom rules search the whole text again, because their patterns may read any
+        distance. The later rounds hide everything up to the end of the word, so a long row needs few of them.
         """
         if self.is_plain(text):
             return text
@@ -288,7 +288,7 @@ def _rarity(keyword: str) -> list[int]:
 
 
 def _long_numbers(text: str, begin: int, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of each number that is long enough for a rule; numbers are common in data, and most are not."""
+    """Yield the bounds of each number that is long enough for a rule; numbers are common, and most are harmless."""
     pattern = _LONG_ASCII_NUMBER if text.isascii() else _LONG_NUMBER
     for stretch in pattern.finditer(text, begin, limit):
         start, end = stretch.span()
@@ -302,7 +302,7 @@ def _long_numbers(text: str, begin: int, limit: int) -> Iterator[tuple[int, int]
 
 
 def _unjudged(text: str, start: int, end: int, rule: SanitizerRule) -> Span:
-    """Return what to hide at a keyword of a text that holds little else: the rest of its line, or of a key's block."""
+    """Return the part to hide at a keyword of a short text: the rest of its line, or of a key's block."""
     limit = min(len(text), end + _UNJUDGED_CHARS)
     line_end = text.find("\n", end, limit)
     return start, limit if line_end < 0 or rule.kind == "place" else line_end, None
@@ -333,7 +333,7 @@ def _to_end_of_word(span: HiddenSpan, text: str) -> HiddenSpan:
 
 
 def _custom_spans(pattern: Any, text: str) -> list[tuple[int, int]]:
-    """Return the spans of a custom pattern; where it fails on the text, try each line, and take those it fails on."""
+    """Return the spans of a custom pattern; if it fails on the text, try each line, and hide failing lines."""
     group = pattern.groupindex.get("secret", 0)
     try:
         return [match.span(group) for match in pattern.finditer(text)]
@@ -365,7 +365,7 @@ def replaced(text: str, found: Sequence[HiddenSpan], hidden: Counter[str]) -> st
 
 
 def _merged(found: list[HiddenSpan]) -> list[HiddenSpan]:
-    """Merge overlapping spans, each named by the most specific that covers most of it, else by the widest."""
+    """Merge overlapping spans, each named by the most specific that covers most of it, otherwise by the widest."""
     found.sort(key=lambda item: (item.start, -item.end))
     merged: list[list[HiddenSpan]] = []
     reach = -1
@@ -390,10 +390,10 @@ def _merged(found: list[HiddenSpan]) -> list[HiddenSpan]:
 # Values that were hidden once, hidden wherever they stand.
 #
 # A secret travels under other names: an argument `password` is a local `p` in one frame and a word of the message in
-# the next. So what was hidden in one record is hidden at its other places too. Only a value that is no word of the
-# record by chance: at least six characters with a digit, a symbol or mixed case, or eight letters or digits, and no
-# common word; and only where it stands alone, not inside a longer word. Personal data is left out: each kind has its
-# own pattern.
+# the next. So what was hidden in one record is hidden at its other places too. The value must not be a word that is in
+# the record by chance. So it has at least six characters with a digit, a symbol or mixed case, or eight letters or
+# digits. It is not a common word, and it is hidden only where it stands alone, not inside a longer word. Personal data
+# is left out: each kind has its own pattern.
 
 
 _LEAST_MIXED, _LEAST_PLAIN, _MOST_CHARS = 6, 8, 512
@@ -412,14 +412,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class KnownValues:
-    """Hidden values of one record, with what stands in their place."""
+    """Hidden values of one record, with their replacements."""
 
     def __init__(self) -> None:
         #: Value → the rule that hid it; empty until something is hidden.
         self.rules: dict[str, SanitizerRule] = {}
 
     def add(self, original: str, rule: SanitizerRule) -> None:
-        """Remember a text that the rule has hidden, if it is told apart from a common word."""
+        """Remember a text that the rule hid, if it differs from a common word."""
         if rule.kind == "personal" or len(self.rules) >= _VALUES_MAX:
             return
         value = original.strip().strip("\"'`")
@@ -427,7 +427,7 @@ class KnownValues:
             self.rules[value] = rule
 
     def hide(self, text: str, hidden: Counter[str]) -> str:
-        """Return the text with these values hidden where they stand alone, each counted by its rule."""
+        """Return the text with these values hidden where they are separate words, each counted by its rule."""
         for value, rule in self.rules.items():
             for form in _forms(value) if len(text) < _LONG_CHARS else (value,):
                 if form in text:
@@ -466,14 +466,14 @@ class KnownValues:
 
 
 class Hidden(Counter[str]):
-    """Count of what was hidden, by rule, with the values themselves."""
+    """Count of hidden values, by rule, with the values themselves."""
 
     def __init__(self, known: KnownValues | None = None) -> None:
         super().__init__()
         self.known = KnownValues() if known is None else known
 
     def note(self, original: str, rule: SanitizerRule) -> None:
-        """Count a text that the rule has hidden, and remember it."""
+        """Count a text that the rule hid, and remember it."""
         self[rule.id] += 1
         self.known.add(original, rule)
 
@@ -487,7 +487,7 @@ def _is_distinct(value: str) -> bool:
 
 
 def _forms(value: str) -> tuple[str, ...]:
-    """List how a value is written: as it is, and within `repr`, JSON and a URL."""
+    """List the forms of a value: as it is, and within `repr`, JSON and a URL."""
     if value.isalnum():
         return (value,)
     in_json, in_url = json.dumps(value, ensure_ascii=False)[1:-1], quote(value, safe="", errors="replace")
@@ -502,7 +502,7 @@ def _alone(form: str) -> re.Pattern[str]:
 
 # Nested data: each leaf, judged by its key.
 #
-# Structure says more than text: a value under `password` is a password whatever it looks like, and
+# Structure says more than text: a value under `password` is a password whatever it looks like.
 # `{"name": …, "value": …}`, `["--token", …]` and `("Authorization", …)` put the name beside the value.
 
 
@@ -561,10 +561,10 @@ def _is_plain_key(key: str) -> bool:
 
 
 class Traversal:
-    """Cleaning of one value, with the count of what is hidden so far.
+    """Cleaning of one value, with the count of hidden values so far.
 
-    cut: the value was clean before parts of it were cut off; of its texts, only the ends are searched again. known:
-    what was hidden earlier in the same record.
+    cut: The value was clean before parts of it were cut off; only the ends of its texts are searched again.
+    known: Values that were hidden earlier in the same record.
     """
 
     def __init__(self, matcher: Matcher, *, cut: bool = False, known: KnownValues | None = None) -> None:
@@ -616,7 +616,7 @@ class Traversal:
         return self._hide(text)
 
     def _hide(self, text: str) -> str:
-        """Hide the whole text; count it under its format where that is known."""
+        """Hide the whole text; count it under its format if that is known."""
         start = len(text) - len(text.partition(" ")[2]) if _SCHEME_FIRST.match(text) else 0
         spans = [
             item
@@ -728,7 +728,7 @@ class Traversal:
 
     @staticmethod
     def _another(shown: str, *taken: dict[str, Any]) -> str:
-        """Return a free key for a second one that reads the same after cleaning."""
+        """Return a free key for a second key that is the same after cleaning."""
         turn = 2
         while any(f"{shown} {turn}" in mapping for mapping in taken):
             turn += 1
@@ -765,7 +765,7 @@ class Traversal:
         return result
 
     def _arguments(self, value: list[str]) -> list[str]:
-        """Return the arguments of a program without the secret among them: `["docker", "login", "-p", "…"]`."""
+        """Return a program's arguments without their secret: `["docker", "login", "-p", "…"]`."""
         location = argument_with_secret(value)
         if location is None:
             return value
@@ -776,7 +776,7 @@ class Traversal:
 
     @staticmethod
     def _beside(previous: str, item: str) -> str:
-        """Return the name that the item before gives this one: an option, or the name of a header or parameter."""
+        """Return the name that the item before gives to this one: an option, or the name of a header or parameter."""
         if (
             item.startswith("-")
             or " " in previous

@@ -1,12 +1,12 @@
 """Personal data: addresses, phone, card and account numbers.
 
-Data is made of numbers, so a number alone is never enough: a card has an issuer's prefix, a length and a Luhn digit; a
-social security number its separators or its name before it; a phone number a country code, a phone's punctuation, or
-its name before it. Look-alikes (order numbers, times, versions, hashes, floats) stay.
+Data contains many numbers, so a number alone is never enough. A card has an issuer's prefix, a length and a Luhn digit.
+A social security number has its separators or its name before it. A phone number has a country code, a phone's
+punctuation, or its name before it. Similar numbers (order numbers, times, versions, hashes, floats) stay.
 
-`phonenumbers` decides which digits are a phone number. Finding them is left to the rules' own patterns: the library's
-finder, `PhoneNumberMatcher`, takes 24 times as long on this project's docs and lists of floats, takes 600 of those
-floats for phone numbers, and misses three of the rows' examples.
+`phonenumbers` decides which digits are a phone number. The rules' own patterns find them. The library's finder,
+`PhoneNumberMatcher`, takes 24 times as long on this project's docs and lists of floats. It takes 600 of those floats
+for phone numbers, and misses three of the rows' examples.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CARD_BEFORE = re.compile(r"(?i)(?:card|pan|visa|master\s?card|amex|credit|debit
 
 
 def _is_id(before: str) -> bool:
-    """Return True where the text before a number says that it counts or names something."""
+    """Return True if the text before a number says that it counts or names something."""
     last = before.rstrip(_BETWEEN)[-1:]
     return (last.isalpha() or "#" in before[-4:]) and _ID_BEFORE.search(before.lower()) is not None
 
@@ -108,7 +108,7 @@ def _iban(match: re.Match[str]) -> bool:
 
 
 class PhoneRules:
-    """Rules for phone numbers as people write them; numbers without a country code are read in `region`."""
+    """Rules for phone numbers as they are written; numbers without a country code are read for `region`."""
 
     def __init__(self, region: str) -> None:
         self.region = region
@@ -144,7 +144,7 @@ class PhoneRules:
         return self.region not in {"US", "CA"} and not _is_id(before) and _valid(match["secret"], self.region)
 
     def named(self, match: re.Match[str]) -> bool:
-        """Accept a number of any punctuation behind a word such as `phone`."""
+        """Accept a number of any punctuation after a word such as `phone`."""
         digits = re.sub(r"\D", "", match["secret"])
         if not 7 <= len(digits) <= 15 or len(set(digits)) < 3:
             return False
@@ -156,7 +156,7 @@ class PhoneRules:
         """Return the rules for this region."""
         return (
             SanitizerRule(
-                "phone", "a phone number with its country code, or punctuated as one", "personal",
+                "phone", "a phone number with its country code, or written like one", "personal",
                 pattern=r"(?P<secret>(?:(?<![\w.+/-])\+|(?<![\w.+:/=-])00)[1-9]\d{0,2}"
                 r"(?:[ .\-/]{0,2}\(?0?\)?[ .\-/]{0,2}\d{1,5}){1,7})(?![\w]|[.:,/-]\d|%)",
                 check=self.international, costly=True, among_numbers=True, replacement="[PHONE]",
@@ -166,7 +166,7 @@ class PhoneRules:
                           "+0530", "00:00:00.000"),
             ),
             SanitizerRule(
-                "phone-national", "a phone number as North America punctuates it", "personal",
+                "phone-national", "a phone number in North American form", "personal",
                 pattern=r"(?<![\w.:/=+-])(?P<secret>(?:(?:\+?1|001)[ .-])?"
                 r"(?:\(\d{3}\)[ -]?\d{3}[-. ]\d{4}|\d{3}(?P<s>[-. ])\d{3}(?P=s)\d{4}))(?![\w]|[-.:/]\d)",
                 check=self.punctuated, costly=True, among_numbers=True, replacement="[PHONE]",
@@ -175,13 +175,13 @@ class PhoneRules:
                           "192.168.100.1000"),
             ),
             SanitizerRule(
-                "phone-region", "a phone number as the configured region writes it", "personal",
+                "phone-region", "a phone number in the form of the configured region", "personal",
                 pattern=r"(?<![\w.:/=+-])(?P<secret>\(?0\d{1,5}\)?(?:[ /-]{1,2}\d{2,8}){1,5})(?![\w]|[-.:/]\d)",
                 check=self.national, costly=True, among_numbers=True, replacement="[PHONE]",
                 survives=("2024 01 31", "0123 4567 89ab"),
             ),
             SanitizerRule(
-                "phone-named", "a number behind a word for phone numbers", "personal",
+                "phone-named", "a number after a word for phone numbers", "personal",
                 ("phone", "mobile", "tel", "cell", "fax", "whatsapp", "call", "sms", "msisdn", "handy", "contact"),
                 r"(?i)(?P<word>(?:tele)?phones?|mobile|tel|cell|cellphone|fax|whatsapp|call|sms|msisdn|handy|contact)"
                 r"(?:[ _-]?(?:phone|number|no|nr|num|me|us|him|her|at|to|on|is)){0,4}"
@@ -212,8 +212,8 @@ def _possible(number: str, region: str | None) -> bool:
 def _is_international(digits: str, *, strict: bool) -> bool:
     """Check a number that begins with its country's code; strict: a possible length is not enough.
 
-    `phonenumbers` parses each number in 20 to 40 µs, and finds its country by trying each; one pattern a code, of the
-    library's own data, says the same in less than one.
+    `phonenumbers` parses each number in 20 to 40 µs, and finds its country by trying each one. One pattern for each
+    code, from the library's own data, gives the same result in less than one.
     """
     phonenumbers = import_module("phonenumbers")
     for size in (1, 2, 3):
@@ -264,7 +264,7 @@ def _plan(code: int) -> re.Pattern[str]:
 
 
 def _phone_number(number: str, region: str | None, check: str) -> bool:
-    """Run one of the checks of `phonenumbers`, which is imported by the first text that may hold a number."""
+    """Run one of the checks of `phonenumbers`, which the first possible number imports."""
     phonenumbers = import_module("phonenumbers")
     try:
         return bool(getattr(phonenumbers, check)(phonenumbers.parse(number, region)))
@@ -347,7 +347,7 @@ def _is_published(text: str, begin: int, end: int) -> bool:
 
 
 def email(text: str, start: int, end: int) -> Span | None:
-    """Find a person's address around the @ at `start`; no ssh remote, decorator, version or matrix product."""
+    """Find a person's address around the @ at `start`; not an ssh remote, decorator, version or matrix product."""
     if text.startswith("%40", start):
         end = start + 3
     domain = _DOMAIN.match(text, end)
@@ -355,7 +355,7 @@ def email(text: str, start: int, end: int) -> Span | None:
         return None
     lowest = max(0, start - 64)
     begin = lowest + len(text[lowest:start].rstrip(_LOCAL))
-    while begin > lowest and text[begin - 1].isalnum():  # a letter that is no ASCII
+    while begin > lowest and text[begin - 1].isalnum():  # a letter that is not ASCII
         begin = lowest + len(text[lowest : begin - 1].rstrip(_LOCAL))
     begin = _local_start(text, begin, start)
     if begin >= start or text[begin - 1 : begin] in {"@", "/"}:
@@ -443,7 +443,7 @@ PERSONAL_DATA: tuple[SanitizerRule, ...] = (
         survives=("000-12-3456", "666-12-3456", "912-34-5678", "123-00-4567", "2024-01-3100", "1-219-09-9999"),
     ),
     SanitizerRule(
-        "ssn-named", "a social security number behind its name", "personal",
+        "ssn-named", "a social security number after its name", "personal",
         ("ssn", "social security", "social_security", "socialsecurity"),
         r"(?i)(?:ssn|social[ _]?security)(?:[ _-]?(?:number|num|no|nr|is)){0,4}[\"']?[.:)=#]{0,2}\s{0,3}"
         r"(?:is )?\\?[\"'(]?(?P<secret>\d{3}[ -]?\d\d[ -]?\d{4})(?![\w]|[-.]\d)",

@@ -1,6 +1,6 @@
 """Private keys: PEM, base64, JSON web keys, PuTTY's.
 
-A block of a key may be cut, have its line ends escaped, or a log's prefix before each of its lines.
+A key's block may be cut, have escaped line ends, or have a log's prefix before each of its lines.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LINE_FORMS = {
     "=a1b2": _CHECKSUM,
 }
 _CLOSES = rf"(?={_BETWEEN}*(?:{_CHECKSUM}{_BETWEEN}*)?-----END)"
-#: A shorter last line: before the end any, otherwise one that is no word.
+#: A shorter last line: any before the end, otherwise one that is not a word.
 _LAST_LINE_FORMS = {
     "a1b2==\n-----END": rf"{_BETWEEN}*{_LETTER}{{1,15}}{_PADDING}{_CLOSES}(?:{_BETWEEN}*{_CHECKSUM})?",
     "\na1b2": rf"{_BETWEEN}{{1,40}}(?=[A-Za-z]*[0-9+/]|[A-Z]*[a-z]+[A-Z])[A-Za-z0-9+/]{{1,15}}={{0,3}}"
@@ -83,7 +83,7 @@ _KEY_LINES_MAX, _KEY_LINE_MAX_CHARS = 200, 240
 
 
 def _end_of_lines(text: str, position: int) -> int | None:
-    """Return the end of a key block whose lines each have a prefix; None where the next line is none of a key."""
+    """Return the end of a key block whose lines have a prefix; None if the next line is not part of a key."""
     begin = text.find("\n", position, position + 80) + 1
     last_end: int | None = None
     for _ in range(_KEY_LINES_MAX if begin else 0):
@@ -106,7 +106,7 @@ _LEAST_LINES = 2
 
 
 def block_end(text: str, start: int, _end: int) -> Span | None:
-    """Find the last lines of a private key whose beginning is missing, from their `-----END …`."""
+    """Find the last lines of a private key without its beginning, from their `-----END …`."""
     closing = _END_HEAD.match(text, start)
     if closing is None:
         return None
@@ -219,13 +219,13 @@ KEY_SYNTAXES: tuple[SanitizerRule, ...] = (
                  "a file that starts with -----BEGIN RSA PRIVATE KEY----- is a key"),
     ),
     SanitizerRule(
-        "private-key-end", "the last lines of a private key block whose beginning is missing", "place",
+        "private-key-end", "the last lines of a private key block without its beginning", "place",
         ("-----end",), locate=block_end,
         caught=("…\n‹b64›\n‹b64›\n‹b22›==\n-----END RSA PRIVATE KEY-----",),
         survives=("‹b64›\n‹b64›\n-----END CERTIFICATE-----", "up to the line -----END PRIVATE KEY-----"),
     ),
     SanitizerRule(
-        "private-key-base64", "a private key block in base64, as Kubernetes keeps it", "place",
+        "private-key-base64", "a private key block in base64, as Kubernetes stores it", "place",
         ("ls0tls1crudjt",), locate=base64_block,
         caught=("tls.key: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQp‹b80›",
                "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk‹b80›="),

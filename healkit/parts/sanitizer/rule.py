@@ -1,14 +1,14 @@
 """Rule of the sanitiser: one row of its tables.
 
 A rule says where it looks (its keywords) and what it takes (its pattern, or a function that reads the surroundings). It
-carries its own proof: examples that it must catch, and look-alikes that must survive the whole table.
+has its own proof: examples that it must catch, and similar texts that the whole table must not hide.
 
 **A pattern is tried only at its keywords.** One pass of an Aho-Corasick automaton finds all keywords of all rules.
-Searching the whole text for each rule would cost one pass a rule, and a pattern's worst case would depend on the whole
-text instead of the stretch behind the keyword.
+Searching the whole text for each rule would cost one pass per rule. A pattern's worst case would then depend on the
+whole text instead of the part after the keyword.
 
-Examples are templates: `‹w36›` stands for 36 random letters and digits. A complete made-up key in a source file sets
-off the scanners of code hosts, and a random one proves the format rather than one example.
+Examples are templates: `‹w36›` stands for 36 random letters and digits. A complete invented key in a source file
+triggers the scanners of code hosts, and a random one proves the format instead of one example.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ _HOLE = re.compile(r"‹(\w)(\d+)›")
 class SanitizerRule:
     """Row of the tables: what is hidden, why, and the proof of it.
 
-    id: stable and kebab-case; hidden texts are counted under it.
-    what: one line for people.
-    kind: secrets are redacted, personal data is masked. Where two rules hide the same text, it gets the id of the rule
-        whose kind comes first: `token` (a published format), `place` (a syntax that holds secrets), `personal`, `named`
+    id: Stable and kebab-case; hidden texts are counted under it.
+    what: One line for readers.
+    kind: Secrets are redacted, personal data is masked. If two rules hide the same text, the rule whose kind comes
+        first gives the id: `token` (a published format), `place` (a syntax that contains secrets), `personal`, `named`
         (by the name it is assigned to).
-    keywords: lower-case literals at which the rule is tried. Without any, the pattern is searched everywhere.
-    pattern: a regular expression; its group `secret`, or all of it, is hidden. Empty where `locate` does the work.
-    before: how many characters ahead of the keyword the pattern may begin.
-    locate: function that is used instead of a pattern.
-    check: refuses a match that only looks right (a checksum, a context).
-    replacement: text put in its place; by default `[REDACTED:id]`.
-    caught, survives: templates of what must be hidden, and of what must not.
-    costly: the check takes long; in one text only the first few hundred matches are checked, the others are hidden.
-    among_numbers: the pattern is tried only on stretches of digits and their separators.
-    stuck: the token is found behind a letter too (`xghp_…`), where it looks like one.
-    work: how much a try of `locate` costs that finds nothing (see `allow_work`); a pattern is always tried.
-    custom: a user's own rule; searched in the whole of any text that holds one of its keywords, and may be slow.
+    keywords: Lower-case literals at which the rule is tried. Without any, the pattern is searched everywhere.
+    pattern: A regular expression; its group `secret`, or all of it, is hidden. Empty if `locate` does the work.
+    before: How many characters before the keyword the pattern may begin.
+    locate: Function that is used instead of a pattern.
+    check: Refuses a match that only looks right (a checksum, a context).
+    replacement: Text put in its place; by default `[REDACTED:id]`.
+    caught, survives: Templates of texts that must be hidden, and of texts that must not.
+    costly: The check takes long; in one text, only the first few hundred matches are checked, the others are hidden.
+    among_numbers: The pattern is tried only on sequences of digits and their separators.
+    stuck: The token is also found after a letter (`xghp_…`), if it looks like one.
+    work: The cost of a `locate` try that finds nothing (see `allow_work`); a pattern is always tried.
+    custom: A user's own rule. It searches the whole of any text with one of its keywords, and may be slow.
     """
 
     id: str
@@ -104,9 +104,10 @@ class SanitizerRule:
 def token(
     rule_id: str, what: str, keywords: str, forms: Mapping[str, str], *, then: str = "", **options: Any
 ) -> SanitizerRule:
-    """Build the row of a token: its forms, each a pattern behind its example, and what follows all of them.
+    """Build the row of a token: its forms, each a pattern after its example, and the common end of all of them.
 
-    keywords: separated by blanks. options: other fields of the rule.
+    keywords: Separated by blanks.
+    options: Other fields of the rule.
     """
     fields = {"kind": "token", "keywords": tuple(keywords.split()), "caught": tuple(forms), **options}
     return SanitizerRule(rule_id, what, pattern=either(forms) + then, **fields)
@@ -118,7 +119,7 @@ def span_of(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _whole(match: re.Match[str]) -> tuple[int, int]:
-    """Return the span to hide of a token; one longer than its pattern reads is taken to its last character."""
+    """Return the span to hide of a token; a token that is longer than its pattern is hidden completely."""
     start, end = span_of(match)
     if end - start >= _LONG_CHARS and end == match.end():
         end = _TOKEN_REST.match(match.string, end).end()  # type: ignore[union-attr]  # it matches nothing too
@@ -150,7 +151,7 @@ _ENDS_ESCAPE = frozenset("0123456789abcdefABCDEFnrtvm")
 
 
 def checked(rule: SanitizerRule, match: re.Match[str]) -> bool:
-    """Return True for a match to hide: one that the rule's check accepts, fails on, or has no time left for."""
+    """Return True for a match to hide: the rule's check accepts it, fails on it, or has no time left for it."""
     if rule.costly and not may_check():
         return True
     try:
@@ -160,7 +161,7 @@ def checked(rule: SanitizerRule, match: re.Match[str]) -> bool:
 
 
 def word_behind(text: str, start: int, end: int) -> Span:
-    """Return the word of the keyword at [start, end), to hide where its rule's function fails."""
+    """Return the word of the keyword at [start, end), which is hidden if its rule's function fails."""
     word = _WORD.match(text, end, end + _WORD_MAX_CHARS)
     return start, word.end() if word else end, None
 
@@ -231,7 +232,7 @@ _SHARED: ContextVar[list[int] | None] = ContextVar("_SHARED", default=None)
 
 @contextmanager
 def shared_limit(size: int) -> Iterator[None]:
-    """Share one limit, of a text of `size` characters, among all texts that are cleaned meanwhile in this thread."""
+    """Share one limit, of a text of `size` characters, among all texts that this thread cleans in the meantime."""
     token = _SHARED.set([_share_of(size, _TRIES) + _share_of(size, _LATER_TRIES), _share_of(size, _CHECKS)])
     try:
         yield
@@ -240,18 +241,18 @@ def shared_limit(size: int) -> Iterator[None]:
 
 
 def allow_work(size: int) -> None:
-    """Allow the work on a text to come, of that many characters."""
+    """Allow the work on the next text, of that many characters."""
     _TRIES_LEFT.set(_TRIES[0] + size // _TRIES[1])
     _CHECKS_LEFT.set(_CHECKS[0] + size // _CHECKS[1])
 
 
 def allow_later_work(size: int) -> None:
-    """Allow the later rounds on the text at hand."""
+    """Allow the later rounds on the current text."""
     _TRIES_LEFT.set(_share_of(size, _LATER_TRIES))
 
 
 def tries_left() -> int:
-    """Return how many more keywords of the text at hand may be tried."""
+    """Return how many more keywords of the current text may be tried."""
     shared = _SHARED.get()
     return _TRIES_LEFT.get() if shared is None else min(_TRIES_LEFT.get(), shared[0])
 
@@ -264,7 +265,7 @@ def spend_tries(count: int) -> None:
 
 
 def may_check() -> bool:
-    """Count one costly check; return False where none is left."""
+    """Count one costly check; return False if none is left."""
     shared = _SHARED.get()
     remaining = _CHECKS_LEFT.get()
     if remaining <= 0 or (shared is not None and shared[1] <= 0):

@@ -1,7 +1,7 @@
 """Sanitiser service: any value as clean JSON data.
 
-Secrets are redacted first and the value is cut after: half a secret matches no rule. So a long value is read well
-beyond its limit, and the rest is dropped unread.
+Secrets are redacted first and the value is cut afterwards, because half a secret matches no rule. So a long value is
+read well beyond its limit, and the rest is dropped unread.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ _JSON_CHARS = 6
 class Sanitizer:
     """Cleaner that hides secrets and personal data; several threads may share one.
 
-    phone_region: ISO 3166 code of the country whose phone numbers are meant where no country code is given.
-    limit_bytes: default limit of `clean`. rules: custom rules, tried like the built-in ones.
-    allow: regular expressions; a text that one of them matches as a whole is never hidden.
+    phone_region: ISO 3166 code of the country for phone numbers without a country code.
+    limit_bytes: Default limit of `clean`.
+    rules: Custom rules, tried like the built-in ones.
+    allow: Regular expressions; a text that one of them matches completely is never hidden.
+
     Raises `RulesInvalid` for patterns that cannot be compiled.
     """
 
@@ -88,7 +90,7 @@ class Sanitizer:
     def text(self, text: str, known: KnownValues | None = None) -> Cleaned:
         """Return a text with everything hidden and nothing cut.
 
-        known: what was hidden earlier in the same record, hidden here too; what is hidden here is added.
+        known: Values that were hidden earlier in the same record are hidden here too; new ones are added.
         """
         hidden = Hidden(known)
         cleaned = self._matcher.text(text, hidden)
@@ -97,7 +99,7 @@ class Sanitizer:
         return Cleaned(cleaned, dict(hidden))
 
     def of_record(self) -> RecordSanitizer:
-        """Return a cleaner for the parts of one record: what it hides in one, it hides in all that follow."""
+        """Return a cleaner for the parts of one record; a value hidden in one part is hidden in all later ones."""
         return RecordSanitizer(self)
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
@@ -109,7 +111,7 @@ class Sanitizer:
     ) -> Cleaned:
         """Return any value as plain JSON data, with everything hidden, cut at the limit; never raise.
 
-        Values that JSON cannot hold are converted by `healkit.core.wire.encoding`. Of a value that cannot be read
+        Values that JSON cannot represent are converted by `healkit.core.wire.encoding`. Of a value that cannot be read
         at all, only the type's name is returned. `known`: as for `text`.
         """
         limit = self._limit_bytes if limit_bytes is None else limit_bytes
@@ -152,7 +154,7 @@ class Sanitizer:
 class RecordSanitizer:
     """Cleaner for the parts of one record; a value hidden in one part is hidden in all.
 
-    What a later part teaches is hidden in the earlier ones by `again`.
+    `again` hides values in earlier parts that a later part revealed.
     """
 
     def __init__(self, sanitizer: Sanitizer) -> None:
@@ -175,7 +177,7 @@ class RecordSanitizer:
         return bool(self._known.rules)
 
     def texts(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return what to show for each text; what is hidden in one is hidden in all of them."""
+        """Return the cleaned texts; a value hidden in one is hidden in all of them."""
         is_plain = self._sanitizer.is_plain
         cleaned = {text: text if is_plain(text) else str(self.text(text).value) for text in texts}
         return (
@@ -185,11 +187,11 @@ class RecordSanitizer:
         )
 
     def again(self, value: object) -> Any:
-        """Return a cleaned value without what was hidden since."""
+        """Return a cleaned value without values that were hidden since."""
         return self._known.hide_in(value, Counter()) if self._known.rules else value
 
     def of_record(self) -> RecordSanitizer:
-        """Return itself: it belongs to a record already."""
+        """Return itself: it already belongs to a record."""
         return self
 
 
@@ -212,7 +214,7 @@ def _standard(phone_region: str) -> Matcher:
 
 @lru_cache(maxsize=8)
 def _version(phone_region: str) -> str:
-    """Hash the built-in rules of a region; what a rule's function does is not seen."""
+    """Hash the built-in rules of a region, without the content of their functions."""
     digest = hashlib.sha256(phone_region.encode())
     for rule in rules_for(phone_region):
         digest.update(repr((rule.id, rule.keywords, rule.pattern, rule.shown)).encode())
@@ -267,7 +269,7 @@ def as_markdown() -> str:
 
 # Custom rules: a file with rows like the built-in table's.
 #
-# Each row proves itself when it is loaded: a rule that misses one of its own `caught` examples, or takes one of its
+# Each row is tested when it is loaded. A rule that misses one of its own `caught` examples, or takes one of its
 # `survives`, is refused with its id and place. Patterns run on google-re2 where that is installed (`healkit[speed]`):
 # it takes linear time for every pattern. Otherwise they run on Python's `re`.
 
@@ -301,13 +303,13 @@ def load_rules(path: str | Path) -> tuple[SanitizerRule, ...]:
         ) from error
     rows = data.get("rule", []) if isinstance(data, dict) else data
     if not isinstance(rows, list) or not rows:
-        raise RulesInvalid(f"The sanitiser's rules {str(path)!r} hold no rule.", hint=_FORM)
+        raise RulesInvalid(f"The sanitiser's rules {str(path)!r} contain no rule.", hint=_FORM)
     rules = tuple(_rule(row, f"rule {number} of {str(path)!r}") for number, row in enumerate(rows, 1))
     rule_ids: set[str] = set()
     for rule in rules:
         if rule.id in rule_ids:
             raise RulesInvalid(
-                f"Two rules of {str(path)!r} are called {rule.id!r}.", hint="Give each an id of its own."
+                f"Two rules of {str(path)!r} are called {rule.id!r}.", hint="Give each rule its own id."
             )
         rule_ids.add(rule.id)
     return rules
@@ -330,15 +332,15 @@ def _rule(row: object, place: str) -> SanitizerRule:
         if not isinstance(value, wanted) or (
             wanted is list and not all(isinstance(item, str) and item for item in value)
         ):
-            kind = "a list of texts" if wanted is list else "a text"
+            kind = "a list of strings" if wanted is list else "a text"
             raise RulesInvalid(f"{where}: {name}={value!r} is not {kind}.", hint=_FORM)
     for name in ("id", "pattern"):
         if not row.get(name):
             raise RulesInvalid(f"{where} has no {name}.", hint=_FORM)
     if not _ID.match(row["id"]):
         raise RulesInvalid(
-            f"{where}: id={row['id']!r} is not lower-case words joined by dashes.",
-            hint="For example acme-token.",
+            f"{where}: id={row['id']!r} must be lower-case words joined by dashes.",
+            hint="For example: acme-token.",
         )
     compiled_pattern(row["pattern"], where)
     rule = SanitizerRule(
@@ -362,13 +364,11 @@ def _prove(rule: SanitizerRule, where: str) -> None:
         if not matcher.find(text):
             raise RulesInvalid(
                 f"{where} does not catch its own example {text!r}.",
-                hint="Mind that one of its keywords, if it has any, must stand in the text.",
+                hint="If the rule has keywords, the text must contain one of them.",
             )
     for text in (*rule.survives, ""):
         if matcher.find(text) or (not text and re.match(rule.pattern, "")):
-            raise RulesInvalid(
-                f"{where} takes {text!r}, which must survive.", hint="Make its pattern narrower."
-            )
+            raise RulesInvalid(f"{where} hides {text!r}, which must stay.", hint="Make its pattern narrower.")
 
 
 def compiled_pattern(pattern: str, where: str) -> re.Pattern[str]:
@@ -378,13 +378,13 @@ def compiled_pattern(pattern: str, where: str) -> re.Pattern[str]:
     except re.error as error:
         position = f" at position {error.pos}" if error.pos is not None else ""
         raise RulesInvalid(
-            f"{where}: pattern {pattern!r} is no regular expression: {error.msg}{position}.",
+            f"{where}: pattern {pattern!r} is not a regular expression: {error.msg}{position}.",
             hint="Patterns are Python's; in TOML, write them in single quotes.",
         ) from error
 
 
 def compiled_allow(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """Compile the allow-list; raise `RulesInvalid` for an entry that is no regular expression."""
+    """Compile the allow-list; raise `RulesInvalid` for an entry that is not a regular expression."""
     return tuple(
         compiled_pattern(pattern, f"sanitizer_allow[{place}]") for place, pattern in enumerate(patterns)
     )
@@ -413,7 +413,7 @@ class SecretMap:
         self.hidden: Counter[str] = Counter() if hidden is None else hidden
 
     def text(self, text: str) -> str:
-        """Return the text with marks for all that is hidden in it, now or in an earlier text."""
+        """Return the text with marks for everything that is hidden in it, now or in an earlier text."""
         for original, mark in self._marks.items():
             if len(original) >= _KNOWN_MIN_CHARS and original in text:
                 self.hidden[_rule_of(mark)] += text.count(original)
@@ -432,19 +432,19 @@ class SecretMap:
         return text
 
     def value(self, value: object, limit_bytes: int) -> str:
-        """Return a value as JSON text, cleaned as data (by its keys, too) and then cut at the limit."""
+        """Return a value as JSON text, cleaned as data (also by its keys) and then cut at the limit."""
         cleaned = self._sanitizer.clean(value, limit_bytes=limit_bytes)
         self.hidden.update(cleaned.hidden)
         return self.text(_encode(cleaned.value).decode())
 
     def cleaned(self, text: str) -> str:
-        """Return the text with everything hidden for good, without marks of its own."""
+        """Return the text with everything hidden permanently, without own marks."""
         cleaned = self._sanitizer.clean(text, limit_bytes=len(text.encode()) * 4)
         self.hidden.update(cleaned.hidden)
         return self.text(str(cleaned.value))
 
     def restored(self, text: str) -> str:
-        """Return the text with the marks replaced by what they hide."""
+        """Return the text with the marks replaced by the original texts."""
         for original, mark in reversed(self._marks.items()):  # a later one may hold an earlier one's mark
             text = text.replace(mark, original)
         return text
@@ -470,7 +470,7 @@ def _rule_of(mark: str) -> str:
 
 
 def cut_text(text: str, max_chars: int) -> str:
-    """Cut the middle out of a long text, and say how much is left out; for texts that are hidden already."""
+    """Cut the middle out of a long text, and say how much is left out; for texts that are already clean."""
     if len(text) <= max_chars:
         return text
     head, tail = max_chars * 2 // 3, max_chars // 3

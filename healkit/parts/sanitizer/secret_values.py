@@ -1,8 +1,8 @@
 """Values behind a secret's name: secrets, words, code.
 
-Behind a secret's name stands a secret, or the name of one (`password=password`), a type (`token: str`), a template
-(`${TOKEN}`), a call (`getpass()`), a path, or prose. The shape tells them apart. There is no list of example values to
-let through, and no test of entropy, which takes hashes for secrets and poor passwords for prose.
+After a secret's name comes a secret, or the name of one (`password=password`), a type (`token: str`), a template
+(`${TOKEN}`), a call (`getpass()`), a path, or prose. The form distinguishes them. There is no list of allowed example
+values, and no test of entropy, which takes hashes for secrets and weak passwords for prose.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from healkit.core.secrets.secret_names import Secrecy, secrecy_of, word_set, wor
 
 
 def either(forms: Mapping[str, str]) -> str:
-    """Join patterns, each written behind an example of it, to one that takes any of them."""
+    """Join patterns, each written after its example, into one that matches any of them."""
     return f"(?:{'|'.join(forms.values())})"
 
 
@@ -56,9 +56,9 @@ _SECRET_WORDS = word_set(
 
 
 def hides(level: Secrecy, name: str, value: str, where: str, *, loose: bool = False) -> bool:
-    """Return True if `value`, found behind `name` of that level, is to be hidden.
+    """Return True if `value`, found after `name` of that level, must be hidden.
 
-    loose: bare, and between spaces or before a comma, as variables stand in code.
+    loose: Bare, and between spaces or before a comma, like variables in code.
     """
     value = value.strip()
     if where == STRUCTURED and value[:1] in {"'", '"'} and value[-1:] == value[:1]:
@@ -121,7 +121,8 @@ _ANY_VALUE = frozenset({Secrecy.PASSWORD, Secrecy.SECRET, Secrecy.PHRASE})
 _NUMBERS_TOO = _ANY_VALUE | {Secrecy.TOKEN}
 #: In data, behind such a name too, unless the name alone says nothing: `auth` may be a scheme, `pass` a count.
 _ANY_WORD = frozenset({Secrecy.TOKEN, Secrecy.HEADER})
-#: In data, what is no value: nothing, a type's name, a template as a whole, what was hidden or masked before.
+#: Texts that are not a value in data: nothing, a type's name, a whole template, a text that is already hidden or
+#: masked.
 _NO_DATA_FORMS = {
     "": "",
     "null": "none|null|nil|nan|undefined|true|false|required|optional",
@@ -145,7 +146,7 @@ _OWNED = re.compile(
 
 
 def _dotted_token(value: str) -> bool:
-    """Tell `a0.gLdMS7Xir`, a password with a dot in it, from `settings.password`."""
+    """Distinguish `a0.gLdMS7Xir`, a password with a dot in it, from `settings.password`."""
     return (
         DOTTED.match(value) is not None
         and not value.endswith(")")
@@ -154,7 +155,7 @@ def _dotted_token(value: str) -> bool:
 
 
 def _outcome_or_password(value: str) -> bool:
-    """Tell `pass: Secret99` from `pass: 12`, which counts tests."""
+    """Distinguish `pass: Secret99` from `pass: 12`, which counts tests."""
     return len(value) >= 6 and re.fullmatch(r"(?=\D*\d)(?=[\d\W]*[^\W\d])\S+", value) is not None
 
 
@@ -219,7 +220,7 @@ def _is_no_sentence(words: list[str]) -> bool:
 
 
 def _ends_in_token(value: str) -> bool:
-    """Accept words and then what no words make up, as a store of credentials writes them."""
+    """Accept words followed by a random part, as credential stores write them."""
     last = value.rstrip("}").rpartition(" ")[2]
     return len(last) >= _TOKEN_LEAST and looks_like_token(last) and not is_path_or_url(last)
 
@@ -230,7 +231,7 @@ _TOKEN_LEAST = 16
 def is_line(value: str, *, alone: bool) -> bool:
     """Return True for the rest of a settings line that is a password as a whole: words without grammar.
 
-    alone: only where nothing but words of a phrase stands there, as behind a colon.
+    alone: Only if nothing but words of a phrase follows, as after a colon.
     """
     words = value.split()
     return is_phrase(value) or (
@@ -243,7 +244,7 @@ def is_line(value: str, *, alone: bool) -> bool:
 
 
 def _is_joined(words: list[str]) -> bool:
-    """Accept three plain words or more, joined by dashes, that are about no secret."""
+    """Accept three or more plain words, joined by dashes, that are not about a secret."""
     return (
         len(words) >= _MANY_WORDS
         and all(map(_PHRASE_WORD.match, words))
@@ -263,13 +264,13 @@ def is_phrase(value: str) -> bool:
 
 
 def is_generated(value: str) -> bool:
-    """Accept four to eight plain words joined by dashes, as generators of passwords make them."""
+    """Accept four to eight plain words joined by dashes, as password generators make them."""
     words = value.split("-")
     return 4 <= len(words) <= 8 and _is_joined(words)
 
 
 _PHRASE_WORD = re.compile(r"[a-z]{3,14}$")
-#: Words of sentences and labels; a phrase that is made up by chance or by a generator holds none of them.
+#: Words of sentences and labels; a phrase that was made by chance or by a generator does not contain them.
 _GRAMMAR = word_set(
     "the and for are was with must not has have had can cannot may will should your you our their this that these "
     "from into when where which what who how why use used using set get enter please type choose select missing "
@@ -281,7 +282,7 @@ _GRAMMAR = word_set(
 
 
 def _is_plain_word(value: str) -> bool:
-    """Accept a few words, also with digits, that are no word of a grammar, a protocol or a placeholder."""
+    """Accept a few words, also with digits, that are not part of a grammar, a protocol or a placeholder."""
     parts = value.lower().rstrip("0123456789!").split("-")
     return (
         _PLAIN_WORD.match(value) is not None
@@ -305,7 +306,7 @@ _TERMS = word_set(
 
 
 def spells_bytes(numbers: str, level: Secrecy) -> bool:
-    """Return True for numbers that are a secret's bytes; behind a token's name, those of printable characters."""
+    """Return True for numbers that are a secret's bytes; after a token's name, those of printable characters."""
     if "'" in numbers:
         return True
     values = [int(number, 0) for number in re.findall(r"0x[0-9A-Fa-f]+|[1-9]\d*|0", numbers)]
@@ -430,7 +431,7 @@ _SPLIT = re.compile(r"[-_/.: ,+@|]+")
 
 
 def is_reference(value: str) -> bool:
-    """Return True for a stand-in: a template, a variable, or a text that was hidden already."""
+    """Return True for a placeholder: a template, a variable, or an already hidden text."""
     return (_REFERENCE.match(value) is not None and not _holds_token(value)) or (
         _MAY_ELIDE.search(value) is not None and _ELIDED.search(value) is not None
     )
@@ -453,8 +454,8 @@ _PLACEHOLDER = re.compile(f"(?i){either(_PLACEHOLDER_FORMS)}")
 def is_placeholder(value: str) -> bool:
     """Return True for a text that only says what belongs in its place, such as `your-api-key`.
 
-    The whole text must be of one of these forms: a real secret that holds such a word is none. `changeme` is none: many
-    a service still has it.
+    The whole text must have one of these forms, because a real secret may contain such a word. `changeme` does not
+    count: many services still have it as their password.
     """
     return (
         len(value) <= _PLACEHOLDER_MAX

@@ -1,6 +1,6 @@
 """Syntaxes that a secret stands in, whatever it looks like.
 
-Assignments and headers; commands and directives; calls and statements of code; private keys as text.
+They are assignments and headers; commands and directives; calls and statements of code; private keys as text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AUTHORITY_LOOSE = re.compile(r"[^\s\"'`<>\\]{1,1024}")
 
 
 def url_password(text: str, start: int, end: int) -> Span | None:
-    """Find the password of `scheme://user:password@host`, or a token in the user's place."""
+    """Find the password of `scheme://user:password@host`, or a token in place of the user."""
     scheme = _SCHEME.search(text, max(0, start - 42), start)
     authority = _AUTHORITY.match(text, end)
     if scheme is None or authority is None:
@@ -77,7 +77,7 @@ def _ats(authority: str) -> Iterator[int]:
 
 
 def unlike_reference(match: re.Match[str]) -> bool:
-    """Refuse a variable or a template in the secret's place."""
+    """Refuse a variable or a template in place of the secret."""
     return not is_reference(match["secret"])
 
 
@@ -107,7 +107,7 @@ _TOKEN_TAIL = re.compile(r"(?:\.[A-Za-z0-9_-]{4,}+){1,2}(?:\.[A-Za-z0-9_-]*+){0,
 
 
 def web_token(text: str, start: int, _end: int) -> Span | None:
-    """Find a JSON web token; a run of its letters without a dot behind it is read once."""
+    """Find a JSON web token; a sequence of its letters without a dot after it is read once."""
     if not starts_word(text, start) or (head := _TOKEN_HEAD.match(text, start)) is None:
         return None
     tail = _TOKEN_TAIL.match(text, head.end())
@@ -115,7 +115,7 @@ def web_token(text: str, start: int, _end: int) -> Span | None:
 
 
 def auth_scheme(text: str, start: int, end: int) -> Span | None:
-    """Find the credentials behind `Bearer` and `Basic`, wherever they stand."""
+    """Find the credentials after `Bearer` and `Basic`, anywhere."""
     if not starts_word(text, start):
         return None
     match = _CREDENTIALS.match(text, end)
@@ -208,7 +208,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbXX0=", "eyJ.x"),
     ),
     SanitizerRule(
-        "url-password", "a password or token in a URL, of any scheme", "place",
+        "url-password", "a password or token in a URL of any scheme", "place",
         ("://", ":\\/\\/"), locate=url_password,
         caught=("postgresql://app:‹w12›@db.internal:5432/prod", "redis://:‹w16›@cache:6379/0",
                "amqp://svc:p/‹w8›?x@mq:5672/", "https://‹h32›@errors.example.com/42",
@@ -219,7 +219,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
                  "https://user@example.com/"),
     ),
     SanitizerRule(
-        "dsn-password", "the password of `user:password@tcp(host)`, as Go's drivers take it", "place",
+        "dsn-password", "the password of `user:password@tcp(host)`, as in Go drivers", "place",
         ("@tcp(", "@unix(", "@tcp6("), locate=dsn_password,
         caught=("shop:‹w12›@tcp(10.0.0.5:3306)/shop", "sql.Open(\"mysql\", \"app:‹w9›@unix(/tmp/mysql.sock)/x\")"),
         survives=("app@tcp(db:3306)/x", "${U}:${P}@tcp(db:3306)/x"),
@@ -231,7 +231,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("db:5432:shop", "see a:*:b for more", "localhost:5432:shop:app:$PW"),
     ),
     SanitizerRule(
-        "url-key", "a key or a code among a URL's parameters", "place",
+        "url-key", "a key or a code in the parameters of a URL", "place",
         ("?key=", "&key=", "&amp;key=", "?code=", "&code="),
         r"(?:[?&]|&amp;)(?:key|code)=(?P<secret>[\w%+/=~.-]{20,512})",
         check=lambda match: looks_like_token(match["secret"]),
@@ -240,14 +240,14 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("/list?key=user:profile:settings:name", "?code=404", "/x?key=short12"),
     ),
     SanitizerRule(
-        "auth-scheme", "credentials behind Bearer or Basic", "place",
+        "auth-scheme", "credentials after Bearer or Basic", "place",
         ("bearer", "basic"), locate=auth_scheme,
         caught=("Bearer ‹w32›", "sent Basic ‹b24›== to the proxy", "'Bearer', '‹w40›'"),
         survives=("Bearer authentication is required", "Basic usage: see below", "bearer tokens expire",
                  "Basic 12345678"),
     ),
     SanitizerRule(
-        "secret-name", "the value behind a secret's name, in any syntax", "named",
+        "secret-name", "the value after the name of a secret, in any syntax", "named",
         NAME_KEYWORDS, locate=assignments.locate, work=1,
         caught=("password=‹w10›", "\"api_key\": \"‹w24›\"", "--token ‹w20›", "export AWS_SECRET_ACCESS_KEY=‹b40›",
                "X-Api-Key: ‹w32›", "db_password: ‹a8›", "PASSWORD = '‹w9›'", "?access_token=‹w30›&page=2",
@@ -305,7 +305,7 @@ SECRET_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("machine learning on login and password",),
     ),
     SanitizerRule(
-        "crypt-hash", "a password hash in the form of crypt(3) or a similar one", "token",
+        "crypt-hash", "a password hash in the form of crypt(3) or similar", "token",
         ("$1$", "$2", "$5$", "$6$", "$y$", "$apr1$", "$argon2", "$pbkdf2", "$scrypt", "$7$"),
         rf"\${either(_CRYPT_FORMS)}",
         caught=("root:$6$‹w16›$‹w86›:19000:0:99999", "$2b$12$‹w53›", "$argon2id$v=19$m=65536,t=3,p=4$‹b22›$‹b43›"),
@@ -322,12 +322,12 @@ _DIGIT_OR_SYMBOL = re.compile(r"[\d!@#$%^&*?~+=|<>]")
 
 
 def is_sure(found: str) -> bool:
-    """Accept what is surely no other word: one with a digit or a symbol, or a generator's phrase."""
+    """Accept a text that is surely not a common word: with a digit or a symbol, or a generator's phrase."""
     return _DIGIT_OR_SYMBOL.search(found) is not None or is_generated(found)
 
 
 def password(match: re.Match[str]) -> bool:
-    """Accept what may be a password, and no name of one."""
+    """Accept a text that may be a password, but not the name of one."""
     secret = match["secret"]
     return hides(Secrecy.PASSWORD, "password", secret, QUOTED) and not names_a_secret(secret)
 
@@ -337,7 +337,7 @@ def _in_directive(match: re.Match[str]) -> bool:
 
 
 def sure_password(match: re.Match[str]) -> bool:
-    """Accept a password that is no plain word: at these places stand other words as well."""
+    """Accept a password that is not a plain word, because other words occur in these places too."""
     secret = match["secret"]
     return password(match) and is_sure(secret) and ALGORITHM.match(secret) is None
 
@@ -386,9 +386,9 @@ _LIST_MARKS, _CONTINUED = str.maketrans("\"',[]", "     "), re.compile(r"\\\r?\n
 
 
 def program_argument(text: str, start: int, end: int) -> Span | None:
-    """Find the password that a program is given as an argument, by the option that it has for it.
+    """Find the password in the arguments of a program, by its option for it.
 
-    The arguments stand on a command line, or in a list of texts in code.
+    The arguments are on a command line, or in a list of strings in code.
     """
     program = text[start : end - 1].lower()
     if not starts_word(text, start):
@@ -414,7 +414,7 @@ def program_argument(text: str, start: int, end: int) -> Span | None:
 
 
 def argument_with_secret(arguments: Sequence[str]) -> tuple[int, int] | None:
-    """Find the secret among the arguments of a program, as lists hold them: its position, and where it begins there."""
+    """Find the secret among the arguments of a program in a list: its position, and where it begins there."""
     program = arguments[0].rpartition("/")[2]
     if program.lower() not in _OPTIONS or any("\n" in word or '"' in word for word in arguments):
         return None
@@ -438,7 +438,7 @@ _HERE = re.compile(r"\s{0,3}<<<\s{0,3}[\"']?(?P<secret>[^\s\"'$<>][^\s\"'<>]{3,2
 
 
 def piped(text: str, start: int, end: int) -> Span | None:
-    """Find the password that `echo` writes to a program's input, or that a here-string holds."""
+    """Find the password that `echo` writes to a program's input, or that a here-string contains."""
     lowest = max(0, start - 300)
     line = max(lowest, text.rfind("\n", lowest, start) + 1)
     echo = max(text.rfind("echo ", line, start), text.rfind("printf ", line, start))
@@ -482,7 +482,7 @@ COMMAND_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("echo $PW | docker login --password-stdin", "sudo -S ls", "cat token | gh auth login --with-token"),
     ),
     SanitizerRule(
-        "config-directive", "a password behind a directive of a settings file", "place",
+        "config-directive", "a password after a directive of a settings file", "place",
         ("requirepass", "masterauth", "bindpw", "rootpw", "storepass", "keypass", "key-string",
          "snmp-server community", " password 0 ", " password 7 ", "rocommunity", "rwcommunity", "trapcommunity"),
         r"(?i)\s?(?:requirepass|masterauth|bindpw|rootpw|storepass|keypass|key-string|r[ow]community6?"
@@ -537,7 +537,7 @@ _LAST_ARGUMENT = re.compile(
 
 
 def last_argument(text: str, _start: int, end: int) -> Span | None:
-    """Find the last text among the arguments of a call that takes a secret behind others."""
+    """Find the last text among the arguments of a call that takes a secret after other arguments."""
     match = _LAST_ARGUMENT.match(text, end)
     if match is None or is_path_or_url(match["secret"]) or not sure_password(match):
         return None
@@ -669,7 +669,7 @@ CODE_SYNTAXES: tuple[SanitizerRule, ...] = (
         survives=("<input type=\"text\" name=\"city\" value=\"‹w12›\">", "<input type=\"password\" name=\"p\">"),
     ),
     SanitizerRule(
-        "secure-string", "a text that a script turns into a secure string", "place",
+        "secure-string", "a text that a script converts to a secure string", "place",
         ("securestring",),
         r"(?i)SecureString\s{1,3}(?:-String\s{1,3})?\\?[\"'](?P<secret>[^\"'\\\n$]{4,256})\\?[\"']",
         check=unlike_reference,

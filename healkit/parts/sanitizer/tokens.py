@@ -1,7 +1,7 @@
 """Token formats of services, known by their prefix.
 
-The prefix, the alphabet and the least length of what follows are the providers' own. A prefix that a program's names
-may begin with too (`prf_`, `web_`) must be followed by what no words make up.
+The prefix, the alphabet and the minimum length of the rest come from the providers. If names in a program may begin
+with the same prefix (`prf_`, `web_`), a random part must follow it.
 """
 
 from __future__ import annotations
@@ -141,12 +141,12 @@ CLOUD_TOKENS: tuple[SanitizerRule, ...] = (
 
 
 def _behind_prefix(match: re.Match[str]) -> bool:
-    """Require a token behind the prefix: `sk-learn-contrib` and `api_key_for_the_user` hold words."""
+    """Require a token after the prefix: `sk-learn-contrib` and `api_key_for_the_user` contain words."""
     return looks_like_token(match["body"])
 
 
 def _one_run(match: re.Match[str]) -> bool:
-    """Require a long stretch without separators in it that no words make up."""
+    """Require a long random part without separators in it."""
     return any(map(looks_like_token, _RUN.findall(match["body"])))
 
 
@@ -227,7 +227,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
     }, check=_digit, survives=("ico-small", "pnu_x")),
     token("anthropic-key", "Anthropic API key", "sk-ant-", {"sk-ant-api03-‹s93›AA": r"sk-ant-[A-Za-z0-9_-]{20,256}"},
           survives=("sk-ant-...", "sk-ant-hill")),
-    token("openai-key", "OpenAI key, and others of that form (OpenRouter, DeepSeek, Moonshot)", "sk- sess-", {
+    token("openai-key", "OpenAI key, and keys of the same form (OpenRouter, DeepSeek, Moonshot)", "sk- sess-", {
         "sk-‹w20›T3BlbkFJ‹w20›": r"sk-(?!ant-)(?:(?:proj|svcacct|admin|None|service|or-v1|lf|live|test)-)?",
         "sess-‹s22›": r"sess-",
     }, then=r"(?P<body>[A-Za-z0-9_-]{18,256})", check=_behind_prefix,
@@ -277,7 +277,7 @@ CODE_TOKENS: tuple[SanitizerRule, ...] = (
 
 
 def _no_words(match: re.Match[str]) -> bool:
-    """Refuse names such as `test_writestr_extended_local_header_issue1202` for keys of a payment service."""
+    """Refuse names such as `test_writestr_extended_local_header_issue1202` as keys of a payment service."""
     return match[0].count("_") <= 3 and looks_like_token(match[0].partition("_")[2] or match[0])
 
 
@@ -295,7 +295,7 @@ def _snowflake(match: re.Match[str]) -> bool:
 
 
 def _numbered(match: re.Match[str]) -> bool:
-    """Check that it is a number of twelve digits and a colon in base64, and bytes behind."""
+    """Check that it is a number of twelve digits and a colon in base64, followed by bytes."""
     return re.match(rb"\d{12}:", base64.b64decode(match[0])) is not None
 
 
@@ -463,7 +463,7 @@ def _pattern(prefixes: dict[str, str]) -> str:
 
 
 def _random(match: re.Match[str]) -> bool:
-    """Require digits among the letters behind the prefix, in no readable order."""
+    """Require digits among the letters after the prefix, in no readable order."""
     body = match[0][max(len(prefix) for prefix in _MAYBE if match[0].startswith(prefix)) :]
     return looks_like_token(body) and sum(map(str.isdigit, body)) >= _DIGITS_LEAST
 
@@ -483,7 +483,7 @@ OTHER_TOKENS: tuple[SanitizerRule, ...] = (
     ),
     SanitizerRule(
         "likely-token",
-        "a random text behind the prefix of a smaller service (Brave, Canva, Deno, Elastic, Polar …)",
+        "a random text after the prefix of a smaller service (Brave, Canva, Deno, Elastic, Polar …)",
         "token", tuple(prefix.lower() for prefix in _MAYBE), _pattern(_MAYBE), check=_random,
         caught=("BSA‹w27›", "csa_‹h30›‹w6›", "ddp_‹w36›", "lip_‹w24›", "napi_‹w64›", "unkey_‹w24›", "waka_‹l36›",
                 "polar_oat_‹w40›", "odt_‹w32›", "key_‹h64›", "phr_‹w44›"),

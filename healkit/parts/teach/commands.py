@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def seed(
     services: Services,
     reset: Annotated[
-        bool, Option("reset", "give every seeded tool its shipped code again", both=True)
+        bool, Option("reset", "restore the shipped code of every seeded tool", both=True)
     ] = False,
     debug_tools_only: Annotated[
-        bool, Option("debug_tools_only", "only get_last_error and its siblings", both=True)
+        bool, Option("debug_tools_only", "only get_last_error and the other debug tools", both=True)
     ] = False,
 ) -> Answer:
     """Add the debug tools, samples and broken lessons to the vault. A second time changes nothing."""

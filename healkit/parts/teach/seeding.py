@@ -1,11 +1,11 @@
 """Seeding: debug tools, samples and the gallery, added once.
 
-Seeding again changes nothing: what is there is kept, with all changes. `reset` takes the gallery and the samples back
-to how they were shipped, by a new revision, so that a reset does not lose a student's work; only the tables of sample
-data, which hold no one's work, are created again.
+Seeding again changes nothing: existing tools are kept, with all changes. `reset` restores the shipped code of the
+gallery and the samples by a new revision, so that a reset does not lose a student's work. The tables of sample data are
+created again, because they contain no work.
 
-The debug tools are healkit's own code, so a database that has an older version of one gets the newer one, unless it
-was patched in the meantime on top of that newer version.
+The debug tools are healkit's own code. A database with an older version of one gets the newer version, unless it was
+patched later.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UPDATE_REASON = "seed: the debug tool of this version of healkit"
 
 @dataclasses.dataclass(frozen=True)
 class SeedReport:
-    """Result of a seeding, by name: tools added, kept, reset to their seeded code; tables made."""
+    """Result of a seeding, by name: tools added, kept, reset to their shipped code; tables created."""
 
     tools_added: tuple[str, ...] = ()
     tools_kept: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class SeedReport:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Seed:
-    """Tool to be there: what the vault is told when it is not."""
+    """Tool that must exist, with the data to add it to the vault."""
 
     name: str
     code: str
@@ -65,11 +65,13 @@ class _Seed:
 def seed(
     database: Database, vault: Vault, *, reset: bool = False, debug_tools_only: bool = False
 ) -> SeedReport:
-    """Put into the vault, and the sample data beside it, whatever of the seed is missing.
+    """Add the missing tools to the vault, and the missing sample data.
 
-    reset: take every tool back to the code as shipped (a new revision of each that differs) and make the
-    sample tables again. debug_tools_only: only `get_last_error` and its siblings, for a database in use.
-    Raises what the vault and the database raise.
+    reset: Restore the shipped code of every tool (a new revision for each that differs) and create the sample tables
+        again.
+    debug_tools_only: Only `get_last_error` and the other debug tools, for a database in use.
+
+    Raises the errors of the vault and the database.
     """
     done: dict[str, list[str]] = {"added": [], "kept": [], "reset": []}
     tables = () if debug_tools_only else _create_tables(database, reset)
@@ -88,16 +90,16 @@ def seed(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line of `seed_db.py`; return the exit code, 2 where the database or the call was wrong."""
+    """Run the command line of `seed_db.py`; return the exit code, 2 if the database or the call was wrong."""
     parser = argparse.ArgumentParser(prog="seed_db.py", description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--db", metavar="URL_OR_PATH", help="the database (default: HEALKIT_DB, or the nearest healkit.db)"
     )
     parser.add_argument(
-        "--reset", action="store_true", help="take samples and gallery back to the code as shipped"
+        "--reset", action="store_true", help="restore the shipped code of samples and gallery"
     )
     parser.add_argument(
-        "--debug-tools-only", action="store_true", help="only get_last_error and its siblings"
+        "--debug-tools-only", action="store_true", help="only get_last_error and the other debug tools"
     )
     options = parser.parse_args(argv)
     try:
@@ -134,7 +136,7 @@ def _wanted(debug_tools_only: bool) -> Iterator[_Seed]:
 
 
 def _seed_tool(vault: Vault, wanted: _Seed, there: VaultEntry | None, reset: bool) -> str:
-    """Add the tool, or keep or reset the one that is there; says which of the three it was."""
+    """Add the tool, or keep or reset the existing one; returns which of the three happened."""
     if there is None:
         try:
             vault.add(
@@ -177,7 +179,7 @@ _FROM_TEXT: dict[ColumnType, Callable[[str], Any]] = {
 
 
 def _create_tables(database: Database, reset: bool) -> tuple[str, ...]:
-    """Make the sample tables that are missing, or with `reset` all; returns the names of those made."""
+    """Create the missing sample tables, or with `reset` all; returns the names of those created."""
     if not reset and not _missing(SAMPLE_TABLES, database):
         return ()  # nothing to do, so no write lock to wait for
     with database.write() as session:

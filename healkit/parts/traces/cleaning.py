@@ -1,6 +1,6 @@
 """Cleaning of traces.
 
-Of those that others made, and of a trace by what its later parts have taught the cleaner.
+It cleans traces that others made, and a trace after its later parts revealed more secrets.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from healkit.parts.traces.contract import ExecutionTrace
 def cleaned_trace(
     trace: ExecutionTrace, sanitizer: Cleaner, limit_bytes: int
 ) -> tuple[ExecutionTrace, dict[str, int]]:
-    """Clean a trace that was made elsewhere, whatever was done to it there; return it and what was hidden, by rule.
+    """Clean a foreign trace, whatever was done to it there; return it and what was hidden, by rule.
 
-    The collector's server calls this for what clients send, and an exporter for raw traces. Each payload has
-    `limit_bytes` for itself. Cleaning a clean trace changes nothing.
+    The collector's server calls this for traces from clients, and an exporter for raw traces. Each payload has its own
+    limit, `limit_bytes`. Cleaning a clean trace changes nothing.
     """
     hidden: Counter[str] = Counter()
     cleaner = sanitizer.of_record()
@@ -51,7 +51,7 @@ def cleaned_trace(
 
 
 def trace_again(trace: ExecutionTrace, cleaner: RecordCleaner) -> ExecutionTrace:
-    """Return a trace whose parts this cleaner has cleaned, without what later parts have taught it."""
+    """Return a trace that this cleaner has cleaned in parts, without values that later parts revealed."""
     if not cleaner.has_hidden:
         return trace
     tasks = [

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 def sync(
     services: Services,
     retry_parked: Annotated[
-        bool, Option("retry_parked", "with the traces that the collector refused before")
+        bool, Option("retry_parked", "also the traces that the collector refused before")
     ] = False,
-    local: Annotated[bool, Option("local", "with those recorded while nothing was sent anywhere")] = False,
+    local: Annotated[
+        bool, Option("local", "also the traces that were recorded while nothing was sent")
+    ] = False,
     timeout: Annotated[
         float, Option("timeout", "how long to try, in seconds", float, default=30.0, least=0.1)
     ] = 30.0,

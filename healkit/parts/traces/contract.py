@@ -1,9 +1,9 @@
 """Execution traces: their wire form, and their delivery.
 
 The wire form is JSON in camelCase with exactly the names of the classes below (`taskResults`, `nodeId`, …); times are
-ISO 8601 in UTC. Traces are read by `read_trace` and `read_batch`, which trust nothing of it: ids, names, times and
-numbers are checked, and the fault of one trace does not lose the others. A batch may come from a client that is not
-healkit's: `read_batch` takes other names for a field, a time in milliseconds, and fields left out (docs/collector.md).
+ISO 8601 in UTC. `read_trace` and `read_batch` read traces and do not trust any part of them. They check ids, names,
+times and numbers, and an error in one trace does not lose the others. A batch may come from a client that is not
+healkit's. `read_batch` accepts other names for a field, a time in milliseconds, and missing fields (docs/collector.md).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Milliseconds = Annotated[float, msgspec.Meta(ge=0)]
 class TaskResult(msgspec.Struct, frozen=True, rename="camel"):
     """Call that the execution made, `t1` being the first; `tool` is `namespace:action`.
 
-    `duration_ms` is None for a call that had no answer when the run ended; such a call did not succeed. `result` is the
-    value of a successful call, else the error's text.
+    `duration_ms` is None for a call that had no answer when the execution ended; such a call did not succeed. `result`
+    is the value of a successful call, otherwise the error's text.
     """
 
     task_id: Annotated[str, msgspec.Meta(pattern=r"^t[1-9][0-9]{0,8}$(?!\n)")]
@@ -61,7 +61,7 @@ class ExecutionTrace(msgspec.Struct, frozen=True, rename="camel"):
 
     `capability_id` is `org.project.namespace.action.hash`, see `capability_id_of`; a foreign trace may have another
     text there, such as a UUID, and keeps it. `error` is the failure on one line; `timestamp` is the start. `metadata`
-    holds whatever else is known, see the page on traces.
+    contains further facts, see the page on traces.
     """
 
     id: TraceId
@@ -77,7 +77,7 @@ class ExecutionTrace(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TraceFault(msgspec.Struct, frozen=True):
-    """Fault of one trace, in its place in the batch; `id` is None where even that cannot be read."""
+    """Fault of one trace, at its position in the batch; `id` is None if it cannot be read."""
 
     index: int
     id: str | None
@@ -114,33 +114,34 @@ def read_trace(data: bytes | str) -> ExecutionTrace:
     try:
         return _trace.decode(data)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise TraceInvalid(f"This is no trace: {error}.", hint=_HINT) from None
+        raise TraceInvalid(f"This is not a trace: {error}.", hint=_HINT) from None
     except RecursionError:
-        raise TraceInvalid("This is no trace: it is nested too deep.", hint=_HINT) from None
+        raise TraceInvalid("This is not a trace: it is nested too deeply.", hint=_HINT) from None
 
 
 def read_batch(body: bytes, limit: int) -> list[ExecutionTrace | TraceFault]:
     """Read the traces of a request, `[…]` or `{"traces": […]}`, with a fault in place of each bad one.
 
     A trace that came without an id has `NO_ID`.
-    Raises `TraceInvalid` where the body as a whole is not readable, `BatchTooLarge` where it holds more than `limit`.
+
+    Raises `TraceInvalid` if the body as a whole is not readable, `BatchTooLarge` if it has more than `limit`.
     """
     try:
         batch = _batch.decode(body)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise TraceInvalid(f"This is no list of traces: {error}.", hint=_HINT) from None
+        raise TraceInvalid(f"This is not a list of traces: {error}.", hint=_HINT) from None
     except RecursionError:
-        raise TraceInvalid("This is no list of traces: it is nested too deep.", hint=_HINT) from None
+        raise TraceInvalid("This is not a list of traces: it is nested too deeply.", hint=_HINT) from None
     items = batch.traces if isinstance(batch, _Batch) else batch
     if len(items) > limit:
         raise BatchTooLarge(
-            f"There are {len(items):,} traces in this request, and {limit:,} are taken at once.",
+            f"There are {len(items):,} traces in this request, but at most {limit:,} are accepted at once.",
             hint="Send them in several requests.",
         )
     return [_read_item(index, bytes(item)) for index, item in enumerate(items)]
 
 
-_HINT = "The form is on the page docs/traces.md."
+_HINT = "The format is described in docs/traces.md."
 
 
 def _read_item(index: int, item: bytes) -> ExecutionTrace | TraceFault:
@@ -154,9 +155,9 @@ def _read_item(index: int, item: bytes) -> ExecutionTrace | TraceFault:
         trace = msgspec.convert(_completed(plain), ExecutionTrace)
         return trace if "id" in plain else msgspec.structs.replace(trace, id=NO_ID)
     except (msgspec.MsgspecError, UnicodeError, TraceInvalid) as error:
-        message = error.message if isinstance(error, TraceInvalid) else f"This is no trace: {error}."
+        message = error.message if isinstance(error, TraceInvalid) else f"This is not a trace: {error}."
     except RecursionError:
-        message = "This is no trace: it is nested too deep."
+        message = "This is not a trace: it is nested too deeply."
     claimed = plain.get("id")
     trace_id = claimed if isinstance(claimed, str) and re.fullmatch(_UUID, claimed) else None
     return TraceFault(index, trace_id, TraceInvalid.code, message)
@@ -178,7 +179,7 @@ _FIRST_MS, _LAST_MS = 946_684_800_000, 4_102_444_800_000  # the years 2000 to 21
 
 
 def _named(plain: dict[str, Any], names: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return an object without its nulls, each field under its own name; that name wins over the others."""
+    """Return an object without its nulls, each field under its own name; that name has precedence over the others."""
     fields = {name: value for name, value in plain.items() if value is not None}
     for name, aliases in names.items():
         alias_values = [fields.pop(alias) for alias in aliases if alias in fields]
@@ -188,7 +189,7 @@ def _named(plain: dict[str, Any], names: dict[str, tuple[str, ...]]) -> dict[str
 
 
 def _completed(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return a trace's fields with those that were left out, and its times read."""
+    """Return a trace's fields with defaults for missing ones, and its times read."""
     unsaid: dict[str, Any] = {
         "id": _ANY_ID, "parentId": None, "error": None, "taskResults": [], "decisions": [],
     }  # fmt: skip
@@ -206,7 +207,7 @@ def _completed(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _completed_task(call: dict[str, Any], number: int, began: object) -> dict[str, Any]:
-    """Return a call's fields; one without a name of its own is the number it has, one without a time began at once."""
+    """Return a call's fields; an unnamed call gets its number as its name, one without a time began at once."""
     plain = _named(call, _TASK_NAMES)
     when = _moment(plain.get("timestamp", began), f"$.taskResults[{number - 1}].timestamp")
     return {
@@ -220,12 +221,13 @@ def _moment(value: object, place: str) -> Any:
         return value
     if not _FIRST_MS <= value <= _LAST_MS:
         seconds = (
-            " It would be one in seconds: multiply it by 1000."
+            " It is probably in seconds: multiply it by 1000."
             if _FIRST_MS <= value * 1000 <= _LAST_MS
             else ""
         )
         raise TraceInvalid(
-            f"This is no trace: {value!r} is no time in milliseconds since 1970, as of Date.now(), between the years "
+            f"This is not a trace: {value!r} is not a time in milliseconds since 1970, as of Date.now(), "
+            "between the years "
             f"2000 and 2100 - at `{place}`.{seconds}"
         )
     return datetime.fromtimestamp(value / 1000, UTC)
@@ -235,7 +237,7 @@ def _moment(value: object, place: str) -> Any:
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Trace that is to be sent, as its sender gets it; `attempts` are the refusals so far."""
+    """Trace to send, in the form for its sender; `attempts` are the refusals so far."""
 
     trace_id: str
     wire: str
@@ -246,8 +248,8 @@ class Waiting(msgspec.Struct, frozen=True):
 class DeliveryVerdict(msgspec.Struct, frozen=True):
     """Verdict on one trace that was sent.
 
-    `sent`: the collector has it. `parked`: it will not be sent again by itself. `pending`: again after `delay_s`;
-    `counted` where the trace itself was refused, and the collector was not merely away.
+    `sent`: The collector has it. `parked`: It is not sent again automatically. `pending`: It is sent again after
+    `delay_s`; `counted` if the trace itself was refused, not if the collector was unavailable.
     """
 
     trace_id: str

@@ -1,10 +1,11 @@
 """Delivery of traces to a collector, in the background.
 
-An execution never waits for it: its trace is in the database when the execution ends, and it only counts one up here. A
-batch is sent when enough traces wait, or after a while with those there are. The syncer decides when to send, how much,
-when to pause, and when to end; `judge` reads the answers.
+An execution never waits for it: its trace is in the database when the execution ends, and the execution only increases
+a counter here. A batch is sent when enough traces are waiting, or after a while with the existing ones. The syncer
+decides when to send, how much, when to pause, and when to end; `judge` reads the answers.
 
-Each trace is delivered at least once. The collector recognises a trace that it has already, so it stores it once.
+Each trace is delivered at least once. The collector recognises a trace that it already has, so it stores each trace
+once.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _END_S = 2.0
 
 
 class Pace(NamedTuple):
-    """Times of a sender, in seconds: of one request, of the first pause and the longest, of what closing sends."""
+    """Times of a sender, in seconds: of one request, of the first and the longest pause, and of closing."""
 
     request_s: float = 10.0
     backoff_s: float = 1.0
@@ -65,12 +66,15 @@ class Outbox(Protocol):
         ...
 
     def release(self) -> None:
-        """Give back the leases of this process and of dead ones; called at the start and at the end."""
+        """Release the leases of this process and of dead ones; called at the start and at the end."""
         ...
 
 
 class Syncer:
-    """Sender of an outbox to the collector at `config.sync_url`, from `start` to `close`; pace: by default `PACE`."""
+    """Sender of an outbox to the collector at `config.sync_url`, from `start` to `close`.
+
+    pace: By default `PACE`.
+    """
 
     def __init__(self, outbox: Outbox, config: Config, pace: Pace | None = None) -> None:
         self._pace = pace or PACE
@@ -95,7 +99,7 @@ class Syncer:
         self._stopped = False
 
     def start(self) -> None:
-        """Start, with the traces that an earlier process left."""
+        """Start, with the traces of earlier processes."""
         self._thread = threading.Thread(target=self._serve, name="healkit-sync", daemon=True)
         self._thread.start()
 
@@ -109,7 +113,7 @@ class Syncer:
             self._call(self._wake.set)
 
     def send_now(self, timeout_s: float) -> None:
-        """Send all that is due, whatever the last attempt said; return when there is no more, or time is up."""
+        """Send all due traces, whatever the last attempt returned; return when none are left, or time is up."""
         if self._thread is None or os.getpid() != self._pid:
             return
         done = threading.Event()
@@ -125,7 +129,7 @@ class Syncer:
         done.wait(max(0.0, give_up - time.monotonic()))
 
     def close(self) -> None:
-        """Send what can be sent of this process's traces within two seconds, and end; safe to call twice.
+        """Send this process's traces for at most two seconds, and end; safe to call twice.
 
         The rest waits for the next start.
         """
@@ -211,7 +215,7 @@ class Syncer:
     async def _drain(self, *, only_full: bool = False) -> bool:
         """Send batch after batch until none is due, or something is wrong; return True if nothing was.
 
-        only_full: leave what fills no batch to wait for more, or for the end of the interval.
+        only_full: An incomplete batch waits for more traces, or for the end of the interval.
         """
         async with self._sending:
             if not only_full:
@@ -241,7 +245,7 @@ class Syncer:
             self._news = max(0, self._news - traces)
 
     async def _send(self, batch: list[Waiting]) -> bool:
-        """Send one request and settle it; return True to go on with the next at once."""
+        """Send one request and settle it; return True to continue with the next at once."""
         response = await self._client.post(batch)
         judged = judge(batch, response, self._policy, self._last_success)
         verdicts, self._stopped = judged.verdicts, judged.stop
@@ -262,7 +266,7 @@ class Syncer:
         return not judged.trouble
 
     def _failed(self, problem: str, wait_s: float) -> float:
-        """Note the trouble and put off the next attempt; return by how many seconds."""
+        """Record the problem and postpone the next attempt; return by how many seconds."""
         self.problem = problem
         self._failures += 1
         pause_s = max(wait_s, self._policy.pause_s(self._failures))
@@ -274,10 +278,10 @@ class Syncer:
             self._outbox.release()
 
 
-# Verdicts on sent traces. Two kinds of failure are kept apart. *Trouble* is a collector that is not there, or not
-# itself: no connection, no answer in time, half of one, 429, 5xx, a page of HTML. It says nothing about the traces,
-# so they wait as long as it lasts. A *refusal* comes from a collector that works and does not want this one trace: it
-# is asked again a few times, then the trace is parked with the reason.
+# Verdicts on sent traces. Two kinds of failure are kept apart. *Trouble* means that the collector is missing or does
+# not work: no connection, no answer in time, half an answer, 429, 5xx, a page of HTML. It says nothing about the
+# traces, so they wait as long as it lasts. A *refusal* comes from a working collector that does not want this one
+# trace. It is asked again a few times, then the trace is parked with the reason.
 #
 # 500 lies in between: the application may fail on one trace, or on everything. It counts as a refusal only of a trace
 # that was sent alone, and only if the collector took another trace since the last try. 400, 413 and 422 concern a whole
@@ -294,7 +298,7 @@ _PERHAPS_TOO_MUCH = frozenset({0, 408, 500, 504})
 
 
 class ItemError(msgspec.Struct, frozen=True):
-    """Error for one trace that was not stored; `index` is its place in the request."""
+    """Error for one trace that was not stored; `index` is its position in the request."""
 
     index: int | None = None
     id: str | None = None
@@ -312,7 +316,7 @@ class CollectorAnswer(msgspec.Struct, frozen=True):
 
 
 class CollectorResponse(msgspec.Struct, frozen=True):
-    """Response as received; status 0 and a text in `problem` where there is no usable one."""
+    """Response as received; status 0 and a text in `problem` if there is no usable one."""
 
     status: int
     body: bytes = b""
@@ -321,10 +325,10 @@ class CollectorResponse(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """Verdict on each trace, and how to go on.
+    """Verdict on each trace, and how to continue.
 
-    `trouble` says what is wrong with the collector, `wait_s` how long it asked to be left alone. `smaller`: send less
-    at once. `stop`: send nothing more, since waiting does not help.
+    `trouble` says what is wrong with the collector, `wait_s` how long it wants no requests. `smaller`: Send less at
+    once. `stop`: Send nothing more, because waiting does not help.
     """
 
     verdicts: list[DeliveryVerdict]
@@ -365,11 +369,11 @@ def judge(
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             answer = None
         if answer is None or answer.received != len(batch) or not 0 <= answer.stored <= len(batch):
-            return _trouble(batch, f"{_said(response)} without an answer that can be understood")
+            return _trouble(batch, f"{_said(response)} with an answer that cannot be understood")
         return _judge_items(batch, answer, policy)
     match response.status:
         case 401 | 403:
-            reason = f"{_said(response)}: set sync_token (HEALKIT_SYNC_TOKEN) to a token that it accepts"
+            reason = f"{_said(response)}: set sync_token (HEALKIT_SYNC_TOKEN) to a token that the collector accepts"
             return msgspec.structs.replace(_trouble(batch, reason), stop=True)
         case 413 if len(batch) == 1:
             reason = f"{_said(response)} to this trace alone, which has {len(batch[0].wire):,} characters"
@@ -379,7 +383,9 @@ def judge(
         case 400 | 413 | 422:
             return Judgement([DeliveryVerdict(trace.trace_id, "pending") for trace in batch], smaller=True)
         case 500 if len(batch) == 1 and _worked_since(batch[0], last_success):
-            return Judgement([policy.refused(batch[0], f"{_said(response)} to this trace, and took others")])
+            return Judgement(
+                [policy.refused(batch[0], f"{_said(response)} to this trace, but accepted others")]
+            )
     judged = _trouble(batch, response.problem or _said(response))
     wait_s = retry_after_s(response.retry_after)
     return msgspec.structs.replace(judged, wait_s=wait_s, smaller=response.status in _PERHAPS_TOO_MUCH)
@@ -415,7 +421,7 @@ def _judge_items(batch: Sequence[Waiting], answer: CollectorAnswer, policy: Retr
     if answer.stored >= len(remaining):
         return Judgement([*verdicts, *(DeliveryVerdict(trace.trace_id, "sent") for trace in remaining)])
     if len(batch) == 1:
-        reason = "the collector received it, did not store it, and did not say why"
+        reason = "the collector received it but did not store it, without a reason"
         return Judgement([policy.refused(batch[0], reason)])
     # Some are stored, but which is unknown: each is sent again alone, and none is stored twice.
     return Judgement(
@@ -424,7 +430,7 @@ def _judge_items(batch: Sequence[Waiting], answer: CollectorAnswer, policy: Retr
 
 
 def _refused_places(batch: Sequence[Waiting], errors: Sequence[ItemError]) -> dict[int, ItemError]:
-    """Map places in the batch to their errors; an error that names no trace of it is left out."""
+    """Map positions in the batch to their errors; an error without a trace in it is left out."""
     by_id = {trace.trace_id: place for place, trace in enumerate(batch)}
     errors_by_place: dict[int, ItemError] = {}
     for error in errors:
@@ -535,8 +541,8 @@ def traces_url(url: str) -> str:
 class DaemonExecutor(ThreadPoolExecutor):
     """Executor with a daemon thread for each task, which Python does not join at exit.
 
-    asyncio resolves host names in its default executor, whose threads are joined as Python ends. A dead name server
-    would hold up the end of a program until it gives up.
+    asyncio resolves host names in its default executor, whose threads are joined when Python ends. A dead name server
+    would delay the end of a program until its timeout.
     """
 
     def submit(self, fn: Callable[..., Any], /, *args: object, **kwargs: object) -> Future[Any]:

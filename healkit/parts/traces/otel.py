@@ -1,19 +1,19 @@
 """Executions as OpenTelemetry spans, sent over OTLP/HTTP.
 
 An execution is one span, `execute_tool <name>`, with the attributes of the GenAI semantic conventions; each call it
-made is a child of it. Exported is the finished `ExecutionTrace`, the one that is stored and sent to a collector, so it
-is clean already; a raw one (by opt-in) is cleaned here.
+made is a child of it. The finished `ExecutionTrace` is exported, the same that is stored and sent to a collector. So it
+is already clean; a raw one (by opt-in) is cleaned here.
 
-**Ids are derived, not drawn.** A span's id is the last half of its execution's UUIDv7, and the trace's id is the whole
+**Ids are derived, not random.** A span's id is the last half of its execution's UUIDv7, and the trace's id is the whole
 UUID of the root execution. So a child that ends first can name a parent that was not exported yet, and a trace that is
-exported again gives the same spans. OpenTelemetry's own API takes no span id, so the spans are made with the SDK,
+exported again gives the same spans. OpenTelemetry's own API accepts no span id. So the spans are made with the SDK,
 beside any provider of the user's.
 
 **Which conventions.** They are in development and change often; the names are those of version 1.41
 (open-telemetry/semantic-conventions, model/gen-ai/spans.yaml at that tag).
 
-Delivery is OpenTelemetry's: from memory, in batches, dropped when the queue is full or the receiver stays away. For
-certain delivery use a collector (`sync_url`).
+OpenTelemetry does the delivery: from memory, in batches, dropped if the queue is full or the receiver is unavailable.
+For guaranteed delivery, use a collector (`sync_url`).
 """
 
 from __future__ import annotations
@@ -65,11 +65,13 @@ _SHUTDOWN_S = 5.0
 class OtelExporter:
     """Exporter that turns traces into spans on a background thread; several threads may use it.
 
-    root_of: the id of the root execution, given a parent's id; without it a parent is taken for the root. cleaner: for
-    raw traces. They go over HTTP to where OpenTelemetry's own environment variables say
-    (`OTEL_EXPORTER_OTLP_ENDPOINT`, default http://localhost:4318; …`_HEADERS`; …).
+    root_of: The id of the root execution, given a parent's id; without it a parent counts as the root.
+    cleaner: For raw traces.
 
-    Raises `ConfigError` where the extra `healkit[otel]` is not installed.
+    The receiver's address comes from OpenTelemetry's own environment variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, default
+    http://localhost:4318; …`_HEADERS`; …).
+
+    Raises `ConfigError` if the extra `healkit[otel]` is not installed.
     """
 
     def __init__(
@@ -172,7 +174,7 @@ class OtelExporter:
         return self._named(facts) | attributes | {"healkit.capability_id": trace.capability_id}
 
     def _named(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Name the facts as the conventions do; content only by opt-in, as JSON."""
+        """Name the facts by the conventions; content only by opt-in, as JSON."""
         named: dict[str, Any] = {}
         for fact, name in _NAMES.items():
             value = facts.get(fact)
@@ -252,7 +254,7 @@ def _duration(milliseconds: float) -> int:
 
 
 def _error_type(metadata: Mapping[str, Any]) -> str:
-    """Return the exception's name where the tool raised one, else the code of the ending."""
+    """Return the exception's name if the tool raised one, otherwise the code of the ending."""
     code, raised = metadata.get("errorCode"), metadata.get("errorType")
     if isinstance(raised, str) and raised and code in {None, "TOOL_EXCEPTION"}:
         return raised
@@ -285,7 +287,7 @@ def _otlp() -> SpanExporter:
 
 
 def _resource() -> Resource:
-    """Describe the sender: from `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, else `healkit`."""
+    """Describe the sender: from `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, otherwise `healkit`."""
     from opentelemetry.sdk.resources import Resource
 
     resource = Resource.create()

@@ -1,10 +1,9 @@
 """Traces in the database: on their way out, and collected.
 
-**Outbox.** A trace is in it, in the table where it is stored, from the moment its execution is over, because both are
-one transaction. Several processes may empty one outbox: each takes what it sends on lease, in a transaction that writes
-from its beginning, and a lease that is not given back runs out. A child waits for its parent, whose trace is made later
-than its own. A clock that was set back must not stop anything for long: a time further ahead than any that is ever set
-counts as past.
+**Outbox.** A trace is in the outbox, in the table where it is stored, as soon as its execution is over, because both
+are one transaction. Several processes may send from one outbox. Each takes its traces on lease, in a transaction that
+writes from its beginning; an old lease expires. A child waits for its parent, whose trace is made later than its own. A
+clock that was set back must not stop anything for long: a time too far in the future counts as past.
 
 **Collected.** Traces that clients sent are stored once each, and read back by page.
 """
@@ -69,7 +68,7 @@ class _Owner(msgspec.Struct, frozen=True):
 class OutboxState(msgspec.Struct, frozen=True):
     """Number of traces in each state, why traces are parked (reason → how many), and the last error.
 
-    Each state is counted up to `TRACES_COUNTED_MAX`, those that were queued last.
+    Each state is counted up to `TRACES_COUNTED_MAX`, newest first.
     """
 
     local: int = 0
@@ -106,7 +105,7 @@ class Outbox:
         return [Waiting(*rows[trace_id]) for trace_id in chosen]
 
     def settle(self, verdicts: Sequence[DeliveryVerdict]) -> None:
-        """Store the verdicts on claimed traces, and give the traces back."""
+        """Store the verdicts on leased traces, and release the traces."""
         now = utc_now()
         with self._database.write() as session:
             for verdict in verdicts:
@@ -126,7 +125,7 @@ class Outbox:
                 session.execute(update(TRACES).where(mine).values(values))
 
     def release(self) -> None:
-        """Give back the traces that this process, and processes that died, hold."""
+        """Release the traces of this process, and of processes that died."""
         with self._database.read() as session:
             owners = session.scalars(
                 select(TRACES.c.lease_owner)
@@ -140,7 +139,7 @@ class Outbox:
                 session.execute(update(TRACES).where(TRACES.c.lease_owner.in_(gone)).values(given_back))
 
     def requeue(self, *, parked: bool = False, local: bool = False) -> int:
-        """Make all waiting traces due now, and the parked or local ones too; return how many of those came back."""
+        """Make all waiting traces due now, and the parked or local ones too; return how many of those were added."""
         states = [*(["parked"] if parked else []), *(["local"] if local else [])]
         with self._database.write() as session:
             session.execute(update(TRACES).where(TRACES.c.state == "pending").values(next_attempt_at=None))
@@ -178,7 +177,7 @@ class Outbox:
         )
 
     def wire(self, trace_id: str) -> str | None:
-        """Return a trace as it was stored; None where there is none of that id."""
+        """Return a trace as it was stored; None if there is none with that id."""
         with self._database.read() as session:
             stored_wire: str | None = session.scalar(
                 select(TRACES.c.wire).where(TRACES.c.trace_id == trace_id)
@@ -235,19 +234,20 @@ def _is_dead(owner: str) -> bool:
 
 # Collected traces: stored once each, and read back by page.
 #
-# One request is one write transaction that reads what is stored already, so two clients that send the same trace at
+# One request is one write transaction, which also reads the stored traces. So two clients that send the same trace at
 # once cannot both insert it. A trace that the database itself refuses is left out by its savepoint; the others of the
-# request are stored all the same.
+# request are still stored.
 #
 # **The same id again.** An execution may be reported more than once: by a repeated delivery, or first as abandoned and
-# then in full by the host that comes back. So: the same content is `known` and changes nothing; more detail (calls,
-# decisions, an end that its host saw) replaces the stored trace; less detail is an older report, `known` too; as much
-# detail but other content is a `conflict`, and the first report stays. The result is the same in whatever order the
-# reports arrive, except between two that conflict.
+# then in full by its returned host. The same content is `known` and changes nothing. More detail (calls, decisions, an
+# end that its host saw) replaces the stored trace. Less detail is an older report, also `known`. As much detail but
+# other content is a `conflict`, and the first report stays. The result does not depend on the order of the reports,
+# except between two that conflict.
 #
-# **The tool's id.** A capability's name ends in the beginning of its code's hash, so `tool_id` is only set where this
-# registry has a revision of that very code, for that name and persona: another tool of the same name is another tool.
-# Until then a trace is standalone. Each later arrival of the capability links those before it, and reading looks again.
+# **The tool's id.** A capability's name ends in the beginning of its code's hash. So `tool_id` is only set if this
+# registry has a revision of exactly that code, for that name and persona. Another tool of the same name is another
+# tool. Until then, a trace is standalone. Each later arrival of the capability links those before it, and reading looks
+# again.
 
 
 #: The end of a capability's name: the first digits of its code's SHA-256, or `none`.
@@ -269,9 +269,10 @@ class Capability:
 
 @dataclasses.dataclass(frozen=True)
 class Arrival:
-    """Trace to be stored: its JSON, and the columns that it can be found by.
+    """Trace to store: its JSON, and the columns for finding it.
 
-    detail: a measure of how much it reports, to compare two reports. digest: equal for equal content.
+    detail: A measure of how much it reports, to compare two reports.
+    digest: Equal for equal content.
     """
 
     trace_id: str
@@ -287,7 +288,7 @@ class Arrival:
 
 @dataclasses.dataclass(frozen=True)
 class TracePage:
-    """Page of collected traces, newest execution first; `next_cursor` asks for the next page, None at the end."""
+    """Page of collected traces, newest execution first; `next_cursor` is for the next page, None at the end."""
 
     rows: list[CollectedTrace]
     next_cursor: tuple[datetime, int] | None = None
@@ -340,7 +341,7 @@ class CollectedTraces:
         limit: int = 50,
         cursor: tuple[datetime, int] | None = None,
     ) -> TracePage:
-        """Return a page of those that meet every condition given; `cursor` is `next_cursor` of the page before."""
+        """Return a page of traces that meet every given condition; `cursor` is `next_cursor` of the page before."""
         conditions: list[ColumnElement[bool]] = []
         if tool is not None:
             conditions.append(COLLECTED.c.tool_name == tool)
@@ -411,7 +412,7 @@ def _replacing(session: Session) -> Executable:
 
 
 def _attempt(session: Session, statement: Executable, values: list[dict[str, Any]] | dict[str, Any]) -> bool:
-    """Run a statement in a savepoint of its own; return False if the database refused the values for good."""
+    """Run a statement in its own savepoint; return False if the database refused the values permanently."""
     first: Exception | None = None
     try:
         with session.begin_nested():
@@ -431,7 +432,7 @@ def _is_refusal(error: Exception) -> bool:
     """Return True for an error about the value, which will never be accepted, not about the database's state.
 
     A value that the driver cannot even encode arrives as a `StatementError` without a driver's error in it. No other
-    error may be retried here: after some of them (a full disk) SQLite has ended the transaction itself, and later
+    error may be retried here. After some of them (a full disk), SQLite has ended the transaction itself, and later
     statements would be committed one by one.
     """
     if isinstance(error, DBAPIError):
@@ -485,7 +486,7 @@ def _tool_ids(session: Session, capabilities: Iterable[Capability]) -> dict[Capa
 
 
 def _link_earlier(session: Session, tools: dict[Capability, int]) -> None:
-    """Set the tool of stored standalone traces of these capabilities, which is known by now."""
+    """Set the tool of stored standalone traces of these capabilities, after it has become known."""
     for capability, tool_id in tools.items():
         standalone = (COLLECTED.c.capability_id == capability.name) & COLLECTED.c.tool_id.is_(None)
         session.execute(update(COLLECTED).where(standalone).values(tool_id=tool_id))

@@ -50,13 +50,13 @@ def recorded(services: Services, send: bool) -> None:
 
 @hookimpl
 def status(services: Services) -> Mapping[str, Any]:
-    """Say how many traces are where."""
+    """Say how many traces are in each state."""
     return {"traces": services.traces.state()}
 
 
 @hookimpl
 def closed(services: Services) -> None:
-    """Send as many waiting traces as time allows, the last ones too."""
+    """Send as many waiting traces as time allows, including the newest."""
     services.traces.close()
 
 

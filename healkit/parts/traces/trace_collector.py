@@ -1,11 +1,11 @@
 """Collector of an execution's trace, from its records.
 
-The executor makes a `TraceCollector` as an execution begins. The bridge's records pass through it on their way to the
-journal, and the recorder asks it for the trace that is stored with the ending. There is no second record of a call: a
-trace is made of what the log says, also the trace of a run whose host died.
+The executor makes a `TraceCollector` when an execution begins. The bridge's records pass through it on their way to the
+journal, and the recorder takes the trace from it and stores it with the ending. There is no second record of a call. A
+trace is made from the log, also the trace of an execution whose host died.
 
-Nothing here raises. A trace that cannot be built becomes one that says so: an execution must neither fail for its trace
-nor go without one.
+Nothing here raises. A trace that cannot be built becomes one that says so, so that the execution neither fails nor
+lacks a trace.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Tracer(LogCleaner):
         return TraceCollector(self, started, served, steps)
 
     def take_intent(self, started: Started) -> str:
-        """Return what an execution was for, which counts for one: the first that was begun after the suggestion."""
+        """Return the intent of an execution: it counts for the first execution after the suggestion."""
         if started.parent_trace_id is not None or started.origin in HEALING_ORIGINS:
             return ""
         intent, asked_at = self.intents.get(started.persona, ("", started.timestamp))
@@ -148,7 +148,7 @@ class TraceCollector(StepCollector):
         return trace_again(trace, tally.cleaner)
 
     def _skeleton(self, finished: Finished, metadata: dict[str, Any]) -> ExecutionTrace:
-        """Build the trace from facts that no tool and no user wrote, so that they need no cleaning."""
+        """Build the trace from facts that neither a tool nor a user wrote, so that they need no cleaning."""
         started = self._started
         org, _, project = self._tracer.config.trace_project.partition(".")
         return ExecutionTrace(
@@ -196,7 +196,7 @@ class TraceCollector(StepCollector):
 
 
 class _Tally:
-    """Cleaner of one trace's payloads, with counts of what was hidden (by rule) and cut (by place)."""
+    """Cleaner of one trace's payloads, with counts of hidden values (by rule) and cut ones (by place)."""
 
     def __init__(self, cleaner: Cleaner, limit_bytes: int, room_chars: int) -> None:
         self.cleaner = cleaner.of_record()

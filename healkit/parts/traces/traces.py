@@ -26,7 +26,7 @@ SYNC_TIMEOUT_S = 30.0
 class Traces:
     """Traces of one database; sends nothing anywhere unless `sync_url` is set.
 
-    Raises `RulesInvalid` for rules of the user's own that the sanitiser cannot use.
+    Raises `RulesInvalid` for invalid custom rules.
     """
 
     def __init__(self, database: Database, config: Config) -> None:
@@ -50,13 +50,13 @@ class Traces:
 
     @functools.cached_property
     def _outbox(self) -> Outbox:
-        """Traces that are kept; loaded when one is asked for."""
+        """Stored traces; loaded when one is needed."""
         from healkit.parts.traces.outbox import Outbox
 
         return Outbox(self._database)
 
     def get(self, trace_id: str) -> ExecutionTrace | None:
-        """Return the trace of that execution (`Execution.trace_id`); None where there is none."""
+        """Return the trace of that execution (`Execution.trace_id`); None if there is none."""
         wire = self._outbox.wire(trace_id)
         return None if wire is None else read_trace(wire)
 
@@ -69,16 +69,16 @@ class Traces:
     ) -> OutboxState:
         """Send all waiting traces now, and return the status; an unreachable collector is retried until time is up.
 
-        retry_parked: with those that the collector refused. local: with those that were recorded while nothing was
-        sent anywhere.
+        retry_parked: Also the traces that the collector refused.
+        local: Also the traces that were recorded while nothing was sent.
 
-        Raises `ConfigError` where no collector is configured.
+        Raises `ConfigError` if no collector is configured.
         """
         if self._config.sync_url:
             self._database.require_trust("Its traces cannot be sent")
         if self._syncer is None:
             raise ConfigError(
-                "There is no collector to send traces to.",
+                "No collector is configured.",
                 hint="Set sync_url (HEALKIT_SYNC_URL) to its URL; `healkit collect` starts one.",
             )
         self._outbox.requeue(parked=retry_parked, local=local)
@@ -91,7 +91,7 @@ class Traces:
             self._syncer.start()
 
     def notify(self) -> None:
-        """Wake the sender, since one more trace is waiting; called by the recorder."""
+        """Wake the sender, because one more trace is waiting; called by the recorder."""
         if self._syncer is not None:
             self._syncer.notify()
 

@@ -1,7 +1,7 @@
 """Plots of failure rates and durations over time.
 
 matplotlib is an extra (`healkit[plot]`). The figure is made without pyplot, which would keep it in a global list and
-ask for a backend; so the object itself draws it into a PNG, and a notebook shows it whatever backend is set.
+need a backend. So the object itself draws it into a PNG, and a notebook shows it with any backend.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Plot:
         self._table = table
 
     def save(self, path: str | Path) -> Path:
-        """Write the figure to a file of any format that matplotlib knows by its ending."""
+        """Write the figure to a file in any format that matplotlib knows by the file extension."""
         self.figure.savefig(path, dpi=_DPI)
         return Path(path)
 
@@ -49,14 +49,14 @@ class Plot:
         return self._table
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        """Give what Jupyter shows; called by IPython's display formatter."""
+        """Return the data for Jupyter; called by IPython's display formatter."""
         import base64
 
         return {"text/plain": self._table, "image/png": base64.b64encode(self.png()).decode()}
 
 
 def plot_days(metrics: Sequence[ToolSummary]) -> Plot:
-    """Draw one line for each tool and revision, one point a day."""
+    """Draw one line for each tool and revision, with one point a day."""
     figure, rates, times = _axes()
     series: dict[str, list[ToolSummary]] = {}
     for row in metrics:
@@ -91,7 +91,7 @@ def _axes() -> tuple[Figure, Any, Any]:
     except ImportError:
         raise PlotUnavailable(
             "Plots need matplotlib, which is not installed.",
-            hint="Run pip install 'healkit[plot]'; hk.log.metrics() gives the numbers without it.",
+            hint="Run pip install 'healkit[plot]'; hk.log.metrics() gives the numbers without plots.",
         ) from None
     figure = Figure(figsize=(8.5, 4.8), layout="constrained", facecolor="white")
     rates, times = figure.subplots(2, 1, sharex=True)

@@ -32,7 +32,7 @@ _GROUPS_MAX = 200
 
 @dataclasses.dataclass(frozen=True)
 class Recurrence:
-    """A failure that happened before: how often, since when, and the latest other revision that met it and passed."""
+    """A failure that happened before: how often, since when, and the latest revision that met it and passed."""
 
     count: int
     first_seen: datetime
@@ -40,16 +40,16 @@ class Recurrence:
 
 
 class Trends:
-    """What the log says of failures over time; `hk.trends`.
+    """Statistics of the log about failures over time; `hk.trends`.
 
-    complete: returns a row of the log as an execution, with its calls and code.
+    complete: Returns a row of the log as an execution, with its calls and code.
     """
 
     def __init__(self, log: Log, complete: Callable[[ExecutionLog], Execution]) -> None:
         self._log, self._complete = log, complete
 
     def shown_groups(self, groups: Sequence[GroupInfo]) -> list[GroupInfo]:
-        """Return groups of failures as they may be shown: the arguments of the newest row tell what a message holds."""
+        """Return groups of failures without secrets: the arguments of the newest row show what a message contains."""
         cleaned = []
         for group in groups:
             row = self._log.get(group.last_log_id)
@@ -60,7 +60,7 @@ class Trends:
         return cleaned
 
     def replay_of(self, failed: Execution) -> Execution | None:
-        """Return a later revision's execution with the same arguments that passed; None while there is none."""
+        """Return a later revision's successful execution with the same arguments; None while there is none."""
         row = _passing_replay(self._log, failed)
         return None if row is None else self._complete(row)
 
@@ -71,7 +71,7 @@ class Trends:
         since: datetime | date | str | None = None,
         persona: str | None = None,
     ) -> Plot:
-        """Plot failure rate and duration over time: each run of one tool, else a point for each day.
+        """Plot failure rate and duration over time: each run of one tool, otherwise a point for each day.
 
         Raises `PlotUnavailable` without the extra `healkit[plot]`.
         """
@@ -90,7 +90,7 @@ class Trends:
         return plot_days(log.summary(**where, by=["revision", "day"]).rows)
 
     def recurrence(self, failed: Execution) -> Recurrence | None:
-        """Say how often a failure like this one is on record; None where it is the first."""
+        """Say how often a failure like this one is on record; None if it is the first."""
         failure = failed.uncleaned.failure
         assert failure is not None
         log, tool, persona = self._log, failed.tool_name, failed.persona
@@ -104,7 +104,7 @@ class Trends:
         return Recurrence(group.count, group.first_seen, max(cured, default=None))
 
     def first_failures(self, tool: str) -> dict[int, datetime]:
-        """Return when each revision of a tool first failed; those that never did are left out."""
+        """Return when each revision of a tool first failed, without those that never did."""
         first: dict[int, datetime] = {}
         for group in self._log.groups(tool=tool, limit=_GROUPS_MAX):
             if (number := group.first_revision) is not None:
@@ -117,7 +117,7 @@ _REPLAYS_MAX = 200
 
 
 def _passing_replay(log: Log, failed: Execution) -> Any:
-    """Return the newest success of a later revision with the very same arguments; None where there is none."""
+    """Return the newest success of a later revision with exactly the same arguments; None if there is none."""
     row = None if failed.log_id is None else log.get(failed.log_id)
     arguments = failed.uncleaned.arguments if row is None else row.arguments
     for row in log.query(

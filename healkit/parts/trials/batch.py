@@ -1,16 +1,16 @@
 """Batches in a trial server: many candidates a child.
 
-A child is watched, and replaced where it ends early. A child that hangs in C code, or swallows its alarms, is killed
-when its position in the buffer has not changed for longer than the check may take, unless it has hardly computed
-meanwhile: then the machine is busy, and it gets more time. One that crashes ends by itself. In both cases the batch
-goes on in another child after that check, whose result is `t` or `d`.
+A child is watched, and replaced if it ends early. A child may hang in C code, or swallow its alarms. It is killed if
+its position in the buffer has not changed for longer than the check may take. If it has hardly computed in that time,
+the machine is busy, and it gets more time. A child that crashes ends by itself. In both cases the batch continues in
+another child after that check, whose result is `t` or `d`.
 
 In a child, every check gets a fresh module namespace and freshly decoded arguments. Other things that a candidate can
-change in the process are restored where that is cheap: the interpreter's settings, random numbers, builtins, modules,
-environment, working directory and scratch folder. The rest (variables of imported modules, state of C code) stays until
-this child ends, a fraction of a second later. Results that matter are validated as trials.
+change in the process are restored if that is cheap. They are the interpreter's settings, random numbers, builtins,
+modules, environment, working directory and scratch folder. The rest (variables of imported modules, state of C code)
+stays until this child ends, a fraction of a second later. Important results are validated as trials.
 
-A child can write any letters it likes, but only its own search suffers: a winner is validated afresh, in trials.
+A child can write any letters it likes, but it harms only its own search: a winner is validated again, in trials.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ _WAITING_TIMES = 5
 class BatchServer:
     """Serves one batch: made when it begins, then `share` for each share.
 
-    `become` turns this process, a fresh fork, into a sealed child and runs what it is given there; `send` sends a
-    message to the host.
+    `become` turns this process, a fresh fork, into a sealed child and runs the given function; `send` sends a message
+    to the host.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class BatchServer:
         self._told_count = self._setup_us = 0
 
     def share(self, share: Share) -> None:
-        """Run a share to its end, in as many children as it takes, and tell the outcomes as they come."""
+        """Run a share to its end, in as many children as needed, and report the outcomes as they come."""
         buffer = ResultBuffer(len(share.candidates), len(self._batch.checks))
         self._told_count = self._setup_us = 0
         place = (0, 0)
@@ -158,15 +158,15 @@ class BatchServer:
         return candidate, check
 
     def _ended(self, pid: int, reading: int) -> bool:
-        """Wait for a tick, or for the end of the child; a child may close its end of the pipe and live on."""
+        """Wait for a tick, or for the end of the child; a child may close its end of the pipe and keep running."""
         ready, _, _ = select.select([reading], [], [], _TICK_S)
         ended = os.waitpid(pid, os.WNOHANG)[0] == pid
         if ready and not ended:
-            time.sleep(0.0005)  # its descriptors are closed, but it has not quite ended
+            time.sleep(0.0005)  # its descriptors are closed, but it is still ending
         return ended
 
     def _is_stuck(self, buffer: ResultBuffer, took_s: float, computed_s: float) -> bool:
-        """Return whether a child is stuck: at one place for `took_s` by the clock, in which it computed so long."""
+        """Return whether a child is stuck: at one position for `took_s` by the clock, with that much computing time."""
         _, check, running = buffer.place
         checks = self._batch.checks
         limit_s, patience_s = _BETWEEN_S, _BETWEEN_S
@@ -176,7 +176,7 @@ class BatchServer:
         return took_s > (patience_s if computed_s > limit_s else _WAITING_TIMES * patience_s)
 
     def _after(self, buffer: ResultBuffer, candidate: int, check: int, letter: str) -> tuple[int, int]:
-        """Note the outcome of a check whose child has ended, and where to continue."""
+        """Record the outcome of a check whose child has ended; return the position to continue from."""
         if check < buffer.checks:
             buffer.put(candidate, check, letter)
         if self._batch.every and check + 1 < buffer.checks:
@@ -192,7 +192,7 @@ class BatchServer:
 
 
 def _computed_s(pid: int) -> float:
-    """Return the computing time that a child has used so far, in seconds; it must not have been waited for."""
+    """Return the computing time that a child has used so far, in seconds; only before waiting for its end."""
     return time.clock_gettime((~pid << 3) | _OF_PROCESS)
 
 
@@ -209,7 +209,7 @@ _decode = msgspec.json.decode
 
 
 class _Prepared:
-    """A check made ready in the trial server: what all candidates need of it, once."""
+    """A check that is prepared once in the trial server for all candidates."""
 
     def __init__(self, check: BatchCheck, result_max_bytes: int) -> None:
         self.arguments, self.raises, self.known = bytes(check.arguments), check.raises, check.known
@@ -251,7 +251,7 @@ class _Prepared:
 
 
 class Candidates:
-    """A batch made ready; `run` is a child's. `folder` is the scratch folder."""
+    """A prepared batch; a child calls `run`. `folder` is the scratch folder."""
 
     def __init__(self, batch: Batch, folder: str) -> None:
         self._batch, self._folder = batch, folder
@@ -261,13 +261,16 @@ class Candidates:
         self._is_cell = any(check.setup for check in batch.checks)
         self._checks = [_Prepared(check, batch.result_max_bytes) for check in batch.checks]
         self._shapes: dict[Any, Shape | None] = {}
-        #: Value of the last check that returned, as JSON has it or, of an exact check, as it is; and exception name
-        #: of the last that raised.
+        #: Value of the last check that returned, as in JSON, or as it is if the check is exact. Then the exception name
+        #: of the last check that raised.
         self._found: object = None
         self._raised = ""
 
     def run(self, candidates: Sequence[Sequence[Edit]], buffer: ResultBuffer, start: tuple[int, int]) -> None:
-        """Candidates from `start` on (candidate, check), outcomes into the buffer, until the end or a need to leave."""
+        """Check the candidates and put the outcomes into the buffer, until the end or a need to leave.
+
+        start: The candidate and the check to begin with.
+        """
         began = time.perf_counter()
         limits_s = sum(check.timeout_s for check in self._checks) * len(candidates)
         lockdown.limit_tool(self._batch.memory_bytes, int(2 * limits_s) + 10)
@@ -298,7 +301,7 @@ class Candidates:
         alarm: Alarm,
         process: ProcessState,
     ) -> bool:
-        """Run one candidate; False when the process is not fit for another check."""
+        """Run one candidate; False if the process cannot be used for another check."""
         for number in range(first, len(self._checks)):
             buffer.at(position, number, running=True)
             letter, fit = self._outcome(code, self._checks[number], alarm, process)
@@ -335,7 +338,7 @@ class Candidates:
     def _outcome(
         self, code: CodeType, check: _Prepared, alarm: Alarm, process: ProcessState
     ) -> tuple[str, bool]:
-        """Return the letter of one check, and whether the process is fit for another."""
+        """Return the letter of one check, and whether the process can be used for another."""
         namespace: dict[str, Any] = {}
         letter, fit = TIMED_OUT, True
         try:
@@ -353,7 +356,7 @@ class Candidates:
                 names = _names(error)
                 letter = PASSED if check.raises and check.raises in names else RAISED
                 self._raised = names[1]
-            if alarm.rang:  # it may have caught the alarm, and returned all the same
+            if alarm.rang:  # it may have caught the alarm, and still returned
                 letter = TIMED_OUT
         except TimeIsUp:  # rang between two of the lines above
             alarm.stop()
@@ -398,7 +401,7 @@ class Candidates:
         return PASSED if check.exact and values.meets(check.expected, value) else WRONG
 
     def _compiled(self, edits: Sequence[Edit]) -> CodeType | None:
-        """Compile a candidate; None where its code does not compile."""
+        """Compile a candidate; None if its code does not compile."""
         try:
             self._text = apply_edits(self._batch.code, list(edits))
             source: str | ast.Module = self._text
@@ -415,7 +418,7 @@ class Candidates:
             return None
 
     def _shape(self, code: CodeType) -> Shape | None:
-        """Return what to call in the candidate compiled last; None where nothing can be called.
+        """Return the function to call in the last compiled candidate; None if there is none.
 
         The text is read only for names and signatures that were not met before.
         """
@@ -431,7 +434,7 @@ class Candidates:
         return self._shapes[key]
 
     def _look_first(self, alarm: Alarm, process: ProcessState) -> None:
-        """Run the batch's own code once, so that what it imports is there before any candidate comes."""
+        """Run the batch's own code once, so that its imports exist before any candidate comes."""
         code = self._compiled([])
         if code is None:
             return
@@ -479,17 +482,17 @@ _variables: dict[Any, Any] = os.environ._data  # type: ignore[attr-defined]  # C
 
 
 class Silence(PlainStream):
-    """stdout and stderr of a check: counted, so that a flood ends, and kept nowhere."""
+    """stdout and stderr of a check: counted, so that a flood ends, but not kept."""
 
     def write(self, text: str) -> int:
-        """Count; called by print. Over the budget it raises `OutputLimit`."""
+        """Count; called by print. Beyond the budget it raises `OutputLimit`."""
         if not Output.admit(text):
             raise OutputLimit(OVER_LIMIT)
         return len(text)
 
 
 class ProcessState:
-    """State of this process, as each check is to find it."""
+    """State of this process that each check must find."""
 
     def __init__(self, output_max_bytes: int, folder: str, tape: Tape, withheld: Withheld) -> None:
         self._output_max_bytes = output_max_bytes
@@ -505,7 +508,7 @@ class ProcessState:
         self.remember()
 
     def remember(self) -> None:
-        """Save the present state as the one to restore."""
+        """Save the current state as the one to restore."""
         gc.freeze()
         self._kept_modules = dict(_modules)
         self._kept_path = list(_path)
@@ -518,14 +521,14 @@ class ProcessState:
         self._numpy = None if numpy is None else (numpy.random, numpy.random.get_state())
 
     def begin(self, run: str = "") -> None:
-        """Prepare for a check: its output is discarded, and limited, its calls are answered as those of `run`."""
+        """Prepare for a check: its output is discarded and limited, its calls are answered as those of `run`."""
         self.endpoint.rewind(run)
         self.files.missing = ""
         sys.stdout = sys.stderr = self._stream
         Output.left_chars, Output.exceeded = self._output_max_bytes, False
 
     def restore(self) -> bool:
-        """Restore the state after a check; False when a thread is left, which only the end of the process removes."""
+        """Restore the state after a check; False if a thread is left, which only the end of the process removes."""
         Output.left_chars = None
         if sys.getrecursionlimit() != self._depth:
             sys.setrecursionlimit(self._depth)
@@ -552,7 +555,7 @@ class ProcessState:
         return _thread._count() == 0
 
     def _restore_modules(self) -> None:
-        """Keep what was imported from an installed file; undo what a check made, removed or replaced."""
+        """Keep imports of installed files; undo what a check made, removed or replaced."""
         for name, module in list(_modules.items()):
             if name not in self._kept_modules and self._installed(module):
                 self._kept_modules[name] = module

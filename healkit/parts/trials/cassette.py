@@ -1,8 +1,8 @@
 """Cassettes made from the log, and one execution's replay.
 
-The log holds the calls of each execution: the tool, the arguments, the answer, the order. A cassette is made of
-those. What the log has only in part (an answer that was cut, a secret that was hidden) answers nothing: code that needs
-it is *not on record*, which is no failure of the code.
+The log contains the calls of each execution: the tool, the arguments, the answer, the order. A cassette is made from
+these. Incomplete entries (a cut answer, a hidden secret) answer nothing: code that needs them is *not on record*, which
+is not a failure of the code.
 """
 
 from __future__ import annotations
@@ -59,13 +59,14 @@ _CallKey = tuple[str, str, bytes]
 
 
 class LiveCalls:
-    """Calls that one healing may make where they are not on record; each is made once, and its answer kept.
+    """Calls without a record that one healing may make; each is made once, and its answer kept.
 
-    live: patterns of names, each with the number of calls that it allows: `host.price:3`, one where none is given.
-    looks: names that may be called as often as needed, because they change nothing. acts: says of a name that effects
-    are declared; no such call is ever made. tell: gets a call in words before it is made.
+    live: Patterns of names, each with the number of calls that it allows: `host.price:3`, one if none is given.
+    looks: Names that may be called as often as needed, because they change nothing.
+    acts: Returns whether a name has declared effects; such calls are never made.
+    tell: Gets a description of a call before it is made.
 
-    Raises `ConfigError` for a number that is none.
+    Raises `ConfigError` for an invalid number.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class LiveCalls:
         for pattern in live:
             name, _, most = pattern.partition(":")
             if most and not (most.isdecimal() and int(most)):
-                raise ConfigError(f"live={pattern!r}: {most!r} is no number of calls.")
+                raise ConfigError(f"live={pattern!r}: {most!r} is not a number of calls.")
             self.left[name.strip()] = int(most or 1)
         self._looks, self._acts, self._tell = looks, acts, tell
         self._most = dict(self.left)
@@ -93,11 +94,11 @@ class LiveCalls:
         return name in self._looks or (allows(self.left, name) and not self._acts(name))
 
     def answered(self, key: _CallKey) -> rpc.RpcResult | None:
-        """Return the answer of an equal call that was made; None where none was."""
+        """Return the answer of an equal call that was already made; None if there was none."""
         return self._answers.get(key)
 
     def begin(self, key: _CallKey, *, only_looks: bool) -> bool:
-        """Return whether this call may be made now; from then on it is made."""
+        """Return whether this call may be made now; from then on it counts as made."""
         name = f"{key[0]}.{key[1]}"
         with self._lock:
             if key in self._answers or not self.may_make(name):
@@ -125,7 +126,7 @@ class LiveCalls:
             return True
 
     def end(self, key: _CallKey, result: rpc.RpcResult) -> None:
-        """Keep the answer of a call, an error too: what failed may have changed something."""
+        """Keep the answer of a call, also an error: a failed call may have changed something."""
         with self._lock:
             if key in self._answers:
                 self._answers[key] = result
@@ -143,9 +144,9 @@ def _call_text(name: str, arguments: bytes) -> str:
 class Replay:
     """Replay of one execution: its calls are answered from a cassette, and nothing else is called.
 
-    live: patterns of calls that may be made all the same, where they are not on record, besides those that the cassette
-    names. `made` counts those that were. calls: bounds them over several replays. only_looks: of those it makes none
-    but calls that change nothing.
+    live: Patterns of further calls that may be made if they are not on record. `made` counts those that were.
+    calls: Limits them over several replays.
+    only_looks: Make only those of them that change nothing.
     """
 
     cassette: Cassette
@@ -157,15 +158,18 @@ class Replay:
 
     @classmethod
     def of(cls, tape: Tape, run: str = "", live: Iterable[str] = ()) -> Replay:
-        """Begin a replay; run: the log row whose own calls are answered first."""
+        """Begin a replay.
+
+        run: The log row whose own calls are answered first.
+        """
         return cls(tape.cassette, tape.play(run), tuple(live))
 
     def may_reach(self, server: str) -> bool:
-        """Return whether that server itself may be asked what it has."""
+        """Return whether that server may be asked for its tools."""
         return reaches(self.live if self.calls is None else self.calls.left, server)
 
     def answer(self, call: rpc.RpcCall, opened: OpenCall) -> rpc.RpcResult | None:
-        """Return the answer on record, or the refusal of a call that is not; None for one that the host judges."""
+        """Return the recorded answer, or the refusal of an unrecorded call; None if the host decides."""
         server, tool = opened.record.server, opened.record.tool
         name = f"{server}.{tool}"
         if call.server == rpc.UNKNOWN_SERVER and server in self.cassette.listed:
@@ -197,12 +201,12 @@ class Replay:
 
     @property
     def warning(self) -> str:
-        """Sentence on answers that other arguments had; empty where there were none."""
+        """Sentence on answers that were recorded for other arguments; empty if there were none."""
         if not self.playback.displaced:
             return ""
         return (
             f"{count(self.playback.displaced, 'call')} with arguments that are not on record got the answer of the "
-            "recorded call at the same place."
+            "recorded call in the same position."
         )
 
     @property
@@ -215,11 +219,11 @@ class Replay:
 
     @property
     def missed(self) -> Failure | None:
-        """Failure of a tool that made a call that is not on record; None where it made none."""
+        """Failure of a tool that made a call that is not on record; None if it made none."""
         return self.failure if self.playback.missing else None
 
     def may_make(self, name: str) -> bool:
-        """Return whether the call of `server.tool` may be made, where it is not on record."""
+        """Return whether the call of `server.tool` may be made if it is not on record."""
         if self.calls is not None:
             return self.calls.may_make(name)
         return name in self.cassette.live or allows(self.live, name)
@@ -234,9 +238,10 @@ def cassette_of(
 ) -> Cassette:
     """Return the calls of these executions, and the tools that the entry may call.
 
-    Rows beyond what one cassette may hold are left out; their calls are not on record then. Nothing is called, and no
-    server is started: of one that does not run, the tools are those that are on record. live: patterns of calls that
-    may be made.
+    Rows beyond the limit of a cassette are left out; their calls are then not on record. Nothing is called, and no
+    server is started: for a server that does not run, the tools are those on record.
+
+    live: Patterns of calls that may be made.
     """
     calls: list[RecordedCall] = []
     runs: dict[str, list[int]] = {}
@@ -263,19 +268,19 @@ def cassette_of(
 
 
 def recorded_call(call: CallRecord) -> RecordedCall:
-    """Return a call of the log as it can be played back; `lost` says why it cannot."""
+    """Return a call of the log in a form for playback; `lost` says why it cannot be played back."""
     arguments = call.arguments.encode()
     whole, lost = _NULL, ""
     if call.success is None:
-        lost = "it had no answer by then"
+        lost = "it had no answer yet"
     elif _CUT in call.arguments[-100:]:
         arguments, lost = b"null", "its arguments were cut"
     elif REDACTED in call.arguments or REDACTED in call.result_summary:
-        lost = "it had secrets in it, which the log does not keep"
+        lost = "it contained secrets, which the log does not keep"
     elif call.success:
         whole, lost = _answer(call)
     elif call.error_code == "CALL_UNANSWERED":
-        lost = "its tool ended before it had an answer"
+        lost = "its tool ended before the call was answered"
     ename, message = ("", "") if call.success else _told(call)
     return RecordedCall(
         call.server, call.tool, msgspec.Raw(arguments), bool(call.success), whole,
@@ -284,7 +289,7 @@ def recorded_call(call: CallRecord) -> RecordedCall:
 
 
 def _answer(call: CallRecord) -> tuple[msgspec.Raw, str]:
-    """Return a call's answer as it crossed, or why it is not on record whole."""
+    """Return a call's answer as it crossed, or why it is not completely on record."""
     text = call.result_summary
     if text == NOT_KEPT_VALUE:
         return _NULL, "its answer was kept off the record"
@@ -301,11 +306,11 @@ def _answer(call: CallRecord) -> tuple[msgspec.Raw, str]:
     try:
         return msgspec.Raw(values.encode(values.restored_value(stored, whole=whole))[0]), ""
     except (ViewError, values.BadValue, values.CannotCross) as error:
-        return _NULL, f"its answer is not all there: {error}"
+        return _NULL, f"its answer is not complete: {error}"
 
 
 def _told(call: CallRecord) -> tuple[str, str]:
-    """Return name and message of the error that the tool got; the record may hold more than it was told."""
+    """Return name and message of the error that the tool got; the record may contain more."""
     text = call.error
     if call.error_code in ("CALL_REFUSED", "MCP_ERROR", "MCP_UNAVAILABLE", "MCP_MISSING"):
         return "", text.partition(" Cause: ")[0]
@@ -320,13 +325,13 @@ def _told(call: CallRecord) -> tuple[str, str]:
 def _definitions(
     entry: VaultEntry, providers: Mapping[str, Provider]
 ) -> tuple[list[ToolDefinition], list[str]]:
-    """Return the tools that may be called, of the servers that can say what they have, and those servers' names."""
+    """Return the tools that may be called, of the servers that can list them, and those servers' names."""
     definitions: list[ToolDefinition] = []
     listed = []
     patterns = entry.grants.call_patterns
     for server, provider in list(providers.items()):
         if not reaches(patterns, server):
-            listed.append(server)  # it may call none of them
+            listed.append(server)  # no tool of it may be called
             continue
         ask = getattr(provider, "known_definitions", None)
         try:
@@ -340,7 +345,7 @@ def _definitions(
 
 
 def _definition_from(call: RecordedCall) -> ToolDefinition:
-    """Return a tool as far as a recorded call tells of it: the names of its arguments, in their order."""
+    """Return a tool with the facts of a recorded call: the names of its arguments, in their order."""
     arguments = msgspec.json.decode(call.arguments)
     names = arguments if isinstance(arguments, dict) else {}
     return ToolDefinition(call.server, call.tool, "", {"properties": {name: {} for name in names}})
@@ -350,10 +355,10 @@ def _definition_from(call: RecordedCall) -> ToolDefinition:
 
 
 class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
-    """Recorded execution with all that running it again takes: code, arguments, the answers of its calls.
+    """Recorded execution with everything for running it again: code, arguments, the answers of its calls.
 
     Arguments are in their kept form (`values.kept`). status, error and result say how it ended: `error` in one line,
-    with its code, `result` as the log shows it. Grants are not in it: authority does not travel in a file.
+    with its code, `result` as the log shows it. It contains no grants: a file must not carry authority.
     """
 
     format: Literal["healkit-cassette-1"] = "healkit-cassette-1"
@@ -371,10 +376,10 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reproduction_of(log: Log, vault: Vault, log_id: int, providers: Mapping[str, Provider]) -> Reproduction:
-    """Return that execution as a file holds it.
+    """Return that execution in the form of a file.
 
-    Raises `UsageInvalid` where there is no such row, `ArgumentsInvalid` where the log does not hold its arguments
-    whole, and a `VaultError` where its code is not known.
+    Raises `UsageInvalid` if there is no such row, `ArgumentsInvalid` if the log does not contain its complete
+    arguments, and a `VaultError` if its code is not known.
     """
     row = logged(log, log_id)
     entry = vault.get(row.tool_name, row.persona)
@@ -398,9 +403,9 @@ def reproduction_of(log: Log, vault: Vault, log_id: int, providers: Mapping[str,
 def write_reproduction(
     found: Reproduction, path: str | Path, cleaner: Cleaner, *, overwrite: bool = False
 ) -> tuple[Path, int]:
-    """Write it as JSON, secrets hidden; return the file and their number: without them it may end otherwise.
+    """Write it as JSON, secrets hidden; return the file and their number: without them it may end differently.
 
-    Raises `LogFileError` where the file is there already or cannot be written.
+    Raises `LogFileError` if the file already exists or is not writable.
     """
     file = Path(path)
     record = cleaner.of_record()
@@ -413,7 +418,7 @@ def write_reproduction(
             opened.write(msgspec.json.format(whole, indent=1) + b"\n")
     except FileExistsError:
         raise LogFileError(
-            f"{str(file)!r} is there already.", hint="Choose another name, or overwrite it: --force."
+            f"{str(file)!r} already exists.", hint="Choose another name, or overwrite it with --force."
         ) from None
     except OSError as error:
         raise LogFileError(f"Cannot write {str(file)!r}: {error.strerror or error}.") from None
@@ -421,18 +426,18 @@ def write_reproduction(
 
 
 def read_reproduction(path: str | Path) -> Reproduction:
-    """Read such a file; raises `LogFileError` for what is none."""
+    """Read such a file; raises `LogFileError` for an invalid one."""
     try:
         reproduction = msgspec.json.decode(Path(path).read_bytes(), type=Reproduction)
         places = range(len(reproduction.cassette.calls))
         if any(place not in places for run in reproduction.cassette.runs.values() for place in run):
-            raise msgspec.ValidationError("a run names a call that is not there")
+            raise msgspec.ValidationError("a run names a call that does not exist")
         values.remade(reproduction.arguments)
         return reproduction
     except OSError as error:
         raise LogFileError(f"Cannot read {str(path)!r}: {error.strerror or error}.") from None
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, values.BadValue) as error:
         raise LogFileError(
-            f"{str(path)!r} is no cassette of healkit's: {error}.",
+            f"{str(path)!r} is not a healkit cassette: {error}.",
             hint="`healkit log export --cassette` writes one.",
         ) from None

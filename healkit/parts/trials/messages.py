@@ -1,11 +1,11 @@
 """Messages between the host and what runs its trials.
 
-Two forms, whatever runs them: a `Share` of work goes out, `Results` come back, in the order of the work. A trial server
-gets each trial as a share of its own, read when its turn comes, so that no child can see the next one, or a share of
-trials that may run in one child (`pure_code`). A batch comes with the first share of its candidates. A worker of an
-executor gets a share of either in one message (`shares`).
+There are two forms: a `Share` of work goes out, `Results` come back, in the order of the work. A trial server gets each
+trial as its own share, which it reads when its turn comes, so that no child can see the next one. Trials that may run
+in one child (`pure_code`) come in one share. A batch comes with the first share of its candidates. A worker of an
+executor gets either kind of share in one message (`shares`).
 
-A candidate is a list of splices of the batch's code, so that a variant travels in a few bytes.
+A candidate is a list of changes of the batch's code, so that a variant needs only a few bytes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SHARE_MAX, SHARE_OUTCOMES_MAX = 4000, 1_000_000
 
 
 class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Check as a trial server gets it (`contracts.patches.Check`), with its time limit in seconds.
+    """Check in the form for a trial server (`contracts.patches.Check`), with its time limit in seconds.
 
-    Arguments travel as JSON, because they are decoded afresh for each candidate. `exact` says that arguments and
-    expected value hold tags (`values.kept`), and that the result is compared as it is; `typed`, that
-    a set or a dict with other keys than texts is wrong (`encoding.is_beyond_json`). `run` is the execution whose own
-    calls the batch's cassette answers with first. `setup` is run before the code, which is a cell's then.
+    Arguments travel as JSON, because they are decoded again for each candidate. `exact` says that arguments and
+    expected value contain tags (`values.kept`), and that the result is compared exactly. `typed` says that a set, or a
+    dict with keys other than texts, is wrong (`encoding.is_beyond_json`). `run` is the execution whose own calls the
+    batch's cassette answers first. `setup` runs before the code, which is then a cell's code.
     """
 
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
@@ -49,11 +49,12 @@ class BatchCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """Part of a search that stays the same for all candidates; `every` goes on after the first failed check.
+    """Part of a search that is the same for all candidates; `every` continues after the first failed check.
 
-    as_code: where a check's right answer is unknown, the code's own result there is right, a value or an exception;
-    where the code does not end, any value is. cassette: answers the candidates' calls. withheld: the files that end a
-    run which asks for one.
+    as_code: If a check's right answer is unknown, the code's own result is right, a value or an exception. If the code
+        does not end, any value is right.
+    cassette: Answers the candidates' calls.
+    withheld: Files that end a run if it reads one.
     """
 
     entry: EntryRef
@@ -73,7 +74,7 @@ Candidate = Sequence[Edit]
 
 
 class Share(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Work that goes out at a time: trials, or candidates of this batch, without one of the batch before."""
+    """Work that is sent together: trials, or candidates of this batch; without a batch, of the one before."""
 
     trials: list[Init] = []
     candidates: list[Candidate] = []
@@ -83,8 +84,9 @@ class Share(msgspec.Struct, frozen=True, omit_defaults=True):
 class TrialDone(msgspec.Struct, frozen=True, omit_defaults=True):
     """End of one trial; `claim` is the child's own message, unread.
 
-    status: the exit status, negative for a signal. ending: `timeout` where the trial server killed it; `disk_limit` and
-    `lost` are the host's, with the reason as `detail`.
+    status: The exit status, negative for a signal.
+    ending: `timeout` if the trial server killed it; `disk_limit` and `lost` come from the host, with the reason as
+        `detail`.
     """
 
     status: int = 0
@@ -96,10 +98,11 @@ class TrialDone(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Results(msgspec.Struct, frozen=True, tag="results", omit_defaults=True):
-    """Results that come next: of trials, or candidates' letters, one for each check.
+    """Next results: of trials, or candidates' letters, one for each check.
 
-    setup_s: the time that getting ready for the share has taken so far. last: the trial server ends now; what it was
-    sent besides was not run. back: how many trials at the end of the share were not begun, and can be run elsewhere.
+    setup_s: The time used so far for preparing the share.
+    last: The trial server ends now; the rest of its work did not run.
+    back: How many trials at the end of the share were not started, and can run elsewhere.
     """
 
     trials: list[TrialDone] = []

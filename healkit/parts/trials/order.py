@@ -1,10 +1,10 @@
 """Order in which recorded runs are re-run, most telling first.
 
-Each run has features: types, signs and sizes of the parts of its arguments and of its result, the exception that it
-raised, and which literals of the code its arguments are at (an `if points >= 90` is decided by a run with 89, 90 or
-91). The next run is the one whose features were seen least so far: a feature counts half as much each time it was seen.
+Each run has features: types, signs and sizes of the parts of its arguments and of its result, and the exception that it
+raised. Further features are literals of the code near its arguments: `if points >= 90` is decided by a run with 89, 90
+or 91. The next run is the one with the rarest features so far: a feature counts half as much each time it was seen.
 This is "additional" coverage (Rothermel et al., "Prioritizing Test Cases For Regression Testing", IEEE TSE 2001) with
-features in the place of statements, so nothing has to run first. benchmarks/learn/regress.py measures it.
+features in place of statements, so nothing has to run first. benchmarks/learn/regress.py measures it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ Feature = tuple[Hashable, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recorded:
-    """Recorded run, as far as its place in the order depends on it.
+    """Recorded run, with the facts that decide its place in the order.
 
-    arguments: as the log holds them, in JSON. outcome: the result as JSON text, or the name of the exception.
+    arguments: JSON, as in the log.
+    outcome: The result as JSON text, or the name of the exception.
     """
 
     arguments: Mapping[str, Any]
@@ -48,16 +49,18 @@ class Recorded:
 
 
 def recorded_of(row: ExecutionLog) -> Recorded:
-    """Return a row as the order takes it; its frames count by their previews."""
+    """Return a row in the form for ordering; its frames count by their previews."""
     arguments = row.arguments if isinstance(row.arguments, dict) else {}
     succeeded = row.status == "SUCCESS"
     return Recorded(arguments, succeeded, (row.result_summary if succeeded else row.ename) or "")
 
 
 def order(runs: Sequence[Recorded], *codes: str) -> list[int]:
-    """Return the positions of all runs, those first that tell most together.
+    """Return the positions of all runs, the most telling ones first.
 
-    Of runs that tell as much, the first given comes first. codes: the tool's code, and what is to take its place.
+    If runs tell equally much, the first given one comes first.
+
+    codes: The tool's code, and the code to replace it.
     """
     literals = _literals(codes)
     weights = [dict(_features(run, literals)) for run in runs]
@@ -91,7 +94,7 @@ def _features(run: Recorded, literals: frozenset[float | str]) -> Iterator[tuple
     if run.succeeded:
         try:
             value = json.loads(run.outcome)
-        except ValueError:  # it was cut, or is no JSON
+        except ValueError:  # it was cut, or is not JSON
             return
         yield from ((feature, _TELLING) for feature in _shape(value, "->"))
 
@@ -124,7 +127,7 @@ def _shape(value: object, path: str, depth: int = 0) -> Iterator[Feature]:
 def _at_literals(
     value: object, path: str, literals: frozenset[float | str], depth: int = 0
 ) -> Iterator[Feature]:
-    """Yield which literals a value, its length and its parts are at: a number within 1, a text that has it."""
+    """Yield the literals near a value, its length and its parts: a number within 1, a text that contains it."""
     if isinstance(value, str):
         yield from (
             (path, "text", literal, literal == value)
@@ -160,7 +163,7 @@ def _size(number: float) -> int:
 
 
 def _literals(codes: Sequence[str]) -> frozenset[float | str]:
-    """Return the numbers and short texts in the codes; none of a code that Python cannot read."""
+    """Return the numbers and short texts in the codes; none for a code that Python cannot read."""
     literals: set[float | str] = set()
     for code in codes:
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,7 +1,7 @@
 """Executions in children of trial servers.
 
-Or on the workers of an executor. The executor's path gives each execution's work to `Places.run`, which is a
-`core.runtime.executor.Place`: it waits in a queue for one of the lanes, as a trial does.
+They may also run on the workers of an executor. The executor's path gives an execution's work to `Places.run`, which
+is a `core.runtime.executor.Place`: it waits in a queue for one of the lanes, like a trial.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class QueuedJob(TrialJob):
         return self._put - 1
 
     def close(self) -> None:
-        """End the job once all that it has are done."""
+        """End the job after all its trials are done."""
         self._closed = True
         self._news.set()
 
@@ -54,9 +54,11 @@ class QueuedJob(TrialJob):
     def lost_share(
         self, items: Sequence[tuple[int, Init]], why: str, *, sent: bool
     ) -> list[tuple[int, TrialDone]]:
-        """Return them as lost; raises `WorkerError` where the executor takes no more work."""
+        """Return them as lost; raises `WorkerError` if the executor accepts no more work."""
         if not sent:
-            raise WorkerError(f"The executions end: {why}", hint="What has not ended can be run again.")
+            raise WorkerError(
+                f"The executions were stopped: {why}", hint="Run again the executions that have not ended."
+            )
         return super().lost_share(items, why, sent=sent)
 
     def is_complete(self, count: int) -> bool:
@@ -67,7 +69,7 @@ class QueuedJob(TrialJob):
 class Places:
     """Trial servers of this machine, or workers of an executor, for executions; to be opened and closed.
 
-    parallel: how many at a time; by default as many as there are processors, or workers of the executor.
+    parallel: How many at a time; by default as many as there are processors, or workers of the executor.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class Places:
     def opened(
         cls, trials: Trials, *, parallel: int | None = None, executor: Executor | None = None
     ) -> Iterator[Self]:
-        """Open them for a block of a thread that is not the event loop's; raises as `open`."""
+        """Open them for a block of a thread other than the event loop's; raises as `open`."""
         places = cls(trials, parallel=parallel, executor=executor)
         background.loop.wait_for(places.open())
         try:
@@ -91,12 +93,12 @@ class Places:
             background.loop.wait_for(places.close())
 
     async def open(self) -> None:
-        """Find out how many lanes there are; raises `ConfigError` for an executor that cannot be used."""
+        """Find out how many lanes there are; raises `ConfigError` for an unusable executor."""
         self.count = await lane_count(self._parallel, self._executor)
         self._job = QueuedJob()
 
     async def close(self) -> None:
-        """End the lanes; those of this machine stay for the next who asks."""
+        """End the lanes; those of this machine stay for the next caller."""
         self._job.close()
         if self._serving is not None:
             self._serving.cancel()
@@ -105,7 +107,7 @@ class Places:
     async def run(self, init: Init, tier: Tier) -> Outcome:
         """Run one execution's code, and return its end.
 
-        Raises `IsolationUnavailable` or `WorkerStartFailed` where no lane can run any.
+        Raises `IsolationUnavailable` or `WorkerStartFailed` if no lane can run any.
         """
         if self._serving is None:
             self._serving = asyncio.create_task(self._serve(init, tier))

@@ -1,12 +1,12 @@
 """Code whose trials may share a child, found by reading it.
 
-Such code changes nothing that outlives its own module: it imports harmless modules of the standard library and leaves
-them as they are, reads and writes no file, and names nothing by which it could reach further. Each trial has a fresh
-module and arguments of its own, so the trials of one child, one after the other, find what they would find alone.
+Such code changes nothing outside its own module. It imports only harmless modules of the standard library and does not
+change them. It reads and writes no file, and uses no name that reaches further. Each trial has a fresh module and its
+own arguments. So the trials of one child find the same state as they would find alone.
 
-This check is not a boundary. A child is sealed whatever runs in it, and the trials that share one are of the same tool
-with the same authority; code that deceives the check disturbs its own results only. What is not known to be pure is
-tried alone, which costs time and nothing else.
+This check is not a boundary. Every child is sealed, and the trials that share one belong to the same tool with the same
+authority. Code that deceives the check disturbs only its own results. Code that is not known to be pure is tried alone,
+which only costs time.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _TOGETHER_CHARS = 200_000
 
 
 def runs(trials: Iterable[Init]) -> Iterator[list[Init]]:
-    """Yield the trials in order, those together that may share a child."""
+    """Yield the trials in order, together if they may share a child."""
     run, size = list[Init](), 0
     for init in trials:
         chars = len(init.code) + len(init.arguments)
@@ -80,7 +80,7 @@ def may_share(first: Init, other: Init) -> bool:
 
 
 def _is_special(init: Init) -> bool:
-    """Return whether a trial is given more than plain JSON: frames and the like load libraries, which have a state."""
+    """Return whether a trial gets more than plain JSON: frames and the like load libraries with a state."""
     tagged = init.exact and (bool(init.contents) or values.MARK in bytes(init.arguments))
     return bool(
         tagged or init.watch or init.setup or init.cassette != NO_CASSETTE or init.withheld != Withheld()
@@ -103,7 +103,7 @@ def is_pure(code: str, call: str = "") -> bool:
 
 
 class _Imports:
-    """Names that imports bind: `modules` to modules, with what they stand for; `all` are these and any others."""
+    """Names that imports bind: `modules` are names of modules with their meaning; `all` are all names."""
 
     def __init__(self, nodes: Sequence[ast.AST]) -> None:
         self.modules = dict[str, str]()
@@ -118,7 +118,7 @@ class _Imports:
         self.all |= {*self.modules}
 
     def misused(self, nodes: Sequence[ast.AST]) -> bool:
-        """Return whether a module is used as a value, or something imported has another name and attributes are set."""
+        """Return whether a module is used as a value, or an import has another name and attributes are set."""
         bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         if any(
             isinstance(node, ast.Name) and node.id in self.modules and id(node) not in bases for node in nodes
@@ -161,7 +161,7 @@ def _is_harmless(node: ast.AST, imports: _Imports) -> bool:
 
 
 def _offers(module: str, name: str) -> bool:
-    """Return whether a module offers that name itself: what it has imported is another module's."""
+    """Return whether a module itself defines the name: its imports belong to other modules."""
     if name in _EXCEPTED or name.startswith("_") or name == "*":
         return False
     last = module.rpartition(".")[2]
@@ -174,7 +174,7 @@ def _offers(module: str, name: str) -> bool:
 
 
 def _path(node: ast.expr) -> list[str]:
-    """Return the names by which an attribute or an item is looked up, the first of them empty where it is no name."""
+    """Return the names by which an attribute or an item is looked up; the first is empty if it is not a name."""
     names = list[str]()
     while isinstance(node, ast.Attribute | ast.Subscript):
         if isinstance(node, ast.Attribute):

@@ -37,20 +37,20 @@ class Replays:
         timeout: float | None = None,
         on_output: OnOutput | None = None,
     ) -> Execution:
-        """Run a recorded execution again without making a call: each is answered as it was then.
+        """Run a recorded execution again without making a call: each call is answered from the record.
 
-        what: the execution's row in the log, or a file that `export_cassette` has written. It runs with the code that
-        it had, and so ends as it did, unless chance or time decides; then it can be shown without the servers that it
-        called. A folder that it may write can only be read. A file's code is its writer's: it has no grants, whatever
-        the vault has of that name, and the vault stays as it is.
-        active: run the tool's active revision instead: whether it is fixed by now. live: calls that may be made where
-        they are not on record, as patterns (`["host.price"]`).
+        what: The execution's row in the log, or a file that `export_cassette` has written. It runs with its old code,
+            and so ends as before, unless chance or time decides. So it can be shown without the servers that it called.
+            It can only read a folder that it could write. The code of a file comes from its writer. It has no grants,
+            whatever the vault has under that name, and the vault does not change.
+        active: Run the tool's active revision instead, to see whether it is fixed.
+        live: Patterns of calls that may be made if they are not on record (`["host.price"]`).
 
-        Like a trial, it counts neither as a run of the tool nor as a failure of its. A call that is not on record ends
-        it with `CALL_NOT_ON_RECORD`.
+        Like a trial, it counts neither as a run of the tool nor as its failure. A call that is not on record ends it
+        with `CALL_NOT_ON_RECORD`.
 
-        Raises `UsageInvalid` where there is no such row, `LogFileError` for another file, `ArgumentsInvalid` where the
-        log does not hold the arguments whole, and as `execute` does.
+        Raises `UsageInvalid` if there is no such row, `LogFileError` for an invalid file, `ArgumentsInvalid` if the log
+        does not contain the complete arguments, and as `execute` does.
         """
         services = self._services
         vault, providers = services.vault, services.executor.providers
@@ -98,11 +98,11 @@ class Replays:
         )
 
     def export_cassette(self, log_id: int, path: str | Path, *, overwrite: bool = False) -> tuple[Path, int]:
-        """Write an execution as a file that runs again anywhere, without what it called: `replay(path)`.
+        """Write an execution as a file that runs again anywhere, without the tools that it called: `replay(path)`.
 
-        Returns the file, and the number of secrets that are hidden in it: where there are any, it may end otherwise.
-        Raises `UsageInvalid` where there is no such row, `ArgumentsInvalid` where the log does not hold the arguments
-        whole, and `LogFileError` where the file cannot be written.
+        Returns the file, and the number of hidden secrets; with hidden secrets, it may end differently. Raises
+        `UsageInvalid` if there is no such row, `ArgumentsInvalid` if the log does not contain the complete arguments,
+        and `LogFileError` if the file is not writable.
         """
         services = self._services
         reproduction = reproduction_of(services.log, services.vault, log_id, services.executor.providers)

@@ -1,10 +1,10 @@
 """Shares of work for the workers of any executor.
 
-Trials and candidates go out in small shares, as JSON: no pickled object of ours crosses in either direction, and of the
-settings only those that a trial server needs. A worker of the executor builds its own restricted trial servers at the
-tier that this machine has, or refuses; it keeps them for the next share. A share ends after about a second, however
-much of it is left, so that little is lost with a worker, and little goes on after a Stop. What comes back is a claim,
-as from a trial server: it is bounded and checked before it is used. A trial of a lost share is never sent again.
+Trials and candidates are sent in small shares, as JSON. No pickled object of healkit crosses in either direction, and
+only the settings that a trial server needs. A worker of the executor starts its own restricted trial servers at the
+tier of this machine, or refuses; it keeps them for the next share. A share ends after about a second, even if work is
+left. So little is lost with a worker, and little continues after a Stop. Results are not trusted, like those of a trial
+server: their size is limited and they are checked before use. A trial of a lost share is never sent again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ASK_S, _LOOK_S = 30.0, 1.0
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Settings of the trial servers, the same on every machine; the tier is the one to be had there."""
+    """Settings of the trial servers, the same on every machine; the tier is the local one."""
 
     isolation: Tier
     scratch_mb: int
@@ -63,12 +63,12 @@ class Settings(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, config: Config, tier: Tier) -> Settings:
-        """Take them from the host's configuration, of which nothing else is sent."""
+        """Take them from the host's configuration; nothing else of it is sent."""
         return cls(tier, config.scratch_mb, config.preload, config.start_timeout_s)
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """Share as it is sent. `key` is its own, or an executor may reuse a result."""
+    """Share in the form for sending. Its `key` is unique, because an executor may reuse a result."""
 
     key: str
     settings: Settings
@@ -84,7 +84,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Results of the first items of a share; the rest was not started."""
+    """Results of the first items of a share; the rest did not start."""
 
     results: Results = Results()
     refusal: Refusal | None = None
@@ -95,7 +95,7 @@ _decode_reply = msgspec.json.Decoder(Reply).decode
 
 
 def run_share(payload: bytes) -> bytes:
-    """Run a share in whatever process an executor calls this in; the records are the host's to write."""
+    """Run a share in the process in which an executor calls this; the host writes the records."""
     parcel = _decode_parcel(payload)
     settings = parcel.settings
     try:
@@ -111,7 +111,7 @@ def run_share(payload: bytes) -> bytes:
 
 
 async def _reply(share: Share, config: Config, tier: Tier) -> Reply:
-    """Run one item after the other, until none is left or the time of the share is up."""
+    """Run one item after the other, until none are left or the time of the share is up."""
     size, until = 0, math.inf
     trials, letters = list[TrialDone](), list[str]()
     candidates = iter(share.candidates)
@@ -144,7 +144,7 @@ def _refusal(error: HealkitError) -> Refusal:
 
 @dataclasses.dataclass(frozen=True)
 class Away:
-    """Workers of an executor, and how many shares to have under way there."""
+    """Workers of an executor, and how many shares to send at a time."""
 
     executor: Executor
     slots: int
@@ -158,9 +158,9 @@ class Away:
 
 @dataclasses.dataclass
 class ExecutorLane(Lane[I, R]):
-    """Sends one share after the other to the executor's workers, each sized by how long the last one took.
+    """Sends one share after the other to the executor's workers, each sized by the time of the last one.
 
-    Items that a worker did not begin go out again. Closing it cancels the share that waits; one that runs ends by
+    Items that a worker did not start are sent again. Closing it cancels the waiting share; a running one ends by
     itself.
     """
 
@@ -169,7 +169,7 @@ class ExecutorLane(Lane[I, R]):
     turn: asyncio.Lock = dataclasses.field(kw_only=True)
 
     async def run(self) -> None:
-        """Run shares; raises `IsolationUnavailable` or `WorkerStartFailed` for a worker that runs no more."""
+        """Run shares; raises `IsolationUnavailable` or `WorkerStartFailed` for a worker that runs nothing more."""
         size, job = _FIRST, self.job
         while items := await job.draw(size, self.lanes):
             share = job.share([item for _, item in items])
@@ -178,7 +178,7 @@ class ExecutorLane(Lane[I, R]):
                 async with self.turn:
                     future = await asyncio.to_thread(self.away.executor.submit, run_share, payload)
             except Exception as error:  # noqa: BLE001 - each kind of executor has errors of its own
-                why = f"the executor takes no more work: {_said(error)}"
+                why = f"the executor accepts no more work: {_said(error)}"
                 self.results.put_nowait(job.lost_share(items, why, sent=False))
                 continue
             began = time.perf_counter()
@@ -187,7 +187,7 @@ class ExecutorLane(Lane[I, R]):
                 took_s = time.perf_counter() - began
                 outcomes = [within(outcome, took_s) for outcome in job.read(reply.results)]
                 if len(outcomes) > len(items):
-                    raise claims.BadClaim("it is about items that were not sent")
+                    raise claims.BadClaim("it contains items that were not sent")
                 if not outcomes and reply.refusal is None:
                     raise claims.BadClaim("it is empty")
             except claims.BadClaim as error:
@@ -208,7 +208,7 @@ class ExecutorLane(Lane[I, R]):
                 raise error_of(reply.refusal, self.away.settings.isolation)
 
     async def _answer(self, future: asyncio.Future[bytes], share: Share) -> Reply:
-        """Return the answer to a share; raises `BadClaim` for what is none, and `_Lost`."""
+        """Return the answer to a share; raises `BadClaim` for an invalid one, and `_Lost`."""
         try:
             while not (await asyncio.wait([future], timeout=_LOOK_S))[0]:
                 if _is_closed(self.away.executor):
@@ -232,7 +232,7 @@ class _Lost(Exception):
 
 
 def within(outcome: R, took_s: float) -> R:
-    """Return a trial's end with a time that it can have taken."""
+    """Return a trial's end with a plausible time."""
     if isinstance(outcome, TrialDone):
         return timed(outcome, min(max(outcome.duration_ms, 0.0), took_s * 1000))
     return outcome
@@ -254,10 +254,10 @@ def error_of(refusal: Refusal, tier: Tier) -> HealkitError:
 
 
 async def slots_of(executor: Executor, parallel: int | None = None) -> int:
-    """Return how many shares to have under way: `parallel`, else as many as the executor has workers.
+    """Return how many shares to send at a time: `parallel`, otherwise as many as the executor has workers.
 
-    Raises `ConfigError` for a Dask scheduler or executor that would run a share again: by default Dask runs a task that
-    was lost with its worker on three others, and reports nothing.
+    Raises `ConfigError` for a Dask scheduler or executor that would repeat a share. By default, Dask runs a task that
+    was lost with its worker on three other workers, and reports nothing.
     """
     client = getattr(executor, "_client", None)
     if client is None or not type(executor).__module__.startswith("distributed."):
@@ -272,7 +272,7 @@ async def slots_of(executor: Executor, parallel: int | None = None) -> int:
         ) from error
     if getattr(executor, "_kwargs", {}).get("retries"):
         raise ConfigError(
-            "An executor with retries= runs trials again without a record.", hint="Leave it out."
+            "An executor with retries= repeats trials without a record.", hint="Leave out retries=."
         )
     if allowed_failures:
         raise ConfigError(
@@ -283,12 +283,15 @@ async def slots_of(executor: Executor, parallel: int | None = None) -> int:
 
 
 def _is_closed(executor: Executor) -> bool:
-    """Return True for a Dask executor that was closed: it drops the work that it was given."""
+    """Return True for a Dask executor that was closed: it drops its work."""
     return getattr(getattr(executor, "_client", None), "status", "") in {"closing", "closed"}
 
 
 def _scheduler_question() -> Callable[[Any], tuple[Any, Any]]:
-    """Return what the scheduler is asked; a nested function travels whole, so healkit need not be installed there."""
+    """Return the function that the scheduler runs.
+
+    The function is nested so that it is sent whole: healkit need not be installed there.
+    """
 
     def ask(dask_scheduler: Any) -> tuple[Any, Any]:
         return dask_scheduler.allowed_failures, dask_scheduler.total_nthreads

@@ -1,7 +1,7 @@
 """What an edit does to data, measured where the code runs.
 
-An edited statement is run with `Seen` around its parts: the values that the edit works on, and what it makes of them.
-Tables, columns and arrays are compared, of any library that pandas can read a column of.
+An edited statement runs with `Seen` around its parts: the values that the edit works on, and their results. Tables,
+columns and arrays are compared, of any library whose columns pandas can read.
 """
 
 from __future__ import annotations
@@ -41,14 +41,17 @@ class Seen:
         self._rows: dict[str, None] = {}
 
     def operand(self, number: int, value: Any) -> Any:
-        """Record a value that the edit works on, the first time that it is worked on, and return it."""
+        """Record a value that the edit works on, the first time, and return it."""
         if number not in self._operands and (columns := _columns_of(value)) is not None:
             snapshot = {name: _as_now(column) for name, column in columns.items()}
             self._operands[number] = (_kind(value), snapshot, _length(columns))
         return value
 
     def result(self, value: Any, call: str) -> Any:
-        """Compare a value that the edit makes with those that it works on, and return it; call: what made it."""
+        """Compare a value that the edit makes with its inputs, and return it.
+
+        call: The call that made it.
+        """
         try:
             if call not in _MAKES_OTHER:
                 self._compare(value)
@@ -57,15 +60,16 @@ class Seen:
         return value
 
     def sentences(self) -> dict[str, list[str]]:
-        """Return sentences on what is lost, on what may be read in two ways, and on rows that are gone."""
+        """Return sentences on lost data, on ambiguous dates, and on removed rows."""
         lists: dict[str, Iterable[str]] = {"lost": self._lost, "unsure": self._unsure, "rows": self._rows}
         return {name: list(texts)[:_SENTENCES_MAX] for name, texts in lists.items()}
 
     def made(self, given: Iterable[Any], result: Any, *, known: bool) -> dict[str, Change]:
-        """Compare what a tool returns with the longest table or column that it is given; return what differs.
+        """Compare a tool's result with its longest input table or column; return the differences.
 
-        Rows may have another order there, so a column is compared as a whole. known: the result is right, so a column
-        of one value is told of as one, however short.
+        Rows may have another order there, so a column is compared as a whole.
+
+        known: The result is known to be right, so a column of one value is always reported as one.
         """
         tables, after = [table for table in map(_columns_of, given) if table is not None], _columns_of(result)
         if after is None or not tables:
@@ -76,7 +80,7 @@ class Seen:
         if length and not rows:
             self._lost["No row is left."] = ("empty", "", "")
         elif is_alike and rows not in (length, sums):
-            message = f"The result has {count(rows, 'row')}, and the table {length:,}."
+            message = f"The result has {count(rows, 'row')}, but the table has {length:,}."
             self._lost[message] = ("fewer" if rows < length else "more", "", "")
         if not is_alike and "" in after and getattr(result, "name", None) is not None:
             after = {str(result.name): after[""]}
@@ -128,7 +132,7 @@ class Seen:
             self._lost[message] = ("filled", where, "")
         present = other.dropna()
         if total > 1 and not len(present) and missing < total:
-            self._lost[f"All {total:,} values{where} are missing then."] = ("missing", where, "")
+            self._lost[f"All {total:,} values{where} become missing."] = ("missing", where, "")
         if len(present) > 1 and _distinct(one) > 1 and _distinct(present) == 1:
             one_value = _shown(present.iloc[0])
             self._lost[f"All {total:,} values{where} become {one_value}."] = ("constant", where, one_value)
@@ -144,7 +148,10 @@ class Seen:
             parts = [m for m in map(_DAY_OR_MONTH.match, texts) if m is not None]
             either = [m for m in parts if int(m[1]) <= 12 and int(m[2]) <= 12]
             if len(either) == len(texts) and any(m[1] != m[2] for m in either):
-                message = f"{_shown(texts[0])} may be a day of either month: no date says which comes first."
+                message = (
+                    f"{_shown(texts[0])} may be a day in two different months. No date in the data "
+                    "shows whether day or month comes first."
+                )
                 self._unsure[message] = None
 
 
@@ -168,7 +175,7 @@ def _columns_of(value: Any) -> _Columns | None:
 
 
 def _as_now(column: Any) -> Any:
-    """Return a column that stays as it is when the code changes it in place; since pandas 3 a shallow copy does."""
+    """Return a copy of a column that in-place changes do not affect; since pandas 3 a shallow copy suffices."""
     return column.copy(deep=int(sys.modules["pandas"].__version__.partition(".")[0]) < 3)
 
 

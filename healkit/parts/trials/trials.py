@@ -1,9 +1,9 @@
 """Trials and searches: restricted code, on record.
 
-A trial has a row of the log. A search is many variants of one code, and has one row for all: `score` runs thousands of
-candidates in batches and tells one letter a check; `observe` runs a code with its lines and types watched. `check` runs
-every pair of a code and a check in a process of its own, through the same door as `hk.trials`, with a row for each. All
-go the same way: a job, on lanes (`variants.tried`).
+A trial has a row of the log. A search is many variants of one code, and has one row for all. `score` runs thousands of
+candidates in batches and returns one letter per check; `observe` runs a code and watches its lines and types. `check`
+runs every pair of a code and a check in its own process, as `hk.trials` does, with a row for each. All use the same
+method: a job, on lanes (`variants.tried`).
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ R = TypeVar("R")
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """Code to try, as a vault entry would hold it, and the arguments to try it with.
+    """Code to try, in the form of a vault entry, and its arguments.
 
-    `name` is what a traceback calls it (`<name@0>`); it is also which function of several is meant. `call` is Python
-    source to evaluate beside the code instead of calling its entry: statements and a last expression, whose value
-    counts; the code need not have the shape of a tool then. Arguments that hold more than plain JSON arrive as they
-    are, and so does the result then; `exact` asks for that too where they are plain. Where there is a `cassette`, its
-    calls are answered from that, as those of the execution `run` were. `setup` is source to run before the code, which
-    is that of a notebook's cell then. `withheld` are files whose reading ends it.
+    `name` is the name in a traceback (`<name@0>`); it also says which of several functions is meant. `call` is Python
+    source to evaluate instead of calling the entry: statements and a last expression, whose value counts. The code then
+    need not have the form of a tool. Arguments beyond plain JSON arrive unchanged, and so does the result. `exact`
+    requests that for plain arguments too. With a `cassette`, calls are answered from it, as those of the execution
+    `run`. `setup` is source to run before the code, which is then a notebook cell's. `withheld` are files whose reading
+    ends it.
     """
 
     code: str
@@ -89,7 +89,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class TrialResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Result of one trial, in the place of its trial in the list."""
+    """Result of one trial, at the same position as its trial in the list."""
 
     trace_id: str = ""
     duration_ms: float = 0.0
@@ -111,7 +111,7 @@ class TrialResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def lost(self) -> bool:
-        """True when it has no result through no fault of its own: its worker was lost, or never got it."""
+        """True if it has no result although it did not fail: its worker was lost, or never got it."""
         return self.failure is not None and self.failure.code == _LOST
 
 
@@ -126,7 +126,7 @@ _claim = msgspec.json.Decoder(ExecutionComplete).decode
 async def result_of(
     done: TrialDone, init: Init, trace_id: str = ""
 ) -> tuple[TrialResult, ExecutionComplete | None]:
-    """Return the result of a trial that has ended, and the claim that it rests on."""
+    """Return the result of a trial that has ended, and the report that it is based on."""
     outcome: Outcome = await read_claim(len(done.claim), outcome_of, done, init)
     (value, failure), claim = await conclude(outcome, init), outcome.complete
     result = TrialResult(trace_id, done.duration_ms, value, failure, outcome.last_output)
@@ -165,7 +165,7 @@ _DEADLINE_S = 3600.0
 class Score:
     """Score of a search so far: how many candidates, how many passed every check, and each outcome's number.
 
-    lost: how many were in a share that was lost with its worker, and were tried again.
+    lost: How many were in a share that was lost with its worker, and were tried again.
     """
 
     candidates: int = 0
@@ -194,7 +194,7 @@ _Line = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
 
 class _Observation(msgspec.Struct, frozen=True):
-    """Unverified report of a child on what it ran."""
+    """Unverified report of a child on its run."""
 
     lines: list[_Line] = []
     failed_lines: list[_Line] = []
@@ -208,7 +208,7 @@ _observation = msgspec.json.Decoder(_Observation | None).decode
 class Fixture:
     """Surroundings of tried code: a cassette that answers its calls, and folders that it may read.
 
-    withheld: those that it may not, though its tool may.
+    withheld: Folders that it may not read, although its tool may.
     """
 
     cassette: Cassette = _EMPTY
@@ -232,9 +232,9 @@ class Held:
 
 
 class Trials:
-    """Runs lists of variants on one database's record. All methods but `run_all` belong to healkit's event loop.
+    """Runs lists of variants on one database's record. All methods except `run_all` belong to healkit's event loop.
 
-    All raise `IsolationUnavailable` and `WorkerStartFailed`, and `ConfigError` for an executor that cannot be used.
+    All raise `IsolationUnavailable` and `WorkerStartFailed`, and `ConfigError` for an unusable executor.
     """
 
     def __init__(self, recorder: Recorder, config: Config) -> None:
@@ -251,12 +251,13 @@ class Trials:
         """Try many pairs of code and arguments, each in a restricted child, and return their results.
 
         A trial has no kernel, no displays and nothing to call; it is restricted and recorded like any execution.
-        parallel: how many at a time; by default as many as there are processors, or workers of the executor.
-        executor: any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. Trials
-            that went down with a worker are `lost` in their results; they are not run again.
 
-        Raises `IsolationUnavailable`, also where a worker's machine cannot restrict trials as this one does,
-        `WorkerStartFailed`, or `ConfigError` for an executor that cannot be used; what a trial does never raises.
+        parallel: How many at a time; by default as many as there are processors, or workers of the executor.
+        executor: Any `concurrent.futures.Executor`; its workers then do the work, in shares of about a second. Trials
+            that were lost with a worker are `lost` in their results; they do not run again.
+
+        Raises `IsolationUnavailable`, also if a worker's machine cannot restrict trials as this one does,
+        `WorkerStartFailed`, or `ConfigError` for an unusable executor. Errors of a trial are never raised.
         """
         chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
         results = background.loop.wait_for(self.run(chosen, parallel, executor))
@@ -273,8 +274,8 @@ class Trials:
     ) -> list[TrialResult]:
         """Run all of them; results are in the order of the trials.
 
-        off_record: their rows hold no contents, as those of a tool that is kept off the record. read: folders and files
-        of this machine that they may read; no executor has those.
+        off_record: Their rows contain no contents, as for a tool that is kept off the record.
+        read: Folders and files of this machine that they may read; an executor does not have them.
         """
         chosen = list(trials)
         executor = None if read else executor
@@ -340,16 +341,16 @@ class Trials:
         executor: Executor | None = None,
         read: tuple[str, ...] = (),
     ) -> list[Lane[I, R]]:
-        """Return so many lanes: trial servers of this process, which may read something, or slots of an executor."""
+        """Return the lanes: trial servers of this process, which may read something, or slots of an executor."""
         if executor is not None:
             return Away(executor, count, Settings.of(config, tier)).lanes(job)
         servers = background.pool_for(self.config).companion(TrialServers)
         return Here(tier, config, servers, read).lanes(job, count)
 
     async def observe(self, held: Held, *, watch: bool = True) -> list[Observed]:
-        """Run the code once for each check, each in a process of its own.
+        """Run the code once for each check, each in its own process.
 
-        watch: False for what each check gives and how long it takes, and nothing else.
+        watch: False for only the result and the duration of each check.
         """
         entry, fixture, tape = held.entry, held.fixture, raw(held.fixture.cassette)
         inits = [
@@ -390,7 +391,7 @@ class Trials:
         off_record: bool = False,
         fixture: Fixture = Fixture(),
     ) -> list[list[CheckResult]]:
-        """Run each code with each check, every pair in a process of its own and on record as a trial."""
+        """Run each code with each check, every pair in its own process and on record as a trial."""
         trials = [
             Trial(
                 code,
@@ -421,11 +422,12 @@ class Trials:
         parallel: int | None = None,
         executor: Executor | None = None,
     ) -> Score:
-        """Try candidates, splices of the code, until there are no more; `on_scores` gets outcomes as they come.
+        """Try candidates, changes of the code, until there are no more; `on_scores` gets outcomes as they come.
 
-        parallel: how many servers; by default as many as there are processors, or workers of the executor. executor:
-        any `concurrent.futures.Executor`, whose workers then do the work. Cancelling it ends what runs; what was
-        counted until then is on record.
+        parallel: How many servers; by default as many as there are processors, or workers of the executor.
+        executor: Any `concurrent.futures.Executor`, whose workers then do the work.
+
+        Cancelling it stops running candidates; the outcomes until then are on record.
         """
         batch = Batch(
             entry=held.entry,
@@ -497,7 +499,8 @@ class Trials:
 def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: float) -> Started:
     """Return the write-ahead record of a trial; it has no persona and no revision of its own.
 
-    logged: its arguments for the log. ahead_s: the longest that it may wait for other trials.
+    logged: Its arguments for the log.
+    ahead_s: The longest time that it may wait for other trials.
     """
     now = utc_now()
     return Started(
@@ -514,14 +517,14 @@ def _started(trial: Trial, logged: bytes, config: Config, tier: Tier, ahead_s: f
 
 
 def _finished(result: TrialResult) -> Finished:
-    """Return its end, for the log; without a fingerprint, by which a tool's own failures are grouped."""
+    """Return its end, for the log; without a fingerprint, because that groups a tool's own failures."""
     value = None if result.failure else shortened(values.readable_json(result.value).decode())
     last = result.printed if result.failure else ""
     return Finished(result.trace_id, utc_now(), result.duration_ms, value, result.failure, None, last)
 
 
 def _give_up(recording: Recording, raised: BaseException | None) -> None:
-    """Record the end of a trial that was not run, or not to its end."""
+    """Record the end of a trial that did not run, or not to its end."""
     if isinstance(raised, WorkerNotRestricted):
         recording.add(isolation=NO_ISOLATION)
         recording.begin()
@@ -538,9 +541,9 @@ def _give_up(recording: Recording, raised: BaseException | None) -> None:
 
 
 def _packed(trial: Trial) -> tuple[bytes, bytes, bool]:
-    """Return a trial's arguments as they are sent, as the log keeps them, and whether they cross as they are.
+    """Return a trial's arguments for sending and for the log, and whether they cross unchanged.
 
-    Raises `ArgumentsInvalid` for what cannot cross.
+    Raises `ArgumentsInvalid` for arguments that cannot cross.
     """
     if not trial.exact and values.is_plain(trial.arguments):
         plain = msgspec.json.encode(to_jsonable(trial.arguments)[0])
@@ -559,7 +562,10 @@ def _init(
     entry: EntryRef | None = None,
     watch: bool = False,
 ) -> Init:
-    """Return the work of one trial, with the configuration's limits; arguments: as they are sent."""
+    """Return the work of one trial, with the configuration's limits.
+
+    arguments: In the form for sending.
+    """
     return Init(
         entry=entry or EntryRef(trial.name, "default", 0, ""),
         code=trial.code,
@@ -583,7 +589,7 @@ def _init(
 
 
 async def lane_count(parallel: int | None, executor: Executor | None) -> int:
-    """Return how many lanes to have: `parallel`, else as many as there are processors or workers of the executor."""
+    """Return the number of lanes: `parallel`, otherwise as many as there are processors or workers of the executor."""
     return parallel or os.cpu_count() or 1 if executor is None else await slots_of(executor, parallel)
 
 
@@ -603,7 +609,7 @@ def _as_sent(check: Check, limit_s: float) -> BatchCheck:
 
 
 def run_of(check: Check) -> str:
-    """Return which execution's calls a cassette answers a check with first; empty for one that was never run."""
+    """Return the execution whose calls a cassette answers first for a check; empty for a check without one."""
     return "" if check.log_id is None else str(check.log_id)
 
 
@@ -612,7 +618,10 @@ def _sent_arguments(check: Check) -> Any:
 
 
 def _judged(check: Check, result: TrialResult, *, calls: bool = False) -> CheckResult:
-    """Return the check's result; its time is the worker's own number, if that is plausible. calls: count them too."""
+    """Return the check's result; its time is the worker's own number, if that is plausible.
+
+    calls: Count them too.
+    """
     took_s = result.took_s or result.duration_ms / 1000
     outcome = judged(check, result.value, result.failure, took_s, result.trace_id, result.outline)
     if not calls:
@@ -634,7 +643,7 @@ def _observed(check: Check, result: TrialResult, claim: ExecutionComplete | None
 
 
 def observation_of(claim: msgspec.Raw) -> _Observation:
-    """Return what a child reports to have observed; empty if that cannot be read."""
+    """Return a child's observations; empty if they cannot be read."""
     try:
         return claims.decode(claim, _observation, max_bytes=REPORT_EXTRA_BYTES) or _Observation()
     except claims.BadClaim:
@@ -642,7 +651,7 @@ def observation_of(claim: msgspec.Raw) -> _Observation:
 
 
 def _cleaned_trial(trial: Trial, result: TrialResult) -> TrialResult:
-    """Return a trial's result as it may be shown, with its value as it is."""
+    """Return a trial's result in a form that may be shown, with its exact value."""
     if result.failure is None and not result.printed:
         return result
     cleaner = cleaning.sanitizer().of_record()
@@ -659,7 +668,7 @@ _NUMPY_TAG = re.compile(rb'"@":\["(?:numpy|dtype|ndarray|objects|texts)"')
 
 
 def preloading(config: Config, work: Sequence[Init | Batch]) -> Config:
-    """Return the settings with the library that the work needs among those to be imported ahead."""
+    """Return the settings, with the library that the work needs among the preloaded ones."""
     wanted = ""
     for task in work:
         if _PANDAS_CODE.search(_source(task)) or any(PANDAS_TAG.search(text) for text in _texts(task)):
@@ -673,13 +682,13 @@ def preloading(config: Config, work: Sequence[Init | Batch]) -> Config:
 
 
 def _source(work: Init | Batch) -> str:
-    """Return the code of the work, with what is run before it."""
+    """Return the code of the work, with the code that runs before it."""
     setups = [work.setup] if isinstance(work, Init) else [check.setup for check in work.checks]
     return "\n".join([work.code, *setups])
 
 
 def _texts(work: Init | Batch) -> list[bytes]:
-    """Return the encoded values of the work that may hold frames or arrays."""
+    """Return the encoded values of the work that may contain frames or arrays."""
     if isinstance(work, Init):
         return [bytes(work.cassette), *([bytes(work.arguments)] if work.exact else [])]
     exact = [check for check in work.checks if check.exact]

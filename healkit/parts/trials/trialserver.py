@@ -1,7 +1,7 @@
 """Trial servers, on the host's side.
 
-A trial server is a restricted process that forks a child for each trial, or for some candidates of a batch: no kernel,
-no bridge, no displays. Its output is kept, and its outcome is told as finely as for any execution.
+A trial server is a restricted process that forks a child for each trial, or for some candidates of a batch. It has no
+kernel, no bridge and no displays. Its output is kept, and its outcome is reported as precisely as for any execution.
 """
 
 from __future__ import annotations
@@ -113,28 +113,28 @@ class TrialServer:
     async def _until_ready(self) -> None:
         message = await self._receive()
         if not isinstance(message, rpc.Ready):
-            raise WorkerError("the trial server began with something else")
+            raise WorkerError("the trial server started with an unexpected message")
         await off_loop(require_restricted, self.sandbox, message.layers, self.process.pid)
         self._watch = asyncio.create_task(self._limit_disk(message.layers))
 
     async def _limit_disk(self, layers: dict[str, str]) -> None:
-        """End it when a trial has written more than it may."""
+        """Stop it if a trial has written too much."""
         await until_over(self.sandbox, layers, self.process.pid, lambda: self._work)
         self._over, self._silent = self._work, True
         self.process.kill()
 
     def put(self, share: Share) -> None:
-        """Take a share after those that it has; `results` sends it, as soon as the socket holds it.
+        """Take a share after the existing ones; `results` sends it, as soon as the socket has room.
 
-        Each trial is a message of its own, so that no child can see the next one, except for those that may share one.
+        Each trial is its own message, so that no child can see the next one, except for those that may share a child.
         """
         self._waiting += [Share(run) for run in pure_code.runs(share.trials)] or [share]
 
     async def results(self, patience_s: float) -> Results:
-        """Return what comes next of its shares.
+        """Return the next results of its shares.
 
-        Raises `WorkerError` when that takes longer than `patience_s`, or the trial server ends or says what cannot be;
-        it is of no use then.
+        Raises `WorkerError` if that takes longer than `patience_s`, or if the trial server ends or sends an impossible
+        message; then it cannot be used any more.
         """
         work = self._work = object()
         try:
@@ -142,14 +142,14 @@ class TrialServer:
                 await self._send()
                 results = await self._receive()
             if not isinstance(results, Results) or not self._took(results):
-                raise WorkerError("the server answered something else")
+                raise WorkerError("the server sent an unexpected answer")
         except (TimeoutError, OSError, framing.FrameTooLarge, WorkerError) as error:
             self._silent = True
             self.process.kill()
             if isinstance(error, WorkerNotRestricted):
                 raise
             self.scratch_is_full = self._over is work
-            why = f"it said nothing for {patience_s:g} s" if isinstance(error, TimeoutError) else error
+            why = f"it sent nothing for {patience_s:g} s" if isinstance(error, TimeoutError) else error
             raise WorkerError(f"its server did not answer: {why}") from error
         finally:
             self._work = None
@@ -168,7 +168,7 @@ class TrialServer:
             self._frame = b""
 
     def _took(self, results: Results) -> bool:
-        """Count results of what was sent; return whether there can be so many."""
+        """Count results of sent work; return whether their number is possible."""
         count = len(results.trials) + len(results.letters) + results.back
         if not self._sent or results.back < 0 or not 0 < count <= self._sent[0][1]:
             return False
@@ -190,7 +190,7 @@ class TrialServer:
             return False
 
     def serves(self, tier: Tier, config: Config, read: tuple[str, ...]) -> bool:
-        """Return whether it is what these settings ask for."""
+        """Return whether it has these settings."""
         settings = (self.sandbox.tier, self.sandbox.scratch_mb, self.preload, self.sandbox.grants.read)
         # A file that was replaced is another one, which it does not see.
         return settings == (tier, config.scratch_mb, config.preload, read) and self._files == _inodes(read)
@@ -205,7 +205,7 @@ class TrialServer:
         await off_loop(self.sandbox.folder.remove)
 
     async def _receive(self) -> _FromTrialServer:
-        """Return the next message; raises `WorkerError` for what is none, and at the end."""
+        """Return the next message; raises `WorkerError` for an invalid one, and at the end."""
         loop = asyncio.get_running_loop()
         try:
             while (frame := self._frames.take()) is None:
@@ -216,20 +216,20 @@ class TrialServer:
             message: _FromTrialServer = await read_claim(len(frame), claims.decode, frame, _decode)
             if isinstance(message, Unsealed):
                 raise WorkerNotRestricted(
-                    f"A trial was ended before it ran any code: its filter is not in force ({message.reason}).",
-                    hint="`healkit doctor` tries each layer. A memory shortage can be the cause: try again.",
+                    f"A trial was stopped before it ran any code: its filter is not active ({message.reason}).",
+                    hint="`healkit doctor` tests each layer. A lack of memory can be the cause: try again.",
                 )
         except framing.FrameTooLarge as error:
-            raise WorkerError(f"the trial server sent more than a frame may hold: {error}") from None
+            raise WorkerError(f"the trial server sent more than a frame can hold: {error}") from None
         except claims.BadClaim as error:
-            raise WorkerError(f"the trial server sent what is no message: {error}") from None
+            raise WorkerError(f"the trial server sent an invalid message: {error}") from None
         except OSError as error:
             raise WorkerError(f"the trial server has ended: {error}") from error
         return message
 
 
 class TrialServers:
-    """TrialServers at hand. Each is kept for a while after its last trial, because a search asks again and again."""
+    """Available trial servers. Each is kept for a while after its last trial, because a search asks repeatedly."""
 
     def __init__(self, folders: RunFolders) -> None:
         self._folders = folders
@@ -240,12 +240,12 @@ class TrialServers:
         self._unwanted: dict[asyncio.Task[TrialServer], tuple[Tier, Config, tuple[str, ...]]] = {}
 
     async def take(self, tier: Tier, config: Config, read: tuple[str, ...] = ()) -> TrialServer:
-        """Return an idle one for these settings, else a new one; raises `WorkerStartFailed`.
+        """Return an idle one for these settings, otherwise a new one; raises `WorkerStartFailed`.
 
-        read: what its trials may read besides their scratch folder.
+        read: Paths that its trials may read besides their scratch folder.
 
-        One whose caller has given up goes to the next caller, ready or not: short runs one after the other do not start
-        one each.
+        A server whose caller has given up goes to the next caller, ready or not, so that short runs do not each start
+        one.
         """
         for server in list(self._idle):
             if not server.alive:
@@ -281,11 +281,11 @@ class TrialServers:
             self.give_back(starting.result())
 
     def give_back(self, server: TrialServer) -> None:
-        """Keep it for the next who asks; it has no trial under way."""
+        """Keep it for the next caller; it has no running trial."""
         self._idle[server] = asyncio.get_running_loop().call_later(_KEPT_S, self._retire, server)
 
     async def close(self) -> None:
-        """End those that are idle or just being started; the others are their users' to end."""
+        """Stop those that are idle or starting; the users of the others stop them."""
         for starting in list(self._starting):
             starting.cancel()
         await asyncio.gather(*self._starting, return_exceptions=True)

@@ -1,21 +1,21 @@
 """Trial server: locked down once, then forked per trial.
 
-`python -m healkit.parts.trials.trialserver_main`. It has one thread and runs no tool. It enters the sandbox, reports
-that, and then, for each piece of work, forks a child that seals itself, runs the code and answers through a pipe. When
+`python -m healkit.parts.trials.trialserver_main`. It has one thread and runs no tool. It enters the sandbox and reports
+that. Then, for each piece of work, it forks a child that seals itself, runs the code and answers through a pipe. When
 the child has ended, or was killed at its deadline, the trial server empties the scratch folder and reports to the host.
-A trial shares with the one before it only the pages it has not written to. A batch is many variants of one code for one
-child (`trials.batch`).
+A trial shares with the one before it only the pages that it has not written to. A batch is many variants of one code
+for one child (`trials.batch`).
 
-Trials that come in one message are of one pure code (`trials.pure_code`), and run in one child, one after the other:
-a fork takes ten times as long as they do. Each has a fresh module, arguments of its own and the limits that it would
-have alone. Only a success that came at once is taken from there: what fails, takes long or ends the child is run again
-by itself. A child that dies loses no result before that, and what it had not begun goes back to the host. It holds the
-inputs of all its trials; those of other codes are not read before their turn.
+Trials that come in one message have one pure code (`trials.pure_code`). They run in one child, one after the other,
+because a fork takes ten times as long as they do. Each has a fresh module, its own arguments and the limits that it
+would have alone. Only a quick success is taken from there: a trial that fails, takes long or ends the child runs again
+alone. A child that dies loses no earlier result, and its unstarted trials go back to the host. It has the inputs of all
+its trials; those of other codes are not read before their turn.
 
-A trial server starts with few modules, because every fork copies what it holds, and `threading` or `logging` would
-reset their locks in each child. Modules of the standard library that a code names are imported in the trial server,
-once. All others are imported in the child, except for what the server was started with (`workers.process`): no other
-code than that and Python's own runs in a trial server.
+A trial server starts with few modules, because every fork copies them, and `threading` or `logging` would reset their
+locks in each child. Modules of the standard library that a code names are imported in the trial server, once. All
+others are imported in the child, except those with which the server was started (`workers.process`). No other code than
+that and Python's own runs in a trial server.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class TrialLoop:
         self.credit = 0.0
 
     def seal(self) -> str:
-        """Restrict this process, so that its children need not do it one by one; returns what was done."""
+        """Restrict this process, so that its children need not do it one by one; returns the applied layers."""
         if self.restrictions.tier == "process":
             return "none"
         seccomp.load_filter(seccomp.build_parent_filter())
@@ -123,7 +123,7 @@ class TrialLoop:
         self.bridge.sendall(framing.encode_frame(message))
 
     def try_all(self, trials: Sequence[rpc.Init]) -> Iterator[Results]:
-        """Run the trials of one message, together where that works, and yield the results in order."""
+        """Run the trials of one message, together if possible, and yield the results in order."""
         for position, init in enumerate(trials):
             rest = trials[position:]
             if self.may_run_together(rest):
@@ -137,7 +137,7 @@ class TrialLoop:
             yield Results(trials=[self.try_one(init)], last=not self.clean)
 
     def may_run_together(self, trials: Sequence[rpc.Init]) -> bool:
-        """Return whether trials of one code should share a child; one has to show first that it can be compiled."""
+        """Return whether trials of one code should share a child; one must first show that the code compiles."""
         return (
             len(trials) > 1
             and self.credit > 0
@@ -146,7 +146,7 @@ class TrialLoop:
         )
 
     def try_together(self, trials: Sequence[rpc.Init]) -> tuple[list[TrialDone], bool]:
-        """Run trials in one child; return those that succeeded, and whether the next one is to be run by itself."""
+        """Run trials in one child; return those that succeeded, and whether the next one must run alone."""
         preimport(trials[0].code)
         self.runner.compiled = self.work
         quick = [msgspec.structs.replace(init, timeout_s=min(init.timeout_s, _QUICK_S)) for init in trials]
@@ -179,7 +179,7 @@ class TrialLoop:
         return TrialDone(status, claim or b"", printed, "timeout" if timed_out else "", duration_ms=took_ms)
 
     def _child(self, trials: Sequence[rpc.Init], limit_s: float) -> tuple[int, bytes | None, bool]:
-        """Run one child to its end; return its status, what it wrote (None: too much), and whether its time was up."""
+        """Run one child to its end; return its status, its output (None: too much), and whether its time was up."""
         reading, writing = os.pipe()
         os.ftruncate(self.printed, 0)
         os.lseek(self.printed, 0, os.SEEK_SET)
@@ -206,10 +206,10 @@ class TrialLoop:
         return status, claim, timed_out
 
     def compiled(self, init: rpc.Init) -> Compiled | None:
-        """Compile here what several trials in a row run: none of them has to, nor to copy the pages that it takes.
+        """Compile here code that several trials in a row run, so that they need not do it.
 
-        The first of them compiles it within its own time, so no code can hold this process up. What cannot be compiled,
-        or not without a warning, is left to each child, which says so.
+        The first of them compiles it within its own time, so no code can block this process. Code that does not
+        compile, or only with a warning, is left to each child, which reports it.
         """
         key = _key(init)
         if key != self.last:
@@ -255,7 +255,7 @@ class TrialLoop:
             os._exit(0)
 
     def _renew(self, kept: list[object]) -> None:
-        """Let the next trial find what the first one found, as far as pure code can change that."""
+        """Restore the state that the first trial found, as far as pure code can change it."""
         kept.append(sys.modules.pop(TOOL_MODULE, None))  # nothing of it is finalized during another trial
         gc.freeze()
         sys.stdout = sys.stderr = self.stream
@@ -283,7 +283,7 @@ class TrialLoop:
             os._exit(1)
 
     def _seal(self) -> str:
-        """Load this child's own filter and try it; returns why it is not in force."""
+        """Load this child's own filter and test it; returns why it is not active."""
         if self.filter is None:
             return "there is none"
         try:
@@ -307,10 +307,10 @@ def _runner(*, limited: bool = True) -> ToolRunner:
 
 
 def rehearse() -> None:
-    """Run code of our own until Python has adapted its instructions and filled its tables.
+    """Run healkit code until Python has adapted its instructions and filled its tables.
 
-    Python adapts instructions that run often in place, and fills tables on first use. A child that did so itself would
-    have to copy the pages that hold them, which is most of the cost of a trial.
+    Python adapts instructions that run often in place, and fills tables on first use. If a child did so itself, it
+    would have to copy these pages, which is most of the cost of a trial.
     """
     runner = _runner(limited=False)
     entry = EntryRef("rehearsal", "default", 0, "")
@@ -350,7 +350,7 @@ _DUMP_S = 0.02
 
 
 def _read_claim(reading: int, limit: int, deadline: float) -> tuple[bytes | None, bool]:
-    """Read all that the child writes, and whether time ran out; None when it wrote more than it may."""
+    """Read the complete output of the child, and whether time ran out; None if it wrote too much."""
     received = bytearray()
     while (left_s := deadline - time.monotonic()) > 0:
         ready, _, _ = select.select([reading], [], [], left_s)
@@ -366,7 +366,7 @@ def _read_claim(reading: int, limit: int, deadline: float) -> tuple[bytes | None
 
 
 def _ends(pid: int, deadline: float) -> bool:
-    """Return whether a silent child ends in time; code can close its end of the pipe and live on."""
+    """Return whether a silent child ends in time; code can close its end of the pipe and keep running."""
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() > deadline:
             return False
@@ -391,7 +391,7 @@ _tried: set[str] = set()
 
 
 def preimport(code: str) -> None:
-    """Import here what the code names of the standard library, so that not every child has to."""
+    """Import here the modules of the standard library that the code names, so that not every child has to."""
     if "import" not in code and "async" not in code:
         return
     missing = [name for name in _named(code) - _tried if name not in sys.modules and _harmless(name)]
@@ -419,9 +419,9 @@ def _harmless(name: str) -> bool:
 
 
 def _read_no_maps() -> None:
-    """Let threadpoolctl ask the C library which libraries are loaded: scikit-learn uses it.
+    """Let threadpoolctl ask the C library which libraries are loaded; scikit-learn uses it.
 
-    It reads `/proc/self/maps`, and of that the sandbox allows the server's own, not that of a fork.
+    It reads `/proc/self/maps`. The sandbox allows only the server's own file, not that of a fork.
     """
     if (threadpoolctl := sys.modules.get("threadpoolctl")) is not None:
         threadpoolctl.__dict__["_HAS_PROCFS"] = False

@@ -1,9 +1,9 @@
 """Lists of variants, tried on several lanes at a time.
 
 A list is a `Job`: trials, or candidates of a batch. A lane runs one share of it after the other, on a trial server
-(`ServerLane`) or a worker of an executor (`shares.ExecutorLane`); `tried` yields what comes, in no order. Shares are
+(`ServerLane`) or a worker of an executor (`shares.ExecutorLane`). `tried` yields the results, in no order. Shares are
 small, and drawn shortly before they are needed, because the source of candidates can look at earlier results. A trial
-server that dies loses only the item it was at; the rest of its share goes to another.
+server that dies loses only its current item; the rest of its share goes to another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ R = TypeVar("R")
 
 
 class Job(Protocol[I, R]):
-    """List of items to be tried; each has a position, and gets one result."""
+    """List of items to try; each has a position, and gets one result."""
 
     #: Sizes of a trial server's shares, the first and the largest; whether drawing takes time, so that it begins early.
     first: int
@@ -51,35 +51,44 @@ class Job(Protocol[I, R]):
     draws_ahead: bool
 
     async def draw(self, count: int, lanes: int, *, ahead: bool = False) -> Sequence[tuple[int, I]]:
-        """Return at most so many items, a fair part for one of so many lanes; none when there are no more.
+        """Return at most that many items, a fair part for one of the lanes; none when there are no more.
 
-        ahead: only if there are enough for all lanes.
+        ahead: Only if there are enough for all lanes.
         """
 
     def back(self, items: Sequence[tuple[int, I]]) -> None:
-        """Take back items that were not begun."""
+        """Take back items that were not started."""
 
     def share(self, items: Sequence[I], *, begun: bool = False) -> Share:
-        """Return them as one message; begun: who gets it has had items of this job before."""
+        """Return them as one message.
+
+        begun: The receiver already has items of this job.
+        """
 
     def patience_s(self, item: I) -> float:
-        """Return how long a trial server may take for an item."""
+        """Return the time limit of a trial server for an item."""
 
     def read(self, results: Results) -> Sequence[R]:
-        """Return what came of the next items; raises `BadClaim`."""
+        """Return the results of the next items; raises `BadClaim`."""
 
     def lost(self, why: str, *, full: bool = False) -> R:
-        """Return the result of an item that ended with its trial server; full: because it wrote too much."""
+        """Return the result of an item that ended with its trial server.
+
+        full: It wrote too much.
+        """
 
     def lost_share(self, items: Sequence[tuple[int, I]], why: str, *, sent: bool) -> list[tuple[int, R]]:
         """Return the results of items that an executor has lost; raises `WorkerError` to end the job."""
 
     def is_complete(self, count: int) -> bool:
-        """Return whether so many results are all."""
+        """Return whether that many results are all."""
 
 
 class TrialJob:
-    """Trials; those of one pure code are drawn together. more: asked before each; if not, the rest is not run."""
+    """Trials; those of one pure code are drawn together.
+
+    more: Called before each; if it returns False, the rest does not run.
+    """
 
     first, most, draws_ahead = 1, 64, False
 
@@ -104,23 +113,23 @@ class TrialJob:
         return Share(list(items))
 
     def patience_s(self, item: rpc.Init) -> float:
-        """Return its own limit, and some time for its trial server to tell its end."""
+        """Return its own limit, plus some time for its trial server to report its end."""
         return item.timeout_s + _MARGIN_S
 
     def read(self, results: Results) -> Sequence[TrialDone]:
         """Return their ends."""
         if results.letters:
-            raise BadClaim("it is about candidates that were not sent")
+            raise BadClaim("it contains candidates that were not sent")
         return results.trials
 
     def lost(self, why: str, *, full: bool = False) -> TrialDone:
-        """Return an end of which only the host knows."""
+        """Return an end that only the host knows."""
         return TrialDone(ending="disk_limit" if full else "lost", detail=why)
 
     def lost_share(
         self, items: Sequence[tuple[int, rpc.Init]], why: str, *, sent: bool
     ) -> list[tuple[int, TrialDone]]:
-        """Return them as lost: a trial is not run again."""
+        """Return them as lost: a trial does not run again."""
         why = f"{why}. It may have run in part." if sent else f"it was not run: {why}"
         return [(position, self.lost(why)) for position, _ in items]
 
@@ -138,8 +147,8 @@ Scores = list[tuple[int, str]]
 class BatchJob:
     """Candidates of one batch, numbered in the order in which they are drawn.
 
-    on_lost: gets the number of candidates whose share an executor has lost. They are tried once more, and then count as
-    died.
+    on_lost: Gets the number of candidates whose share an executor has lost. They are tried once more, and then count as
+        died.
     """
 
     first, draws_ahead = 16, True
@@ -155,7 +164,7 @@ class BatchJob:
         self.most = min(SHARE_MAX, SHARE_OUTCOMES_MAX // max(self._checks, 1))
 
     async def draw(self, count: int, lanes: int, *, ahead: bool = False) -> Sequence[tuple[int, Candidate]]:
-        """Return the next candidates, first those that are to be tried again."""
+        """Return the next candidates, first those to try again."""
         async with self._lock:
             if self._again:
                 fair = min(count, -(-len(self._again) // lanes))
@@ -175,7 +184,7 @@ class BatchJob:
         return Share(candidates=list(items), batch=None if begun else self._batch)
 
     def patience_s(self, item: Candidate) -> float:
-        """Return what one candidate's checks may take together, and the silence allowed beyond."""
+        """Return the time limit for all checks of one candidate, and the additional silence allowed."""
         return self._patience_s
 
     def read(self, results: Results) -> Sequence[str]:
@@ -192,9 +201,9 @@ class BatchJob:
     def lost_share(
         self, items: Sequence[tuple[int, Candidate]], why: str, *, sent: bool
     ) -> list[tuple[int, str]]:
-        """Take back what was lost for the first time."""
+        """Take back candidates that were lost for the first time."""
         if not sent:
-            raise WorkerError(f"The search ends: {why}")
+            raise WorkerError(f"The search was stopped: {why}")
         self._on_lost(len(items))
         before = set(self._tried_again)
         self._again.extend(item for item in items if item[0] not in before)
@@ -208,7 +217,7 @@ class BatchJob:
 
 @dataclasses.dataclass
 class Lane(Generic[I, R]):
-    """One of several that run a job side by side; `tried` sets how many there are, and takes the results."""
+    """One of several lanes that run a job side by side; `tried` sets their number, and takes the results."""
 
     job: Job[I, R]
     lanes: int = 1
@@ -219,7 +228,7 @@ class Lane(Generic[I, R]):
     starting: bool = False
 
     async def run(self) -> None:
-        """Draw, run and tell, until nothing is left; called by `tried`."""
+        """Draw, run and report, until nothing is left; called by `tried`."""
         raise NotImplementedError
 
 
@@ -279,7 +288,10 @@ _SILENCE_S, _CHECK_EXTRA_S = 15.0, 1.0
 
 @dataclasses.dataclass(frozen=True)
 class Here:
-    """Trial servers of this process; read: folders and files that the trials may read."""
+    """Trial servers of this process.
+
+    read: Folders and files that the trials may read.
+    """
 
     tier: Tier
     config: Config
@@ -287,13 +299,13 @@ class Here:
     read: tuple[str, ...] = ()
 
     def lanes(self, job: Job[I, R], parallel: int) -> list[Lane[I, R]]:
-        """Return so many lanes for a job."""
+        """Return the lanes for a job."""
         return [ServerLane(job, here=self) for _ in range(parallel)]
 
 
 @dataclasses.dataclass
 class ServerLane(Lane[I, R]):
-    """Runs shares on one trial server at a time, each sized by how long the last one took."""
+    """Runs shares on one trial server at a time, each sized by the time of the last one."""
 
     here: Here = dataclasses.field(kw_only=True)
     server: TrialServer | None = None
@@ -305,7 +317,7 @@ class ServerLane(Lane[I, R]):
         self._size, self._took_s = self.job.first, math.inf
 
     async def run(self) -> None:
-        """Run shares; leave the trial server to the next who asks, unless it is in the middle of something."""
+        """Run shares; then leave the trial server to the next caller, unless it is in the middle of something."""
         try:
             await self._ready()  # draw only then, so that no item waits for another server's start
             while items := await self.job.draw(self._size, self.lanes):
@@ -319,7 +331,7 @@ class ServerLane(Lane[I, R]):
                 self.here.servers.give_back(self.server)
 
     async def _serve(self, server: TrialServer, items: Sequence[tuple[int, I]]) -> Sequence[tuple[int, I]]:
-        """Run items, and those that are drawn meanwhile; return what is left where the trial server ends before."""
+        """Run items, and those that are drawn in the meantime; return the rest if the trial server ends earlier."""
         job, pending, shares = self.job, deque[tuple[int, I]](), deque[list[int]]()
         following: asyncio.Task[Sequence[tuple[int, I]]] | None = None
 
@@ -386,7 +398,7 @@ class ServerLane(Lane[I, R]):
         self._size = max(1, min(int(count * wanted_s / own_s), 4 * self._size, self.job.most))
 
     async def _ready(self) -> TrialServer:
-        """Return its trial server, another one where that has died."""
+        """Return its trial server, a new one if that has died."""
         if self.server is not None:
             if self.server.alive:
                 return self.server
@@ -414,7 +426,7 @@ class ServerLane(Lane[I, R]):
 
 
 def timed(outcome: R, duration_ms: float) -> R:
-    """Return a trial's end with its time: its trial server's number, or what the host measured if that is less."""
+    """Return a trial's end with its time: its trial server's number, or the host's measurement if that is less."""
     if isinstance(outcome, TrialDone):
         own_ms = outcome.duration_ms or duration_ms
         return msgspec.structs.replace(outcome, duration_ms=max(0.0, min(own_ms, duration_ms)))

@@ -23,7 +23,7 @@ def list_views(services: Services, limit: Annotated[int, options.LIMIT] = 50) ->
 
 
 def show_view(services: Services, name: Name) -> Answer:
-    """Show what a view holds: its columns and its first rows."""
+    """Show what a view contains: its columns and its first rows."""
     return Answer(lambda: services.views.card(name), lambda: _json(services.views.get(name)), table=True)
 
 
@@ -51,7 +51,7 @@ def _json(view: DataView) -> Json:
 
 
 GROUP = Group(
-    "Frames and arrays that tools were given or returned; without a command, the list.",
+    "Frames and arrays that tools took or returned; without a command, the list.",
     {
         "list": Command(list_views),
         "show": Command(show_view),

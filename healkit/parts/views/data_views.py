@@ -1,17 +1,16 @@
 """Data views: frames and arrays kept in files.
 
-They are those that executions were given or returned, and the user's own; the files are beside the database.
+These are the inputs and outputs of executions, and the user's own data; the files are beside the database.
 
-A view is written once and known by its content: data that is there already is not written again. Each load checks the
-content of the file (`values.view_files`), and nothing gets a value from a file that has another. The name of a file is
-made of its content, and no link is followed: a row that was changed leads to no other file.
+A view is written once and identified by its content, so the same data is not written again. Each load checks the
+content of the file (`values.view_files`) and returns no value from a changed file. The name of a file is made from its
+content, and links are not followed, so a changed row cannot lead to another file.
 
-A row comes after its file, so that a kill in between leaves a file that nothing refers to, which the next look for
-room removes. When the files take more than the budget, the oldest ones that no execution on record refers to go first,
-then the oldest of those that one does; a view to which a user gave a name is never evicted. An evicted view keeps its
-row, and says so.
+A row is written after its file. A kill in between leaves an unused file, which the next search for room removes. If the
+files exceed the budget, the oldest ones that no recorded execution uses are removed first, then the oldest of the
+others. A view with a user's name is never evicted. An evicted view keeps its row, which says so.
 
-Only its owner can read a file, and none is ever sent anywhere. On a server, each machine has files of its own.
+Only its owner can read a file, and files are never sent anywhere. On a server, each machine has its own files.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ _BY_USER = "user"
 
 
 class Use(NamedTuple):
-    """Preview in the record of an execution: `number` counts those of its side, from 0."""
+    """Preview in the record of an execution; `number` counts the previews of one side, from 0."""
 
     trace_id: str
     side: Side
@@ -89,11 +88,12 @@ class DataViews:
     ) -> str:
         """Keep a frame, an array or a table, and return its SHA-256.
 
-        name: a name of the user's. use: the preview that it stands for. slowly: does what takes long, such as on a
-        thread with a low priority; the transactions stay on this one, because others wait for them.
+        name: A name of the user's.
+        use: The preview for which it stands.
+        slowly: Runs the slow part, for example on a thread with a low priority. The transactions stay on this thread,
+            because others wait for them.
 
-        Raises `ViewError` where the name stands for other data, where the value is nothing that can be kept, or where
-        there is no room for it.
+        Raises `ViewError` if the name has other data, if the value cannot be kept, or if there is no room for it.
         """
         try:
             whole = slowly(lambda: view_files.encoded(value))
@@ -147,10 +147,10 @@ class DataViews:
         return {number: views_by_digest[digest] for number, digest in uses if digest in views_by_digest}
 
     def is_open_to(self, view: DataView, persona: str) -> bool:
-        """Return whether an execution for that persona was given the view or returned it, or a user named it.
+        """Return whether an execution for that persona used the view or returned it, or a user named it.
 
-        Trials and searches do not count: nobody accepted the code that they gave it to. Where a tool is called `user`
-        too, who named it is not known.
+        Trials and searches do not count, because a person did not accept their code. If a tool is called `user` too, it
+        is not known who named the view.
         """
         log = table_of(ExecutionLog)
         used = select(USES.c.sha256).join(log, log.c.trace_id == USES.c.trace_id)
@@ -176,20 +176,20 @@ class DataViews:
         )
 
     def list(self, limit: int = 100, kind: str | None = None) -> builtins.list[DataView]:
-        """Return the views, newest first; only those of a kind where one is given, such as `DataFrame`."""
+        """Return the views, newest first; only those of a kind if one is given, such as `DataFrame`."""
         check_whole("limit", limit)
         wanted = () if kind is None else (VIEWS.c.kind == kind,)
         with self._database.read() as session:
             return self._select(session, *wanted, limit=limit)
 
     def load(self, view: DataView) -> Any:
-        """Return a view's value, equal to what was kept and of the same type.
+        """Return a view's value, equal to the kept value and of the same type.
 
-        Raises `ViewGone`, and `ViewChanged` where the file does not hold what was kept.
+        Raises `ViewGone`, and `ViewChanged` if the file has other content.
         """
         if view.file is None:
             raise ViewGone(
-                f"The data of view {view.name!r} was evicted: all views together were over the budget.",
+                f"The data of view {view.name!r} was evicted: all views together exceeded the budget.",
                 hint="Give it a name to keep it (hk.views.put), or raise HEALKIT_VIEWS_MB.",
             )
         try:
@@ -199,26 +199,26 @@ class DataViews:
         except OSError as error:
             raise ViewGone(
                 f"The data of view {view.name!r} cannot be fetched from the shared place: {error}.",
-                hint="Try again when it can be reached; HEALKIT_VIEWS_URL names it.",
+                hint="Try again when the place in HEALKIT_VIEWS_URL can be reached.",
             ) from None
         try:
             return view_files.read_view(folder, view.file.name)
         except FileNotFoundError:
             raise ViewGone(
                 f"The data of view {view.name!r} is not on this machine: there is no file {str(view.file)!r}.",
-                hint="It was removed, or kept by another machine that uses this database.",
+                hint="It was removed, or another machine that uses this database has it.",
             ) from None
         except (BadValue, OSError) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
             raise ViewChanged(
-                f"The file of view {view.name!r} is not what was kept: {why}. It is {str(view.file)!r}.",
-                hint=f"Nothing was done with it. Give the same data again, or hk.views.remove({view.name!r}).",
+                f"The file of view {view.name!r} has changed since it was kept: {why}. It is {str(view.file)!r}.",
+                hint=f"The file was not used. Pass the same data again, or hk.views.remove({view.name!r}).",
             ) from None
 
     def fault(self, mentioned: MentionedView) -> str:
         """Say what is wrong with a view that an entry of the audit names; empty for nothing.
 
-        One that was evicted or removed is not wrong, nor one whose file is on another machine.
+        An evicted or removed view is not wrong, nor is one whose file is on another machine.
         """
         name, digest = mentioned.name, view_files.digest_in(mentioned.file_name)
         with self._database.read() as session:
@@ -230,7 +230,7 @@ class DataViews:
             named.created_at <= mentioned.timestamp or name.startswith(f"{mentioned.execution_id}/")
         )
         if named is not None and written_once and named.sha256 != digest:
-            return f"{subject} with SHA-256 {str(digest)[:12]}…, and its row says {named.sha256[:12]}…."
+            return f"{subject} with SHA-256 {str(digest)[:12]}…, but its row says {named.sha256[:12]}…."
         if row is None:
             return ""
         try:
@@ -242,16 +242,16 @@ class DataViews:
                 )
                 != digest
             ):
-                return f"{subject}; its file {_file_name(row)!r} holds other data than was kept."
+                return f"{subject}; its file {_file_name(row)!r} does not hold the data that was kept."
         except FileNotFoundError:
-            return f"{subject}; its file is not there." if self._database.path is not None else ""
+            return f"{subject}; its file does not exist." if self._database.path is not None else ""
         except (BadValue, OSError) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
-            return f"{subject}; its file {_file_name(row)!r} is not what was kept: {why}."
+            return f"{subject}; its file {_file_name(row)!r} has changed since it was kept: {why}."
         return ""
 
     def remove(self, name: str) -> None:
-        """Remove a name, and its data where no other name stands for it; raise `ViewNotFound`."""
+        """Remove a name, and its data if no other name has it; raise `ViewNotFound`."""
         statement = select(VIEWS.c.sha256, VIEWS.c.file_name).where(VIEWS.c.view_name == name)
         with self._database.write() as session:
             if (row := session.execute(statement).first()) is not None:
@@ -262,7 +262,7 @@ class DataViews:
             self.get(name)  # raises
 
     def remove_unused(self) -> int:
-        """Remove views without a user's name that no execution on record refers to; return how many."""
+        """Remove views without a user's name that no recorded execution uses; return how many."""
         with self._database.write() as session:
             unused = VIEWS.c.named.is_(False), VIEWS.c.sha256.not_in(select(USES.c.sha256))
             rows = session.execute(select(VIEWS.c.id, VIEWS.c.sha256, VIEWS.c.file_name).where(*unused)).all()
@@ -276,15 +276,15 @@ class DataViews:
         return len(rows)
 
     def _named(self, session: Session, digest: str, name: str | None, created_by: str) -> bool:
-        """Return whether the data is there, and has the name by now; raise `ViewError` for a name of other data."""
+        """Return whether the data exists and now has the name; raise `ViewError` if the name has other data."""
         if name is not None:
             if not name or len(name) > _NAME_MAX_CHARS:
                 raise ViewError(f"A view's name has 1 to {_NAME_MAX_CHARS} characters.")
             stored_digest = session.scalar(select(VIEWS.c.sha256).where(VIEWS.c.view_name == name))
             if stored_digest not in {None, digest}:
                 raise ViewError(
-                    f"The data view {name!r} holds other data, and is written once.",
-                    hint=f"Take another name, or hk.views.remove({name!r}) first.",
+                    f"The data view {name!r} holds other data, and a view is written only once.",
+                    hint=f"Use another name, or hk.views.remove({name!r}) first.",
                 )
         here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
         row = session.execute(select(VIEWS).where(*here).limit(1)).first()
@@ -315,8 +315,11 @@ class DataViews:
             return [self._view(row) for row in session.execute(newest.limit(limit))]
         except (TypeError, ValueError, AttributeError) as error:  # from the columns' types, too
             raise ViewError(
-                f"{self._damaged(session)} in {self._database.where} is not as healkit writes it: {error}.",
-                hint="`healkit views remove NAME` removes it; restore the database from a copy if there is more.",
+                f"{self._damaged(session)} in {self._database.where} is damaged: {error}.",
+                hint=(
+                    "`healkit views remove NAME` removes it. If more rows are damaged, restore the database "
+                    "from a copy."
+                ),
             ) from None
 
     def _damaged(self, session: Session) -> str:
@@ -341,7 +344,7 @@ class DataViews:
         )  # fmt: skip
 
     def _whole_file(self, digest: str) -> Path | None:
-        """Return the data's file; None where there is none, or it does not hold the data and is written anew."""
+        """Return the data's file; None if there is none, or if its content is wrong and it must be written again."""
         here = VIEWS.c.sha256 == digest, VIEWS.c.evicted_at.is_(None)
         with self._database.read() as session:
             row = session.execute(select(VIEWS).where(*here).limit(1)).first()
@@ -365,12 +368,12 @@ class DataViews:
         return True
 
     def _share(self, file: Path) -> None:
-        """Copy a file to the shared place, unless it is there; raise `OSError`."""
+        """Copy a file to the shared place, unless it is already there; raise `OSError`."""
         if self._shared is not None:
             self._shared.put(file)
 
     def _with(self, name: str) -> Path:
-        """Return the folder, with that file in it where it is in the shared place only; raise `OSError`."""
+        """Return the folder, and copy the file into it if only the shared place has it; raise `OSError`."""
         if self._shared is not None and view_files.is_own(name) and not (self.folder / name).exists():
             self._shared.bring(name, self.folder)
         return self.folder
@@ -382,14 +385,14 @@ class DataViews:
             self._shared.remove(name)
 
     def _remove_unless_known(self, name: str) -> None:
-        """Remove a file that was written for a row that could not be; where even that is not known, it stays."""
+        """Remove a file that was written for a failed row; if even that is not known, the file stays."""
         with suppress(DatabaseError, OSError), self._database.write() as session:
             conditions = VIEWS.c.file_name == name, VIEWS.c.evicted_at.is_(None)
             if session.scalar(select(func.count()).where(*conditions)) == 0:
                 self._remove_file(name)
 
     def _make_room(self, session: Session, newest: str) -> None:
-        """Evict views until the rest fits the budget; the newest last. Raise `ViewError` where names alone fill it."""
+        """Evict views until the rest fits the budget, newest last; raise `ViewError` if named views alone exceed it."""
         size = select(func.sum(VIEWS.c.size_bytes)).where(VIEWS.c.evicted_at.is_(None))
         if (session.scalar(size) or 0) <= self._budget_bytes:  # with two names it counts twice
             return
@@ -400,9 +403,9 @@ class DataViews:
         rows = session.execute(files).all()
         if sum(row.size for row in rows if row.names) > self._budget_bytes:
             raise ViewError(
-                "There is no room for it: the views with names would take more than "
+                "There is not enough room: the named views would take more than "
                 f"{self._budget_bytes // 2**20:,} MB.",
-                hint="Remove some (hk.views.remove), or raise HEALKIT_VIEWS_MB.",
+                hint="Remove some views (hk.views.remove), or raise HEALKIT_VIEWS_MB.",
             )
         over = sum(row.size for row in rows) - self._budget_bytes
         used = set(session.scalars(select(USES.c.sha256).distinct())) if over > 0 else set()
@@ -418,7 +421,7 @@ class DataViews:
             over -= row.size
 
     def _remove_left_behind(self) -> None:
-        """Remove files of writers that were killed before the file had its row."""
+        """Remove files of writers that were killed before they wrote the row."""
         with self._database.read() as session:
             file_names = set(session.scalars(select(VIEWS.c.file_name).where(VIEWS.c.evicted_at.is_(None))))
         oldest = time.time() - _LEFT_BEHIND_S
@@ -437,7 +440,7 @@ def _refer(session: Session, use: Use | None, digest: str) -> None:
 
 
 def _file_name(row: Row[*tuple[Any, ...]]) -> str:
-    """Return the name of a view's file, made of its digest, whatever a row that was changed says."""
+    """Return the name of a view's file, made from its digest; a changed row has no influence on it."""
     digest_name = f"{row.sha256}.parquet"
     for name in (row.file_name, digest_name):
         if view_files.digest_in(name) == row.sha256:
@@ -446,7 +449,7 @@ def _file_name(row: Row[*tuple[Any, ...]]) -> str:
 
 
 def _stamp(file: Path) -> tuple[int, ...] | None:
-    """Return what changes with a file's content."""
+    """Return the columns that change with a file's content."""
     try:
         status = file.lstat()
     except OSError:
@@ -455,7 +458,7 @@ def _stamp(file: Path) -> tuple[int, ...] | None:
 
 
 def _described(value: Any) -> dict[str, Any]:
-    """Return the columns of a view's row that say what it holds."""
+    """Return the columns of a view's row that describe its content."""
     kind, shape = type(value).__name__, [int(size) for size in getattr(value, "shape", (len(value),))]
     return {
         "kind": kind, "shape": shape, "row_count": shape[0] if shape else 1,

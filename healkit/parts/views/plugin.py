@@ -44,7 +44,7 @@ def tables() -> None:
 
 @hookimpl
 def deleting(session: Session, trace_ids: Sequence[str]) -> None:
-    """Delete which data their records stand for."""
+    """Delete the records' references to their data."""
     from sqlalchemy import delete
 
     from healkit.parts.views.tables import USES
@@ -54,7 +54,7 @@ def deleting(session: Session, trace_ids: Sequence[str]) -> None:
 
 @hookimpl
 def pruned(database: Database) -> None:
-    """Remove the views of data that only deleted executions were given or returned."""
+    """Remove the views of data that only deleted executions used."""
     from healkit.core.store.locations import views_folder
 
     shared_url = Config.from_environment().views_url

@@ -22,9 +22,7 @@ _COLUMNS_MAX = 12
 def views(views: Sequence[DataView]) -> Card:
     """Build the list of views, newest first as given."""
     if not views:
-        return Card(
-            parts=("No data views. Frames and arrays that tools are given or return are kept as views.",)
-        )
+        return Card(parts=("No data views. Frames and arrays that tools take or return are kept as views.",))
     rows = [
         (
             Span(view.name, "code"),
@@ -41,7 +39,7 @@ def views(views: Sequence[DataView]) -> Card:
 
 
 def view(view: DataView, preview: Mapping[str, Any] | None = None) -> Card:
-    """Build the card of one view: what it holds, its columns, and its first rows where a preview is given."""
+    """Build the card of one view: what it contains, its columns, and its first rows if there is a preview."""
     file = "evicted" if view.file is None else f"{view.file} ({size_text(view.size_bytes)})"
     facts = Facts(
         [

@@ -1,7 +1,7 @@
 """Files of views where all hosts of a database reach them.
 
-The place is any fsspec URL: a bucket, or a folder that several machines mount. The folder of this machine holds copies;
-a file is named by its content, and checked by it whenever it is read, wherever it came from.
+The place is any fsspec URL: a bucket, or a folder that several machines mount. The folder of this machine has copies. A
+file is named by its content, and each reading checks the content, wherever the file came from.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from healkit.plain_text import shown_url
 
 
 class SharedFiles:
-    """Files at a URL. All methods raise `OSError` where the place cannot be reached."""
+    """Files at a URL. All methods raise `OSError` if the place cannot be reached."""
 
     def __init__(self, url: str) -> None:
-        """Take the URL; what signs in comes from the environment. Raises `ConfigError` for one that cannot be used."""
+        """Take the URL; credentials come from the environment. Raises `ConfigError` for an unusable URL."""
         try:
             import fsspec
         except ImportError:
@@ -41,7 +41,7 @@ class SharedFiles:
         self._root = str(root).rstrip("/")
 
     def put(self, file: Path) -> None:
-        """Copy a file there, unless it is there; it appears whole or not at all."""
+        """Copy a file there, unless it is already there; it appears completely or not at all."""
         there = self._path(file.name)
         if self._told(self._fs.exists, there):
             return
@@ -58,7 +58,7 @@ class SharedFiles:
                 self._told(self._fs.rm_file, part)
 
     def bring(self, name: str, folder: Path) -> None:
-        """Copy a file from there into a folder; raises `FileNotFoundError` where there is none."""
+        """Copy a file from there into a folder; raises `FileNotFoundError` if it does not exist."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = folder / f"{name}.{secrets.token_hex(8)}.part"
         try:
@@ -77,7 +77,7 @@ class SharedFiles:
         return f"{self._root}/{name}"
 
     def _told(self, work: Any, *given: Any, **more: Any) -> Any:
-        """Call a function of the file system; raise what it raises as `OSError`, as each kind has errors of its own."""
+        """Call a function of the file system; raise its errors as `OSError`, because each kind has its own."""
         try:
             return work(*given, **more)
         except OSError:

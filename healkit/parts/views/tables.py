@@ -12,10 +12,10 @@ from healkit.core.store.models import TableBase, json_column, table_of, time_col
 
 
 class DataViewRow(TableBase, table=True):
-    """Name of a frame or an array that is kept in a file, which is written once and known by its SHA-256.
+    """Name of a frame or an array that is kept in a file, which is written once and identified by its SHA-256.
 
-    Several names may share a file. `named` is true for a name that a user gave, which is never evicted; the others are
-    made of the digest.
+    Several names may share a file. `named` is true for a name that a user gave, which is never evicted; other names are
+    made from the digest.
     """
 
     __tablename__ = "dataview"

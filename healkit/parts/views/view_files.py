@@ -1,14 +1,14 @@
 """Files of data views: Parquet, or what crossed.
 
-A frame or a table is Parquet, so that any program can read it. Parquet does not hold everything exactly: the file is
-read back, and where that is not the same value, or where the value is no table, the file has the exact encoding of
-`crossing` instead. Either way a value is known by the SHA-256 of that encoding, and a file is named by its content:
-`<SHA-256 of the value>.<SHA-256 of the file's bytes>.parquet`, `<SHA-256 of the value>.contents`.
+A frame or a table is stored as Parquet, so that any program can read it. Parquet cannot store everything exactly. So
+the file is read back. If the value is not the same, or is not a table, the file gets the exact encoding of `crossing`
+instead. In both cases a value is identified by the SHA-256 of that encoding. A file is named by its content: `<SHA-256
+of the value>.<SHA-256 of the file's bytes>.parquet`, `<SHA-256 of the value>.contents`.
 
-Each reading checks the content: the file is read into memory once, and what was checked is what is decoded. So nothing
-that is written to the file, or put in its place, gets in between. Bytes are checked rather than the value, because the
-encoding of a value may change with a version of healkit or pandas, and a file that did not change must stay readable. A
-Parquet file of an older healkit has no hash of its bytes in its name; its value is checked.
+Each reading checks the content: the file is read into memory once, and exactly the checked bytes are decoded. So
+nothing can be swapped in between. Bytes are checked instead of the value. A new version of healkit or pandas may encode
+a value differently, and an unchanged file must stay readable. A Parquet file of an older healkit has no hash of its
+bytes in its name, so its value is checked.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _PART = re.compile(r"[0-9a-f]{64}\.[0-9a-f]+\.part")
 
 
 class Encoded(NamedTuple):
-    """Value as it crosses: its JSON, and the contents that this refers to."""
+    """Value in its crossing form: its JSON, and the contents that the JSON refers to."""
 
     data: bytes
     contents: list[Any]
 
     @property
     def size(self) -> int:
-        """Bytes of it all."""
+        """Size of all of it in bytes."""
         return len(self.data) + sum(memoryview(content).nbytes for content in self.contents)
 
 
@@ -62,20 +62,20 @@ def identity(value: Encoded) -> str:
 
 
 def digest_in(name: str) -> str | None:
-    """Return the digest of the value that a file of that name has to hold; None for a name of another form."""
+    """Return the digest of the value that a file of that name must contain; None for a name of another form."""
     match = _NAME.fullmatch(name)
     return None if match is None else match["value"]
 
 
 def is_own(name: str) -> bool:
-    """Return whether a file of that name is one of these, whole or half written."""
+    """Return whether a file of that name is one of these, complete or partial."""
     return bool(_NAME.fullmatch(name) or _PART.fullmatch(name))
 
 
 def write_view(value: object, whole: Encoded, digest: str, folder: Path) -> Path:
     """Write a value into the folder, and return its file, named by its content; raise `OSError`.
 
-    The file is there whole or not at all, readable by its owner only.
+    The file appears completely or not at all, and only its owner can read it.
     """
     part = folder / f"{digest}.{secrets.token_hex(8)}.part"
     try:
@@ -96,7 +96,7 @@ def write_view(value: object, whole: Encoded, digest: str, folder: Path) -> Path
 def read_view(folder: Path, name: str) -> Any:
     """Return the value of a file.
 
-    Raises `OSError`, and `BadValue` for a file that does not have the content that its name says.
+    Raises `OSError`, and `BadValue` for a file whose content does not match its name.
     """
     digest = digest_in(name)
     if digest is None:
@@ -117,14 +117,14 @@ def read_view(folder: Path, name: str) -> Any:
 
 
 def check_view(folder: Path, name: str) -> None:
-    """Check that a file has the content that its name says; raise as `read` does."""
+    """Check that a file's content matches its name; raise as `read` does."""
     if not _has_hash(name):
         read_view(folder, name)
     else:
         _check_bytes(_bytes_of(folder, name), name)
 
 
-_OTHER = "it holds other data than was kept"
+_OTHER = "it does not hold the data that was kept"
 
 
 def _has_hash(name: str) -> bool:
@@ -133,7 +133,7 @@ def _has_hash(name: str) -> bool:
 
 
 def _check_bytes(raw: memoryview, name: str) -> None:
-    """Raise `BadValue` where the bytes do not have the hash that the name says; a name without one is not checked."""
+    """Raise `BadValue` if the bytes do not have the hash in the name; a name without a hash is not checked."""
     if _has_hash(name) and hashlib.sha256(raw).hexdigest() != name.split(".")[1]:
         raise BadValue(_OTHER)
 
@@ -152,7 +152,7 @@ def _begun(part: Path) -> BinaryIO:
 
 
 def _finished(part: Path, name: str) -> Path:
-    """Bring a file to the disk, and give it its name."""
+    """Write a file to the disk, and give it its name."""
     descriptor = os.open(part, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -162,7 +162,7 @@ def _finished(part: Path, name: str) -> Path:
 
 
 class _Hashed:
-    """File that is written and hashed at once; Arrow writes to it."""
+    """File that is written and hashed at the same time; Arrow writes to it."""
 
     closed = False
 
@@ -185,7 +185,7 @@ class _Hashed:
 
 
 def _in_one_piece(value: Foreign) -> Any:
-    """Return a table without the seams between its chunks, which are none of its contents."""
+    """Return a table as a single chunk; the chunks are not part of its content."""
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
     if package == "polars" and name == "DataFrame":
         return value.rechunk()
@@ -195,7 +195,7 @@ def _in_one_piece(value: Foreign) -> Any:
 
 
 def _parquet_table(value: Foreign) -> Any:
-    """Return a frame or a table as Arrow's table with what it takes to restore it; None for anything else."""
+    """Return a frame or a table as an Arrow table with the data to restore it; None for anything else."""
     import pyarrow as pa
 
     package, name = type(value).__module__.partition(".")[0], type(value).__name__
@@ -269,7 +269,10 @@ def _write_parquet(table: Foreign, file: _Hashed) -> bool:
 
 
 def _read_parquet(file: object, split: bool = False) -> Any:
-    """Read a value; split: a frame's columns stay in Arrow's memory, read-only, so that none is there twice."""
+    """Read a value.
+
+    split: A frame's columns stay in Arrow's memory, read-only, so that nothing is stored twice.
+    """
     import pyarrow.parquet as pq
 
     table = pq.read_table(file, page_checksum_verification=True, pre_buffer=not split)
@@ -292,7 +295,7 @@ def _read_parquet(file: object, split: bool = False) -> Any:
 
 
 def _holds(part: Path, digest: str) -> bool:
-    """Return whether a Parquet file gives the value back exactly; leave no memory behind."""
+    """Return whether a Parquet file restores the value exactly; leave no memory behind."""
     import pyarrow as pa
 
     try:
@@ -315,13 +318,13 @@ def _write_contents(whole: Encoded, file: BinaryIO) -> None:
 
 
 def _checked_contents(raw: memoryview, digest: str) -> Encoded:
-    """Return the encoding that a file holds; raise `BadValue` where it is not that of the digest."""
+    """Return the encoding in a file; raise `BadValue` if it does not match the digest."""
     try:
         size = int.from_bytes(raw[:_HEAD_BYTES], "little")
         data, places = json.loads(bytes(raw[_HEAD_BYTES : _HEAD_BYTES + size]))
         begin = _contents_begin(size)
         if begin + regions.size_of(places) != len(raw):
-            raise BadValue("a file of another length than it says")
+            raise BadValue("a file whose length does not match its header")
         contents = [raw[begin + place : begin + place + length] for place, length in places]
         whole = Encoded(data.encode(), contents)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -332,5 +335,5 @@ def _checked_contents(raw: memoryview, digest: str) -> Encoded:
 
 
 def _contents_begin(head: int) -> int:
-    """Return where the contents begin behind a head of that size: at a multiple of 64, as numpy and Arrow like it."""
+    """Return where the contents begin after a head of that size: at a multiple of 64, as numpy and Arrow prefer."""
     return -(-(_HEAD_BYTES + head) // 64) * 64

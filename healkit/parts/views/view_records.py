@@ -22,9 +22,9 @@ class ViewColumn(msgspec.Struct, frozen=True):
 class DataView(msgspec.Struct, frozen=True):
     """Frame or array that was kept, under a name and by its content; written once, never changed.
 
-    `kind` is its class, such as `DataFrame`; `shape` is as numpy has it. `columns` are empty where it is no table.
-    `created_by` is the tool that it was passed to or that returned it, or `user`. `size_bytes` is the file's; `file` is
-    None once it was evicted. `references` counts the executions on record that were given it or returned it.
+    `kind` is its class, such as `DataFrame`; `shape` is as in numpy. `columns` are empty if it is not a table.
+    `created_by` is the tool that took or returned it, or `user`. `size_bytes` is the size of the file; `file` is None
+    after an eviction. `references` counts the recorded executions that took or returned it.
     """
 
     name: str
@@ -46,7 +46,7 @@ class DataView(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """First rows of the first columns of a view, with a word in the place of what is secret."""
+    """First rows of the first columns of a view, with a word in place of each secret."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]

@@ -1,9 +1,9 @@
 """Data views: inputs and outputs that were kept, `hk.views`.
 
-The keeper works on threads of its own, on the sealed memory that the data crossed in: the caller neither waits for it,
-nor can change what is kept. What takes long has a low priority; the transactions have not, because all other writers
-wait for them. What a locked database does not take is tried again. A host that is killed meanwhile leaves a record
-without its view, and an execution that is asked for says so.
+The keeper works on its own threads, on the sealed memory in which the data crossed. So the caller does not wait for it
+and cannot change the kept data. Slow work has a low priority, but transactions do not, because all other writers wait
+for them. If the database is locked, the keeper tries again. A host that is killed in the meantime leaves a record
+without its view; an execution then says so.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def noting() -> Iterator[dict[str, str]]:
 
 
 class ViewKeeper(Contents):
-    """Keeps the data of executions as views of one database; `problem` says what could not be kept."""
+    """Keeps the data of executions as views of one database; `problem` says which data could not be kept."""
 
     def __init__(self, database: Database, config: Config) -> None:
         self._database = database
@@ -106,13 +106,13 @@ class ViewKeeper(Contents):
 
     @property
     def has_views(self) -> bool:
-        """True where any data was ever kept."""
+        """True if any data was ever kept."""
         folder = views_folder(self._database.path, self._database.url)
         return self._views is not None or bool(self._shared_url) or folder.exists()
 
     @property
     def views(self) -> DataViews:
-        """Views of the database; loaded when there are any to keep, or to be looked at."""
+        """Views of the database; loaded when there are any to keep or to show."""
         if self._views is None:
             from healkit.parts.views.data_views import DataViews
 
@@ -122,9 +122,9 @@ class ViewKeeper(Contents):
     def keep(
         self, trace_id: str, side: Side, tool_name: str, encoded: bytes, contents: Sequence[Any]
     ) -> None:
-        """Keep what is large in encoded arguments or in a result; `contents` must never change any more.
+        """Keep the large parts of encoded arguments or of a result; `contents` must never change afterwards.
 
-        Returns at once, unless more waits than memory should hold.
+        Returns at once, unless too much data is waiting in memory.
         """
         if (
             not self._budget_bytes
@@ -137,7 +137,8 @@ class ViewKeeper(Contents):
             self._changed.wait_for(lambda: self._has_room(job) or self._locked)
             if not self._has_room(job):
                 self.problem = (
-                    "Some data of executions was not kept: the database is locked, and too much waits."
+                    "Some data of executions was not kept: the database is locked, and too much "
+                    "data is waiting."
                 )
                 return
             self._jobs.append(job)
@@ -152,7 +153,7 @@ class ViewKeeper(Contents):
         return {number: view.sha256 for number, view in used.items()}
 
     def load(self, trace_id: str, preview: values.Preview, side: Side) -> Any:
-        """Return the data behind a preview, once all that waits is kept."""
+        """Return the data behind a preview, after all waiting data is kept."""
         self.wait()  # for data that was evicted, and is being kept again
         if not self.has_views or preview.number not in (used := self.views.used(trace_id, side)):
             return MISSING
@@ -163,13 +164,13 @@ class ViewKeeper(Contents):
         return value
 
     def fault(self, view: MentionedView) -> str:
-        """Say what is wrong with a view; empty where nothing is."""
+        """Say what is wrong with a view; empty for nothing."""
         return self.views.fault(view) if self.has_views else ""
 
     def wait(self, trace_id: str | None = None, timeout_s: float | None = None) -> bool:
         """Wait until all data of an execution is kept, or of all executions.
 
-        Returns False when time is up, or while the database is locked.
+        Returns False when the time is up, or while the database is locked.
         """
         with self._changed:
             self._awaited += 1
@@ -182,7 +183,7 @@ class ViewKeeper(Contents):
                 self._awaited -= 1
 
     def close(self) -> None:
-        """Keep the data that is still waiting, as far as time allows."""
+        """Keep the waiting data, as far as time allows."""
         if os.getpid() == self._pid and self._thread is not None:
             self.wait(timeout_s=_END_S)
             with self._changed:
@@ -282,50 +283,49 @@ class ViewList(list[DataView]):
 
 
 class Views:
-    """Frames and arrays that were kept: those that tools were given or returned, and your own."""
+    """Frames and arrays that were kept: inputs and outputs of tools, and your own."""
 
     def __init__(self, keeper: ViewKeeper, secret_columns: SecretColumns) -> None:
         self._keeper, self._secret_columns = keeper, secret_columns
 
     @property
     def _kept(self) -> DataViews:
-        """Views of the database, once what executions brought before is kept: the order is always the same."""
+        """Views of the database, after the data of earlier executions is kept: the order is always the same."""
         self._keeper.wait()
         return self._keeper.views
 
     def put(self, value: object, name: str, *, created_by: str = "user") -> DataView:
         """Keep a frame, an array or a table under a name; it is never evicted.
 
-        created_by: the tool that made it, where it was not you.
+        created_by: The tool that made it, if it was not you.
 
-        The same data under the same name again is the same view. Raises `ViewError` where the name stands for other
-        data, where the value cannot be kept exactly, or where there is no room.
+        The same data under the same name again is the same view. Raises `ViewError` if the name has other data, if the
+        value cannot be kept exactly, or if there is no room.
         """
         if not values.is_tabular(value):
             raise ViewError(
-                f"A {type(value).__name__} is no frame, array or table.",
-                hint="Give a DataFrame, for example.",
+                f"A {type(value).__name__} is not a frame, array or table.",
+                hint="Pass a DataFrame, for example.",
             )
         self._kept.keep(value, name=name, created_by=created_by)
         return self._kept.get(name)
 
     def get(self, name: str) -> DataView:
-        """Return what is known of a view; raise `ViewNotFound`."""
+        """Return the known facts about a view; raise `ViewNotFound`."""
         return self._kept.get(name)
 
     def is_open_to(self, view: DataView, persona: str) -> bool:
-        """Return whether an execution for that persona was given the view or returned it, or a user named it."""
+        """Return whether an execution for that persona used the view or returned it, or a user named it."""
         return self._kept.is_open_to(view, persona)
 
     def list(self, limit: int = 100, kind: str | None = None) -> ViewList:
-        """Return the views, newest first; only those of a kind where one is given, such as `DataFrame`."""
+        """Return the views, newest first; only those of a kind if one is given, such as `DataFrame`."""
         return ViewList(self._kept.list(limit, kind))
 
     def load(self, name: str) -> Any:
-        """Return the data, equal to what was kept and of the same type.
+        """Return the data, equal to the kept data and of the same type.
 
-        Raises `ViewNotFound`, `ViewGone` where it was evicted or removed, and `ViewChanged` where its file does not
-        hold what was kept.
+        Raises `ViewNotFound`, `ViewGone` if it was evicted or removed, and `ViewChanged` if its file has other content.
         """
         return self._keeper.views.load(self.get(name))
 
@@ -344,7 +344,7 @@ class Views:
             return pd.DataFrame(value)
         except ValueError as error:
             raise ViewError(
-                f"View {name!r} is no table: {error}.", hint="hk.views.load returns it as it is."
+                f"View {name!r} is not a table: {error}.", hint="hk.views.load returns it as it is."
             ) from None
 
     def export(self, name: str, path: str | Path) -> Path:
@@ -372,7 +372,7 @@ class Views:
         self._kept.remove(name)
 
     def used(self, trace_id: str) -> dict[str, builtins.list[DataView]]:
-        """Return the views that an execution was given (`arguments`) and returned (`result`), in order."""
+        """Return the views that an execution took (`arguments`) and returned (`result`), in order."""
         self._keeper.wait(trace_id)
         views = self._keeper.views
         return {side: builtins.list(views.used(trace_id, side).values()) for side in ("arguments", "result")}
@@ -391,7 +391,7 @@ class Views:
 
 
 def _converted(table: pa.Table | pa.RecordBatch | pl.DataFrame) -> Any:
-    """Return a table of Arrow's or polars' as a DataFrame; in Arrow's own types where pandas has none for a value."""
+    """Return an Arrow or polars table as a DataFrame; in Arrow's own types if pandas has none for a value."""
     import pandas as pd
     import pyarrow as pa
 

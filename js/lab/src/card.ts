@@ -148,7 +148,7 @@ function draw(part: Part): Node {
   }
   if ("section" in part) return element("div", "hk-lab-section", ...all(part["section"]));
   if ("card" in part) return card(part);
-  throw new Error("This card has a part that this version of healkit does not know.");
+  throw new Error("This version of healkit cannot show one part of this card.");
 }
 
 /** Draws an output; one that it cannot read is shown as its plain text. */
@@ -157,7 +157,7 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
     this.addClass("hk-lab-cards");
     try {
       const failure = model.data[FAILURE_TYPE] as unknown as Failure;
-      if (failure.version !== 1) throw new Error(`Cards of the version ${failure.version} are not known here.`);
+      if (failure.version !== 1) throw new Error(`This version of healkit cannot show cards of version ${failure.version}.`);
       this.node.replaceChildren(...all(failure.cards));
     } catch {
       this.node.replaceChildren(element("pre", "", String(model.data["text/plain"] ?? "")));

@@ -82,7 +82,7 @@ export function addCommands(app: JupyterFrontEnd, tracker: INotebookTracker, pal
     isEnabled: () => toFix() !== null,
     isVisible: () => toFix() !== null,
     label: trans.__("Fix the Failing Cell"),
-    caption: trans.__("Look for a fix of this cell's error, and show it before anything is changed"),
+    caption: trans.__("Look for a fix of this cell's error and show it before anything changes"),
     icon: fixIcon,
     execute: () => {
       const found = toFix();

@@ -98,7 +98,7 @@ export class FailingCells {
     const all = () => {
       for (const cell of notebook.widgets) if (cell.model.type === "code") this.watchCell(panel, cell as CodeCell);
     };
-    // The notebook's own listener, which makes the cells, is there already.
+    // The notebook's own listener, which makes the cells, already exists.
     notebook.model?.cells.changed.connect(all);
     all();
   }
@@ -137,7 +137,7 @@ export class FailingCells {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "hk-lab-fix";
-    button.title = this.trans.__("Look for a fix of this error, and show it before anything is changed");
+    button.title = this.trans.__("Look for a fix of this error and show it before anything changes");
     fixIcon.element({ container: button, tag: "span", elementSize: "small" });
     button.append(this.trans.__("Fix"));
     button.addEventListener("click", () => {

@@ -158,7 +158,7 @@ export class StatusItem {
     if (status === null) return;
     const waiting = status.waiting ? ` · ${this.trans._n("%1 request", "%1 requests", status.waiting, status.waiting)}` : "";
     this.button.textContent = `healkit: ${status.isolation}${waiting}`;
-    this.button.title = this.trans.__("Isolation of tools: %1. Requests that wait: %2. Press to open healkit's side panel.", status.isolation, status.waiting);
+    this.button.title = this.trans.__("Isolation of tools: %1. Waiting requests: %2. Click to open healkit's side panel.", status.isolation, status.waiting);
   }
 }
 
@@ -178,11 +178,11 @@ export class TrustQuestion {
     const body = new Widget();
     body.addClass("hk-lab-trust");
     const lines = [
-      trans.__("%1 was not made by you on this machine, or before healkit asked this. Until you trust it, its tools run without grants and calls, and no request can be accepted.", found.place),
-      trans.__("Tools: %1. They would be granted:", found.tools),
+      trans.__("You did not create %1 on this machine, or you created it before healkit asked this question. Until you trust it, its tools run without grants and calls. No request can be accepted.", found.place),
+      trans.__("Tools: %1. They would get these grants:", found.tools),
       ...(found.grants.length ? found.grants : [trans.__("nothing")]),
-      ...(found.requests.length ? [trans.__("Requests that wait: %1", found.requests.join(", "))] : []),
-      trans.__("Trust it if it is yours, or from someone you trust."),
+      ...(found.requests.length ? [trans.__("Waiting requests: %1", found.requests.join(", "))] : []),
+      trans.__("Trust it if it is yours, or if you trust the person who made it."),
     ];
     for (const line of lines) body.node.append(Object.assign(document.createElement("p"), { textContent: line }));
     const { button } = await showDialog({ title: trans.__("Trust this database?"), body, buttons: [Dialog.cancelButton({ label: trans.__("Not now") }), Dialog.okButton({ label: trans.__("Trust") })], defaultButton: 0 });

@@ -108,7 +108,7 @@ PANES = {
         "decide",
         _entries("decide", *[_BEGUN] * 400),
         outcome="halted",
-        reason="The decision has taken 400 turns, which is all it may take.",
+        reason="The decision has taken 400 turns, which is the limit.",
     ),
     "healing": _panes(
         "heal",

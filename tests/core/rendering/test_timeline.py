@@ -70,22 +70,22 @@ def test_errors_on_the_way_are_told(tmp_path: Path) -> None:
     writer.append("recovery_started", step_id="step_3", metadata={"why": "it fails when it runs"})
     writer.append("recovery_finished", step_id="step_3", result={"revision": 3})
     policy = {"reason": "same_state_revisit", "count": 3, "threshold": 2}
-    halt = error_object("POLICY_HALT", "policy", "Nothing changes it.", utc_now(), severity="critical")
+    halt = error_object("POLICY_HALT", "policy", "No attempt changes it.", utc_now(), severity="critical")
     writer.append("policy_halt", step_id="step_3", error=halt, metadata={"policy": policy})
     story = told(writer)
     assert titles(story)[4:] == [
-        "It goes on without this: the model is busy.",
+        "The run continues without this: the model is busy.",
         "The language model proposes patch 1.",
-        "It cannot be run as this tool: line 2 has no colon.",
-        "It is tried again: WORKER_LOST, which is no fault of the patch's.",
-        "It is taken back: it fails when it runs.",
-        "The policy halts the run: Nothing changes it.",
+        "It cannot run as this tool: line 2 has no colon.",
+        "It runs again: WORKER_LOST, which the patch did not cause.",
+        "It is rolled back: it fails when it runs.",
+        "The policy halts the run: No attempt changes it.",
         "The run ends: completed.",
     ]
     assert story["steps"][0]["text"][-1] == "It is a dry run: nothing is kept."
     assert story["steps"][5]["text"] == ["Its code was not kept."]
     assert story["steps"][7]["text"] == ["After a pause of 300 ms."]
-    assert story["steps"][8]["text"] == ["The code from before is active again, as v3."]
+    assert story["steps"][8]["text"] == ["The previous code is active again, as v3."]
     assert ("threshold", "2") in story["steps"][9]["facts"]
     assert story["attempts"][0]["mark"] == "✗"
 

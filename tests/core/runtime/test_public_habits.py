@@ -45,7 +45,7 @@ def test_every_way_to_run_a_coroutine_gives_the_same_answer(healkit: Healkit) ->
 )
 def test_starting_a_process_is_explained_with_what_works(failed: Failed, code: str) -> None:
     text = str(failed(code, "t").explain())
-    assert "A worker starts no processes; threads work." in text
+    assert "A worker cannot start processes, but threads work." in text
     assert "ThreadPoolExecutor" in text
 
 

@@ -251,7 +251,7 @@ def test_a_healing_names_the_views_it_read_and_tells_nothing_of_swapped_evidence
         with replaced(folder / item.path, swap, healkit):
             story = str(story_of(read_run(folder)))
             if swap != "a missing one":
-                assert f"The file '{item.path}' of run '{read.run_id}' is not as the run recorded it" in story
+                assert f"The file '{item.path}' of run '{read.run_id}' has changed since the run recorded it" in story
                 with pytest.raises(EvidenceChanged, match=item.path) as raised:
                     read.read_evidence(item)
                 assert raised.value.code == "EVIDENCE_CHANGED"
@@ -283,7 +283,7 @@ def test_the_look_for_room_removes_files_of_views_only(tmp_path: Path) -> None:
         kept = healkit.views.put(DATA["parquet"](0.0), "sales")
         folder = healkit.view_keeper.views.folder
         large = pd.DataFrame({"a": np.random.default_rng(0).normal(size=200_000)})
-        with pytest.raises(ViewError, match="no room"):
+        with pytest.raises(ViewError, match="not enough room"):
             healkit.views.put(large, "large")
         assert list(folder.iterdir()) == [kept.file]
         notes, left_behind = folder / "notes.txt", folder / f"{'0' * 64}.1.part"
@@ -301,5 +301,5 @@ def test_a_file_of_an_older_healkit_is_checked_by_its_value(healkit: Healkit) ->
     changed_row(healkit, "UPDATE dataview SET file_name = ?", old.name)
     assert_frame_equal(healkit.views.load("sales"), DATA["parquet"](0.0))
     other_file(old, healkit)
-    with pytest.raises(ViewChanged, match="other data"):
+    with pytest.raises(ViewChanged, match="does not hold the data that was kept"):
         healkit.views.load("sales")

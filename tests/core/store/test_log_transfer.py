@@ -145,34 +145,34 @@ def test_an_export_is_filtered_and_leaves_out_running_rows(
 
 BAD_LINES = [
     (b'{"trace_id": "a', "line 3 is cut off"),
-    (b"hello\n", "line 3 is no JSON"),
-    (b'{"trace_id": "\xff"}\n', "line 3 is no JSON"),
-    (b"[]\n", "line 3 is no object"),
-    (b'{"a": 1}\n', "line 3.*'a' is unknown"),
-    (b'{"origin": "x"}\n', "line 3 is no execution: it has no 'trace_id'"),
+    (b"hello\n", "line 3 is not JSON"),
+    (b'{"trace_id": "\xff"}\n', "line 3 is not JSON"),
+    (b"[]\n", "line 3 is not an object"),
+    (b'{"a": 1}\n', "line 3.*does not know the column 'a'"),
+    (b'{"origin": "x"}\n', "line 3 is not an execution: it has no 'trace_id'"),
     (b'{"colour": 1}\n', "newer healkit"),
     (b'{"arguments": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "line 3 is nested too deep"),
-    (b'{"revision": ' + b"9" * 5_000 + b"}\n", "line 3 is no JSON"),
+    (b'{"revision": ' + b"9" * 5_000 + b"}\n", "line 3 is not JSON"),
 ]
 
 
 BAD_VALUES: list[tuple[str, Any, str]] = [
-    ("timestamp", "2026-01-01T00:00:00", "no time with an offset"),
-    ("timestamp", "yesterday", "no time with an offset"),
+    ("timestamp", "2026-01-01T00:00:00", "not a time with an offset"),
+    ("timestamp", "yesterday", "not a time with an offset"),
     ("timestamp", None, "it has no 'timestamp'"),
-    ("finished_at", 5, "no time with an offset"),
-    ("timestamp", "0001-01-01T00:00:00+14:00", "no time with an offset"),
+    ("finished_at", 5, "not a time with an offset"),
+    ("timestamp", "0001-01-01T00:00:00+14:00", "not a time with an offset"),
     ("revision", 2**70, "'revision' is out of range"),
     ("revision", -(2**31) - 1, "'revision' is out of range"),
     ("duration_ms", 10**400, "'duration_ms' is out of range"),
     ("arguments", json.loads('{"a":' * 600 + "1" + "}" * 600), "'arguments' is nested too deep"),
-    ("status", "RUNNING", "'RUNNING' is no way"),
-    ("status", "DONE", "'DONE' is no way"),
+    ("status", "RUNNING", "'RUNNING' is not a valid status"),
+    ("status", "DONE", "'DONE' is not a valid status"),
     ("tool_name", 7, "it has no 'tool_name'"),
     ("revision", "two", "'revision' cannot be 'two'"),
     ("revision", True, "'revision' cannot be True"),
     ("duration_ms", "fast", "'duration_ms' cannot be 'fast'"),
-    ("calls", {"t1": {}}, "'calls' is no list"),
+    ("calls", {"t1": {}}, "'calls' is not a list"),
     ("calls", [{"task_id": "t1"}], "line 3: 'started_at' has no value"),
     ("calls", [{"task_id": 1}], "'task_id' cannot be 1"),
 ]
@@ -217,7 +217,7 @@ def test_a_damaged_parquet_file_is_refused_by_name(
     import pyarrow.parquet
 
     pyarrow.parquet.write_table(pa.table({"a": [1]}), file)
-    with pytest.raises(LogFileError, match=r"row 1: the column 'a' is unknown"):
+    with pytest.raises(LogFileError, match=r"row 1: this healkit does not know the column 'a'"):
         Log(other).import_file(file)
 
 
@@ -251,7 +251,7 @@ def test_unknown_formats_and_existing_files_are_refused(database: Database, tmp_
         with pytest.raises(LogFileError, match=said):
             work()
     (tmp_path / "log.jsonl").write_text("mine")
-    with pytest.raises(LogFileError, match="there already"):
+    with pytest.raises(LogFileError, match="already exists"):
         log.export(tmp_path / "log.jsonl")
     assert (tmp_path / "log.jsonl").read_text() == "mine"
 

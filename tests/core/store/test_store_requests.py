@@ -119,7 +119,7 @@ def test_an_overtaken_request_shows_both_sides(database: Database) -> None:
     for line in ("+    return total // parts", "+    return total / parts", found.code_hash):
         assert line in found.note
     assert vault.get("share").code == OTHER
-    with pytest.raises(PatchRequestDecided, match="was overtaken already"):
+    with pytest.raises(PatchRequestDecided, match="was already overtaken"):
         requests.decline(asked.id)
 
 
@@ -130,13 +130,13 @@ def test_a_decision_is_final(database: Database) -> None:
     assert requests.accept(one.id) == requests.accept(one.id, by="somebody else")
     assert len(vault.history("share")) == 2
     with pytest.raises(
-        PatchRequestDecided, match=r"was accepted already by 'person' and is share v2.*hk\.undo"
+        PatchRequestDecided, match=r"was already accepted by 'person' and is share v2.*hk\.undo"
     ):
         requests.decline(one.id)
     declined = requests.decline(two.id, "wrong rounding")
     assert requests.decline(two.id, "another reason") == declined
     assert (declined.state, declined.note) == ("declined", "wrong rounding")
-    with pytest.raises(PatchRequestDecided, match="was declined already"):
+    with pytest.raises(PatchRequestDecided, match="was already declined"):
         requests.accept(two.id)
     with pytest.raises(PatchRequestNotFound, match="no patch request 99"):
         requests.accept(99)

@@ -232,7 +232,7 @@ class Notebook:
         self._shown()
 
     def open_in_place(self) -> None:
-        """Open it in a page of JupyterLab that is there already."""
+        """Open it in a page of JupyterLab that already exists."""
         self.page.evaluate(OPEN, self.path.name)
         self._shown()
 

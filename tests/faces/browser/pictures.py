@@ -232,7 +232,7 @@ def test_audit_of_a_decision(notebook: Open) -> None:
     panel = book.panel(1)
     panel.get_by_role("region", name="Audit").wait_for(timeout=SLOW_MS)
     panel.locator("details", has_text="↻ corrected").locator("summary").click()
-    expect(panel.get_by_label("what step 4 holds")).to_be_visible()
+    expect(panel.get_by_label("details of step 4")).to_be_visible()
     away(book.page)
     keep("panel_audit", seen(book.page, panel))
 

@@ -102,7 +102,7 @@ def test_a_step_is_opened_by_keyboard_corrections_are_amber_and_the_data_is_expo
         assert least <= panel.get_by_role("heading", name=name).evaluate(HUE) <= greatest, name
     corrected = panel.locator("details", has_text="↻ corrected")
     summary = corrected.locator("summary")
-    held = panel.get_by_label("what step 4 holds")
+    held = panel.get_by_label("details of step 4")
     expect(held).to_be_hidden()
     panel.locator("details").nth(2).locator("summary").focus()
     keyboard.press("Tab")
@@ -119,7 +119,7 @@ def test_a_step_is_opened_by_keyboard_corrections_are_amber_and_the_data_is_expo
     assert 30 <= amber["words"] <= 50
     assert red["row"] <= 12
     assert red["words"] <= 12
-    file = panel.get_by_label("file to export to, .csv or .parquet")
+    file = panel.get_by_label("export file, .csv or .parquet")
     expect(file).to_have_value("chosen.csv")
     file.focus()
     keyboard.press("Enter")
@@ -198,7 +198,7 @@ def test_a_person_chooses_in_a_panel_by_keyboard_and_sees_the_result_there(noteb
     book.run(0)
     book.run(1)
     panel, keyboard = book.panel(1), book.page.keyboard
-    told = panel.get_by_label("what a model would be told")
+    told = panel.get_by_label("what a model would get")
     expect(told).to_contain_text('"question": "What does Meta cost?"', timeout=SLOW_MS)
     expect(told).not_to_contain_text("META")
     book.shot("23-decide-panel", panel)
@@ -229,7 +229,7 @@ def test_a_person_chooses_in_a_panel_by_keyboard_and_sees_the_result_there(noteb
     book.save()
     book.page.reload()  # the panel is as it was: the kernel remembers
     book.ready()
-    expect(panel.get_by_label("what a model would be told")).to_contain_text("of_meta", timeout=SLOW_MS)
+    expect(panel.get_by_label("what a model would get")).to_contain_text("of_meta", timeout=SLOW_MS)
     panel.get_by_label("type of the choice").select_option("finalize")
     panel.get_by_role("button", name="Choose").click()
     expect(panel.get_by_role("region", name="Data")).to_contain_text("'META'", timeout=SLOW_MS)

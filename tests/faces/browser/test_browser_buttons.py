@@ -54,7 +54,7 @@ def test_each_button_below_a_failure_works_with_every_kind_of_argument(notebook:
         book.run(number)
     panel = book.panel(2)
     editor = open_editor(panel)
-    kept = panel.get_by_label("arguments that are used as they were").get_by_role("listitem")
+    kept = panel.get_by_label("arguments that are used unchanged").get_by_role("listitem")
     expect(kept).to_have_count(len(KEPT))
     for one, said in zip(kept.all(), KEPT, strict=True):
         expect(one).to_contain_text(said)
@@ -79,8 +79,8 @@ def test_each_button_below_a_failure_works_with_every_kind_of_argument(notebook:
     expect(panel.locator(".hk-said")).to_contain_text("✓ kinds v3 is active (the code of v1 again).")
     press(panel.locator(".hk-editor"), "Reset")
     panel.get_by_text("Input schema").click()
-    press(panel, "Read it off the code")
-    expect(panel).to_contain_text("✓ Schema read off the code.")
+    press(panel, "Read it from the code")
+    expect(panel).to_contain_text("✓ Schema read from the code.")
     press(panel, "✎ Edit")
     press(panel, "Look inside")  # before a fourth failure takes the place of its worker
     panel.get_by_label("expression to evaluate in this frame").fill("len(odd) + 40")

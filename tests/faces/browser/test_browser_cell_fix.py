@@ -167,7 +167,9 @@ def test_a_cell_that_was_changed_locked_or_deleted_meanwhile_is_left_as_it_is(no
     mine = text(book, 2)
     press(shown, "✓ Apply and run")
     alert = panel.get_by_role("alert")
-    expect(alert).to_contain_text("In [3] was changed meanwhile; no cell was changed.", timeout=SLOW_MS)
+    expect(alert).to_contain_text(
+        "In [3] was changed in the meantime, so no cell was edited.", timeout=SLOW_MS
+    )
     book.shot("35-cell-changed", panel)
     assert text(book, 2) == mine
     for _ in "  # mine":
@@ -175,7 +177,7 @@ def test_a_cell_that_was_changed_locked_or_deleted_meanwhile_is_left_as_it_is(no
     locked = "(is) => jupyterapp.shell.currentWidget.content.model.cells.get(2).setMetadata('editable', is)"
     book.page.evaluate(locked, False)
     press(shown, "✓ Apply and run")
-    expect(alert).to_contain_text("In [3] is read-only; no cell was changed.")
+    expect(alert).to_contain_text("In [3] is read-only, so no cell was changed.")
     book.page.evaluate(locked, True)
     book.page.evaluate("() => jupyterapp.shell.currentWidget.content.model.sharedModel.deleteCell(2)")
     panel = book.panel(2)

@@ -44,7 +44,7 @@ def asked(panel: Locator) -> Locator:
     """Start the healing, and wait for its question."""
     panel.get_by_role("button", name="✚ Heal").click()
     question = panel.get_by_role("group", name="question")
-    expect(question).to_contain_text("What is right for", timeout=SLOW_MS)
+    expect(question).to_contain_text("What is the right result of", timeout=SLOW_MS)
     return question
 
 

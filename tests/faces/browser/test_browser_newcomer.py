@@ -236,7 +236,7 @@ def test_readings_are_a_question_and_an_edit_that_loses_values_says_so(notebook:
     expect(panel.get_by_role("button", name=re.compile("Apply"))).to_have_count(0)
     book.shot("75-question", question)
     press(question, "Show it")
-    expect(panel.get_by_role("group", name="proposal")).to_contain_text("? If this is meant, for In [3]")
+    expect(panel.get_by_role("group", name="proposal")).to_contain_text("? If you mean this, for In [3]")
     expect(panel.get_by_role("button", name=re.compile("Apply"))).to_have_count(1)
     panel = book.panel(3)
     press(panel, "✚ Fix")

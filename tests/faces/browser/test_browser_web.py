@@ -134,7 +134,7 @@ def test_a_search_by_tool_by_words_and_by_status(page: Page) -> None:
     expect(rows(page).first).to_contain_text("'name' must be string")
     page.get_by_label("status").select_option("")
     page.get_by_text("More filters").click()
-    since = page.get_by_label("since, as 2h, 3d or a date")
+    since = page.get_by_label("since, such as 2h, 3d or a date")
     since.fill("next week")
     expect(page.get_by_role("alert")).to_contain_text("next week")
     since.fill("2h")

@@ -55,7 +55,7 @@ def test_a_changed_entry_is_named_and_the_exit_code_is_1(audited, environment: d
     done = audited("audit", "verify")
     assert done.returncode == 1
     assert done.stdout == (
-        "✗ Entry 2 (number 2 of 'q-1', 'execute_data_op'): it does not fit its hash: it was changed. (changed)\n"
+        "✗ Entry 2 (number 2 of 'q-1', 'execute_data_op'): it does not match its hash, so it was changed. (changed)\n"
     )
     said = json.loads(audited("audit", "verify", "--json").stdout)
     assert (said["ok"], said["fault"]["kind"], said["fault"]["position"]) == (False, "changed", 2)
@@ -70,7 +70,10 @@ def test_a_head_that_was_printed_is_checked_later(audited, environment: dict[str
     chain, entries, _ = word.split(":")
     done = audited("audit", "verify", "--head", f"{chain}:{entries}:{'0' * 64}")
     assert (done.returncode, "the head that was kept elsewhere has another hash" in done.stdout) == (1, True)
-    assert "is not a head. Give the word" in audited("audit", "verify", "--head", "nonsense").stderr
+    assert (
+        "is not the head of an audit. Give the text"
+        in audited("audit", "verify", "--head", "nonsense").stderr
+    )
 
 
 def test_an_unknown_execution_exits_2(audited):

@@ -83,7 +83,7 @@ def test_a_failing_cell_is_healed_on_screen_and_only_there(cli: Cli, tmp_path: P
     assert "-total = orders['revnue'].sum()\n" in done.stdout
     assert "+total = orders['revenue'].sum()\n" in done.stdout
     assert "Runs, and gives 4.0" in done.stdout
-    assert "In a whole run, the notebook ran on with it." in done.stdout
+    assert "In a complete run, the notebook got further with it." in done.stdout
     assert (tmp_path / name).read_bytes() == before
 
 
@@ -378,7 +378,7 @@ NO_NOTEBOOKS = {
     '{"nbformat": 4, "cells": [{"cell_type": "code"}]}': "is not a notebook.",
     '{"nbformat": 3, "worksheets": []}': "is in format 3 of notebooks, not 4.",
     '{"nbformat": 4, "cells": [], "metadata": {"language_info": {"name": "R"}}}': (
-        "is a notebook of 'r', and only Python is run."
+        "is a notebook of 'r', but healkit only runs Python."
     ),
     "\udcff": "is not a notebook.",
 }

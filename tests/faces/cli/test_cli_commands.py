@@ -194,7 +194,7 @@ def test_the_vault_is_listed_shown_compared_and_reverted(fibonacci, tmp_path):
     fibonacci("vault", "patch", "fibonacci", "-", stdin=FIXED)
     for command in ("add", "patch"):  # it said "saved", and nothing was
         same = fibonacci("vault", command, "fibonacci", "-", stdin=FIXED)
-        assert same.stdout == "fibonacci v2 unchanged (the vault has this code already)\n"
+        assert same.stdout == "fibonacci v2 unchanged (the vault already has this code)\n"
     late = fibonacci(
         "vault", "patch", "fibonacci", "-", "--parent", "1", stdin="def fibonacci(n):\n    return 1\n"
     )

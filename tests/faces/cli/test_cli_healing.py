@@ -126,7 +126,7 @@ def test_where_patches_disagree_the_terminal_is_asked_what_is_right(cli, termina
         ("(empty: not known):", "1"),
     )
     assert ended == 0, seen
-    assert "Plausible patches disagree. What is right for discount(items=" in seen
+    assert "The plausible patches give different results. What is the right result of discount(items=" in seen
     assert "asked      discount(items=" in seen
 
 

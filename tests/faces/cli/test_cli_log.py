@@ -188,12 +188,12 @@ def test_a_healings_trials_are_counted_and_listed_when_asked_for(log: Cli, tmp_p
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == [*"87654321"]
     assert (
         listed.stderr
-        == "3 trial runs, such as a healing makes, are hidden; healkit log --trials lists them too.\n"
+        == "3 trial runs, for example of a healing, are hidden; healkit log --trials lists them too.\n"
     )
     assert [line.split()[0] for line in asked.stdout.splitlines()[1:]] == ["11", "10", "9", "8"]
     assert "parse v1 (search)" in asked.stdout
     assert "hidden" not in asked.stderr
-    assert "1 trial run, such as a healing makes, is hidden" in log("--json", "--text", "cure").stderr
+    assert "1 trial run, for example of a healing, is hidden" in log("--json", "--text", "cure").stderr
     assert "--trials cannot be combined with --group" in log("--group", "--trials").stderr
 
 

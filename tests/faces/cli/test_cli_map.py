@@ -59,8 +59,8 @@ def test_wrong_words_are_refused(cli: Any, rows: Path, tmp_path: Path) -> None:
         (("inverse", "missing.csv"), "cannot be read"),
         (("invers", str(rows)), "inverse"),
         (("inverse@1", str(rows)), "active revision"),
-        (("inverse", str(rows), "--out", str(rows)), "Name a new"),
-        (("inverse", str(rows), "--out", "a.xlsx"), "Name a new"),
+        (("inverse", str(rows), "--out", str(rows)), "Choose a new"),
+        (("inverse", str(rows), "--out", "a.xlsx"), "Choose a new"),
         (("inverse", str(rows), "--run-id", "map-x"), "not the id"),
         (("inverse", str(rows), "--parallel", "0"), "--parallel"),
     ):

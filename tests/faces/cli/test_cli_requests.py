@@ -61,7 +61,7 @@ def test_wrong_decisions_exit_2_and_say_why(cli, asked):
     assert conflict.stderr.startswith("fibonacci v2 is the active revision by now")
     turned = cli("requests", "decline", str(one))
     assert turned.returncode == 2
-    assert "was accepted already by 'person' and is fibonacci v2" in turned.stderr
+    assert "was already accepted by 'person' and is fibonacci v2" in turned.stderr
     assert cli("requests", "show", "9").returncode == 2
     assert cli("requests", "accept", "x").returncode == 2
 

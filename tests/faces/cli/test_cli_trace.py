@@ -74,7 +74,7 @@ def test_validate_names_the_line_and_the_fault_and_exits_1(cli, record):
     folder = record(1)
     fine = cli("trace", "validate", "last")
     assert fine.returncode == 0
-    assert fine.stdout == f"✓ run {folder.name} is in order: 11 events, 5 pieces of evidence\n"
+    assert fine.stdout == f"✓ run {folder.name} is valid: 11 events, 5 pieces of evidence\n"
 
     trace = folder / "trace.jsonl"
     lines = trace.read_bytes().splitlines(keepends=True)
@@ -84,7 +84,7 @@ def test_validate_names_the_line_and_the_fault_and_exits_1(cli, record):
     assert broken.returncode == 1
     assert f"✗ run {folder.name} is damaged: 3 problems" in broken.stdout
     assert "  ✗ trace.jsonl, line 10: ends after 30 bytes without a line end" in broken.stdout
-    assert "  ✗ trace.jsonl, line 5: has seq 6, and 5 is missing." in broken.stdout
+    assert "  ✗ trace.jsonl, line 5: has seq 6, but 5 is missing." in broken.stdout
     assert ": its SHA-256 is " in broken.stdout
     assert "  – trace.jsonl: the run has no run_finished: its process died before it ended." in broken.stdout
     told = json.loads(cli("trace", "validate", folder.name[:20], "--json").stdout)
@@ -115,7 +115,7 @@ def test_diff_says_where_two_runs_part(cli, record):
     [
         (["trace", "show", "nothing"], "There is no run 'nothing'"),
         (["trace", "show", "../runs"], "There is no folder '../runs'"),
-        (["trace", "validate"], "There is no run yet"),
+        (["trace", "validate"], "There are no runs yet"),
         (["trace", "diff", "a", "b"], "There is no run 'a'"),
     ],
 )

@@ -246,11 +246,11 @@ def test_a_patch_whose_checks_need_a_grant_waits_for_a_person(
             )
             assert answer["outcome"] == "pending"
             assert (
-                f"1 check of 1 not decided for new code, which has no grants of the tool's: allow files=['{folder}']."
+                f"1 check of 1 not decided for new code, which does not have the tool's grants: allow files=['{folder}']."
                 in answer["notes"]
             )
             (check,) = answer["checks"]
-            assert "a person has to name (files=…)" in check["difference"]
+            assert "a person has to allow (files=…)" in check["difference"]
             apply = {"request_id": answer["request_id"], "code_hash": answer["code_hash"]}
             assert error_of(await client.call_tool("apply_patch", apply))["code"] == "APPROVAL_NEEDED"
             granted.requests.accept(answer["request_id"])
@@ -268,12 +268,12 @@ def test_what_a_check_gave_is_told_by_type_and_size_only(db: Path, beside: Healk
     examples = [{"arguments": {"n": 2}, "result": [4, 5, 6]}, {"arguments": {"n": 777}, "result": "word"}]
     beside.vault.add("tool", "def tool(n: int):\n    return undefined\n", examples=examples)
     bodies = {
-        "return [n, 91735]": "gives a list of 2 items where a list of 3 items is right",
-        "return [n, 91735, 1]": "gives another value, a list of 3 items too",
-        "return 'x91735' * 20": "gives a str of 120 characters where a list of 3 items is right",
-        "raise ValueError('91735')": "raises ValueError where a list of 3 items is right",
-        "raise type('x91735', (Exception,), {})": "raises x91735 where a list of 3 items is right",
-        "raise type(f'x{90000 + 1735}', (Exception,), {})": "raises an exception where a list of 3 items is right",
+        "return [n, 91735]": "gives a list of 2 items, but a list of 3 items is right",
+        "return [n, 91735, 1]": "gives another value, also a list of 3 items",
+        "return 'x91735' * 20": "gives a str of 120 characters, but a list of 3 items is right",
+        "raise ValueError('91735')": "raises ValueError, but a list of 3 items is right",
+        "raise type('x91735', (Exception,), {})": "raises x91735, but a list of 3 items is right",
+        "raise type(f'x{90000 + 1735}', (Exception,), {})": "raises an exception, but a list of 3 items is right",
     }
 
     async def work() -> None:

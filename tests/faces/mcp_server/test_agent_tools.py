@@ -354,7 +354,7 @@ def test_the_same_code_again_is_no_patch(db: Path) -> None:
             await client.call_tool("write_tool", {"name": "mean", "code": MEAN})
             again = {"name": "mean", "code": MEAN, "reason": "none"}
             error = error_of(await client.call_tool("propose_patch", again))
-            assert "has this code already" in error["message"]
+            assert "already has this code" in error["message"]
             there = error_of(await client.call_tool("write_tool", {"name": "mean", "code": FIXED}))
             assert (there["code"], "propose_patch" in there["next"]) == ("TOOL_EXISTS", True)
 

@@ -121,7 +121,7 @@ def test_a_decision_without_an_end_or_whose_view_is_gone_is_shown_as_it_is(healk
     shutil.rmtree(decision.run.folder)
     gone = opened(healkit.audit_panel(decision.run.run_id))
     assert (gone["data"], gone["analysis"]) == (None, None)
-    assert gone["no_analysis"] == "Its text was in the run folder, which is gone."
+    assert gone["no_analysis"] == "Its text was in the run folder, which no longer exists."
     assert gone["notes"] == [f"The view {decision.raw_data_view_name} was removed."]
     healkit.audit.append("cut-off", "decide", "decision_started", tool_params={"question": "Which?"})
     cut_off = opened(healkit.audit_panel("cut-off"))

@@ -82,7 +82,7 @@ def test_the_cells_below_speak_for_a_fix_or_against_it(shell, tmp_path, monkeypa
 def test_the_result_that_the_notebook_has_saved_speaks_for_a_fix(shell, tmp_path, monkeypatch):
     cell = "sum(orders['revenu'])"
     below(tmp_path, monkeypatch, ORDERS, cell, "1", saved="7.0")
-    assert "The notebook has saved the same result." in fix_of(healed(shell, ORDERS, cell)).support
+    assert "The notebook contains the same saved result." in fix_of(healed(shell, ORDERS, cell)).support
 
 
 #: What is meant → the cells, of which the last fails, and the fix of that.

@@ -121,7 +121,7 @@ def test_the_edit_is_one_of_the_cell_that_defines_the_broken_function(shell):
     fix = fix_of(report)
     assert (report.label, fix.cell) == ("In [4]", "In [3]")
     assert fix.code == "def by(frame):\n    return frame.groupby('region')['revenue'].sum()"
-    assert fix.unknown == ("In [3] has to be run again, then In [4].",)
+    assert fix.unknown == ("Run In [3] again, then In [4].",)
     assert [(place.cell, place.source) for place in fix.then] == [("In [4]", "by(orders)")]
     assert fix.hunks == [
         (
@@ -136,8 +136,8 @@ def test_an_instance_of_an_own_class_is_made_again_by_its_statement(shell):
     fix = fix_of(report)
     assert (fix.cell, fix.gave) == ("In [2]", "5")
     assert [place.cell for place in fix.then] == ["In [3]", "In [4]"]
-    assert "In [2] has to be run again, then In [3], then In [4]." in fix.unknown
-    assert "Made again in the worker: `account`." in report.notes
+    assert "Run In [2] again, then In [3], then In [4]." in fix.unknown
+    assert "Created again in the worker: `account`." in report.notes
 
 
 @pytest.mark.requirement("FACE-11")

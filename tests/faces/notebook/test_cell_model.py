@@ -75,7 +75,7 @@ def test_a_model_gets_a_cell_and_metadata_and_its_answer_is_run_like_any_other_e
         assert not [word for word in OF_ROWS if re.search(rf"\b{word}\b", told)], told
     for told in ("def paid(frame):", "'salary' (", "shape (2, 3)", "Invalid literal for Fraction: …"):
         assert told in first
-    assert "holds no fenced block of code" in second
+    assert "contains no fenced block of code" in second
 
 
 @pytest.mark.requirement("HEAL-5")

@@ -101,7 +101,7 @@ def test_the_edit_is_one_of_the_cell_that_made_the_value(shell, above, failing, 
     fix = fix_of(healed(shell, ORDERS, *above, failing))
     assert (fix.code, fix.kind, fix.ran) == (fixed, "restores", True)
     assert [*(one.cell for one in fix.first), fix.cell, *(one.cell for one in fix.then)] == order
-    assert f"{order[0]} has to be run again, then {', then '.join(order[1:])}." in fix.unknown
+    assert f"Run {order[0]} again, then {', then '.join(order[1:])}." in fix.unknown
     for text in (*(one.source for one in fix.first), fix.code, *(one.source for one in fix.then)):
         assert shell.run_cell(text).success
 

@@ -121,7 +121,7 @@ def test_a_patch_is_shown_kept_with_consent_and_taken_back(healkit: Healkit) -> 
     assert asked.ask("heal_undo") == "mean v3"
     assert healkit.vault.get("mean").code == BROKEN
     assert asked.state()["undone"] == "mean v3"
-    assert asked.panel.static_card().text.endswith("Undone: mean v3 is active, with the code from before.")
+    assert asked.panel.static_card().text.endswith("Undone: mean v3 is active, with the previous code.")
     with pytest.raises(UsageInvalid, match="no patch of this healing"):
         asked.ask("heal_undo")
 

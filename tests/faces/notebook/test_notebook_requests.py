@@ -46,7 +46,7 @@ def test_requests_are_listed_shown_and_decided_and_undone(run, healkit):
     assert f"✓ Patch request {one.id} for fibonacci v1: accepted, now v2" in accepted
     assert "note       not needed" in declined
     assert "fibonacci v3 saved (fibonacci v2 is undone)" in undone
-    assert "was declined already" in turned
+    assert "was already declined" in turned
     assert "Did you mean 'accept'?" in typo
     assert "takes a request's number" in bare
     assert "[accept|decline|show ID]" in helped

@@ -60,7 +60,7 @@ def test_locals_are_shown_and_asked_for_while_the_worker_is_kept(run):
         assert "n     int   10" in shown
     assert " open>" in book.cells[4].outputs[0].data["text/html"]
     assert (
-        "Local variables cannot be shown. The worker of that run is not there to be asked: it was let go."
+        "Local variables cannot be shown. The worker of that execution cannot be inspected: it was released."
         in gone
     )
     assert "return n / 0" in gone

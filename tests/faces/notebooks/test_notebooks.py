@@ -242,7 +242,7 @@ def test_the_exercises_of_the_seventh_notebook_do_what_the_text_says(ran):
     assert text_of(cell_of(executed, "check")).endswith(" looked for, 0 found\n")
     assert "finalized: The result is the view sums." in alone
     assert "The view the_two does not have the intended state." in alone
-    assert "halted: Two choices in a row cannot be taken" in wrong
+    assert "halted: Two choices in a row were invalid" in wrong
     assert wrong.endswith("The tool 'total' is not among the tools: rows_of, totals.\n1\n")
     assert "'Motors'" in shared
     assert "The values of firm are shared with the chooser." in shared

@@ -267,7 +267,7 @@ def test_rows_of_a_large_view_are_not_read(tmp_path: Path, monkeypatch: pytest.M
         (decision,) = pages.answer("decisions", {})["value"]["rows"]
         panes = pages.answer("audit_open", {"execution_id": decision["execution_id"]})["value"]
     assert (panes["data"]["shape"], panes["data"]["rows"]) == ("2 rows × 2 columns", [])
-    assert re.fullmatch(r"Rows are not shown here: the view's file has [\d,]+ bytes\.", panes["notes"][0])
+    assert re.fullmatch(r"Rows are not shown, because the view's file has [\d,]+ bytes\.", panes["notes"][0])
 
 
 def test_the_page_of_the_documentation_names_each_question(tmp_path: Path) -> None:

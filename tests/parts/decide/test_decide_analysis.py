@@ -146,7 +146,7 @@ def test_each_claim_that_code_has_not_verified_is_struck_out_and_listed(deciding
     *lines, _, last = decision.analysis.splitlines()
     assert [line for line in lines if not (line.startswith("~~") and line.endswith("~~"))] == []
     assert list(decision.analysis_struck) == [line[2:-2] for line in lines]
-    assert last == f"Struck out, since code has not verified it: {len(STRUCK)} sentences."
+    assert last == f"Struck out, because code could not verify it: {len(STRUCK)} sentences."
     for cell in ("Ann", "Bob"):
         assert cell not in decision.analysis
 

@@ -32,7 +32,7 @@ def test_a_decision_shows_audit_data_and_analysis_apart_and_no_secret(deciding: 
     assert "↻ corrected" in html[audit:data]
     assert "META" in html[data:analysis]
     assert "⚡ AI analysis, may be wrong, not deterministic" in html[analysis:]
-    assert "Empty: no model wrote one." in html[analysis:]
+    assert "Empty, because no model wrote one." in html[analysis:]
     assert decision.raw_data_view_name is not None
     assert f'hk.views.export("{decision.raw_data_view_name}", "chosen.csv")' in text
     for shown in (html, text):

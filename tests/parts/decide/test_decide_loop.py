@@ -288,7 +288,7 @@ def test_a_text_that_is_a_view_and_a_column_needs_a_type_that_says_which(decidin
     params = {"table": "sales", "column": "sales"}
     plan = [{**op("over", "some"), "params": params}]
     decision = deciding.decide("Which?", {"sales": SALES}, tools=["over"], chooser=plan)
-    assert "'sales' is a view and a column, and over does not say which" in decision.reason
+    assert "'sales' is a view and a column, but over does not say which" in decision.reason
     plan = [{**op("above_typed", "some"), "params": params}, end("some")]
     assert deciding.decide("Which?", {"sales": SALES}, tools=["above_typed"], chooser=plan).ok
 

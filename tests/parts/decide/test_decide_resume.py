@@ -145,7 +145,7 @@ def test_what_cannot_be_resumed_says_why(deciding: Healkit, whole: Decision) -> 
         deciding.decide(resume=whole.run.run_id)
     with pytest.raises(RunNotFound):
         deciding.decide(resume="20200101T000000Z-00000000")
-    with deciding.run() as run, pytest.raises(RunLocked, match="is going on"):
+    with deciding.run() as run, pytest.raises(RunLocked, match="is still running"):
         deciding.decide(resume=run.run_id)
     with pytest.raises(UsageInvalid, match="is not a decision"):
         deciding.decide(resume=run.run_id)

@@ -278,7 +278,7 @@ def test_a_tool_that_does_more_than_look_is_refused(hk: Healkit, tmp_path: Path)
         hk.vault.add(name, code.format(name), **more)
         decision = decided(hk, look(name), end("staff"), tools=[name])
         assert decision.ok, name
-        assert decision.sent[-1].problem == f"gather_info only looks, and {name} {why}."
+        assert decision.sent[-1].problem == f"gather_info only reads, but {name} {why}."
         assert not hk.log.query(tool=name).rows
 
 
@@ -334,6 +334,6 @@ def test_a_shared_text_is_told_by_its_most_frequent_words_and_entities(hk: Healk
 
 
 def test_a_text_of_one_word_is_the_name_of_a_view(hk: Healkit) -> None:
-    with pytest.raises(ViewNotFound, match="A text of one word goes in a list"):
+    with pytest.raises(ViewNotFound, match="Put a text of one word in a list"):
         decided(hk, end("doc"), data={"doc": "hello"})
     assert decided(hk, end("doc"), data={"doc": ["hello"]}).ok

@@ -151,9 +151,7 @@ def test_a_chooser_that_makes_each_mistake_once_ends_in_the_right_view(equipped:
     refused = [entry for entry in decision.audit_log if entry.metadata.error_message == "CHOICE_INVALID"]
     reasons = [turn.problem for turn in decision.sent if turn.problem]
     assert len(set(reasons)) == len(refused) == 7
-    assert [entry.description for entry in refused] == [
-        f"The choice cannot be taken. {said}" for said in reasons
-    ]
+    assert [entry.description for entry in refused] == [f"The choice is invalid. {said}" for said in reasons]
     assert decision.marked == ("The view nobody does not have the intended state.",)
     made = {step["viewName"] for step in plan if "viewName" in step}
     assert set(decision.views) == {*task["data"], *made, "nobody"}

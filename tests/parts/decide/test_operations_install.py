@@ -60,7 +60,7 @@ def test_tools_of_the_user_are_never_overwritten(healkit: Healkit) -> None:
     report = install(healkit)
     assert report.yours == ("filter_rows",)
     assert "filter_rows" not in report.added
-    assert "left alone, since you have a tool of that name: filter_rows" in str(report)
+    assert "not changed, because you have a tool of that name: filter_rows" in str(report)
     assert healkit.vault.get("filter_rows").code == "def filter_rows():\n    return 'mine'\n"
     # One that was patched or removed afterwards is the user's own from then on.
     healkit.vault.patch("sort_rows", "def sort_rows():\n    return 'patched'\n")

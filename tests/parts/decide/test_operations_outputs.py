@@ -99,7 +99,7 @@ def test_a_chart_needs_numbers_and_few_rows() -> None:
         draw(data, "bar", "sold", ["city"])
     with pytest.raises(ValueError, match=r"has no column 'sodl'\. Did you mean 'sold'\?"):
         draw(data, "bar", "city", ["sodl"])
-    with pytest.raises(ValueError, match="201 rows, and a bar chart draws 200 at most"):
+    with pytest.raises(ValueError, match="201 rows, but a bar chart draws at most 200"):
         draw(pd.DataFrame({"x": range(201), "y": range(201)}), "bar", "x", ["y"])
     with pytest.raises(ValueError, match="needs a column or more in `y`"):
         draw(data, "line", "city")

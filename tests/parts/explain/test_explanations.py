@@ -78,7 +78,7 @@ def test_no_row_has_a_sentence_with_an_empty_place():
 
 
 def test_numbers_and_nouns_agree():
-    assert explain(failure_of("x, = [1, 2]")).what == "`[1, 2]` has 2 values, and the left side has 1 name."
+    assert explain(failure_of("x, = [1, 2]")).what == "`[1, 2]` has 2 values, but the left side has 1 name."
     assert explain(failure_of("x, = []", facts=False)).what == "The code expects 1 value but got 0."
     assert "given 1 value but takes" in explain(failure_of("def f(): pass\nf(1)")).what
 

@@ -144,7 +144,7 @@ def test_a_file_is_not_written_over_and_a_success_is_not_written(healkit, tmp_pa
     healkit.vault.add("share", BROKEN)
     failed = healkit.execute("share", arguments={"wins": 1, "games": 0})
     (tmp_path / "there.ipynb").write_text("mine")
-    with pytest.raises(UsageInvalid, match="There is a file"):
+    with pytest.raises(UsageInvalid, match="already exists"):
         failed.to_notebook(tmp_path / "there.ipynb")
     assert failed.to_notebook(tmp_path / "there.ipynb", overwrite=True).stat().st_size > 100
     with pytest.raises(UsageInvalid, match="did not fail"):

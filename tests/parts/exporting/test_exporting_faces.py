@@ -22,7 +22,7 @@ def test_the_command_line_writes_and_prints_it(tmp_path, monkeypatch):
     file = tmp_path / "half.ipynb"
     assert run("half", "--notebook", str(file)).returncode == 0
     assert nbformat.read(file, as_version=4).cells[0].source.startswith("# half v1 failed")
-    assert "There is a file" in run("half", "--notebook", str(file)).stderr
+    assert "already exists" in run("half", "--notebook", str(file)).stderr
     assert "## half v1 failed" in run("--markdown").stdout
     assert "why        " in run("--last").stdout
 

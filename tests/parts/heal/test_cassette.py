@@ -197,12 +197,14 @@ def test_granted_files_are_read_and_never_written(shop: Shop, tmp_path: Path) ->
     report = shop.heal(code.replace("+ n", "* n"), files=[str(folder)])
     assert (report.outcome, report.verdict_code) == ("kept", "cured")
     digest = hashlib.sha256(b"4").hexdigest()[:12]
-    assert f"Granted files as they are now: rates.txt (SHA-256 {digest}…)." in report.notes
+    assert f"The checks use the granted files as they are now: rates.txt (SHA-256 {digest}…)." in report.notes
     worse = code.replace("return", f"open('{folder}/rates.txt', 'w').write('9'); return")
     shop.healkit.vault.patch("bill", code)
     attempt = shop.heal(worse, files=["*"]).attempts[0]
     assert attempt.verdict == "undecided"
-    assert attempt.why.endswith("cannot be told: what the tool writes to a granted folder is not repeated")
+    assert attempt.why.endswith(
+        "is unknown: a check does not repeat what the tool writes to a granted folder"
+    )
     assert (folder / "rates.txt").read_text() == "4"
 
 

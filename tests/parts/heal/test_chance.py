@@ -60,14 +60,14 @@ def test_a_tool_that_fails_by_chance_is_told_so_with_counts(healing: Healkit) ->
     )
     assert (report.outcome, idea.cases) == ("by_chance", [])
     told = re.match(
-        r"It passes and fails by chance\. The failing input \(n=1\) failed in (\d+) of (\d+) "
+        r"It sometimes passes and sometimes fails\. The failing input \(n=1\) failed in (\d+) of (\d+) "
         r"(?:recorded runs of this code|runs) \(ValueError: bad luck\)\. The code reads random\.random\.",
         report.reason,
     )
     assert told is not None, report.reason
     assert 0 < int(told[1]) < int(told[2]) >= 10
     assert report.reason.endswith("Give it a seed, and run it again.")
-    assert "passes and fails by chance" in str(report)
+    assert "sometimes passes and sometimes fails" in str(report)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_examples_that_chance_decides_say_nothing_of_a_wrong_result(
     healing.vault.add("tool", code, examples=known)
     report = healing.heal("tool")
     assert (report.outcome, report.attempts) == ("by_chance", ())
-    assert report.diagnosis == "It passes and fails with the same arguments."
+    assert report.diagnosis == "It sometimes passes and sometimes fails with the same arguments."
     assert advice in report.reason
 
 
@@ -123,7 +123,7 @@ def test_what_fails_each_time_is_healed_beside_what_chance_decides(healing: Heal
     healing.vault.add("tool", code, examples=known)
     report = healing.heal("tool", advisors=["rules"], auto=True)
     assert (report.outcome, report.verdict_code) == ("kept", "cured"), str(report)
-    assert any("passes and fails by chance. The example (n=" in note for note in report.notes)
+    assert any("sometimes passes and sometimes fails. The example (n=" in note for note in report.notes)
 
 
 def test_a_patch_that_passes_by_chance_is_no_fix(healing: Healkit) -> None:
@@ -149,7 +149,7 @@ def test_calls_that_answered_otherwise_decide_and_healing_goes_on(healing: Healk
     report = healing.heal("tool", advisors=["rules"])
     assert report.outcome != "by_chance"
     assert any(
-        "failed in 2 of 4 recorded runs" in note and "What its calls gave decides." in note
+        "failed in 2 of 4 recorded runs" in note and "The result depends on the answers of its calls." in note
         for note in report.notes
     )
 
@@ -183,7 +183,7 @@ def test_what_fails_in_a_worker_only_is_checked_there(healing: Healkit) -> None:
     assert [one.verdict for one in report.attempts] == ["silenced", "not_cured"]
     assert report.best is not None
     assert report.best.patch.code == whole
-    assert "A trial does not fail as the run did, so each check is run in a worker." in report.notes
+    assert "A trial does not fail as the execution did, so each check runs in a worker." in report.notes
 
 
 LAZY = "def tool(n: int) -> list:\n    return (i for i in range(n))\n"

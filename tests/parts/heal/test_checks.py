@@ -183,14 +183,14 @@ def test_the_reason_names_the_input_and_its_result() -> None:
     wrong = CheckResult(outcome="wrong", value=0.5)
     assert (
         why_not([DECLARED, PASSING], [PASSED, wrong])
-        == "the recorded run (x=3): gives 0.5 where 0.25 is right"
+        == "the recorded run (x=3): gives 0.5, but 0.25 is right"
     )
     raised = CheckResult(outcome="raised", failure="KeyError: 'a'")
     assert why_not([FAILING], [raised]) == "the failing input (x=0): raises KeyError: 'a'"
     assert why_not([DECLARED], [PASSED]) == ""
     assert "does not end in time" in why_not([DECLARED], [CheckResult(outcome="timeout")])
     called = Check(origin="declared", call="f(1) + f(2)", known=True, raises="ValueError")
-    assert why_not([called], [wrong]) == "the example (f(1) + f(2)): gives 0.5 where ValueError is right"
+    assert why_not([called], [wrong]) == "the example (f(1) + f(2)): gives 0.5, but ValueError is right"
 
 
 @pytest.mark.parametrize(

@@ -118,14 +118,14 @@ def test_a_day_that_may_be_a_month_is_never_fixed(healkit: Healkit) -> None:
     report = healkit.heal("months", advisors=[Idea(code.replace("'%Y-%m-%d'", "'mixed'"))])
     assert report.verdict_code == "unproven"
     assert report.best is not None
-    assert "day or with the month first" in report.best.patch.doubt
+    assert "the day or the month may come first" in report.best.patch.doubt
 
 
 @HEAL_10
 @pytest.mark.parametrize(
     ("right", "said"),
     [
-        ("sum(prices.get(name, 0) for name in names)", "It makes a value up"),
+        ("sum(prices.get(name, 0) for name in names)", "It makes up a value"),
         ("sum(prices[name] for name in names if name in prices)", "It leaves something out"),
     ],
 )

@@ -99,7 +99,7 @@ def test_a_decision_after_the_healing_is_an_entry_of_it(healing: Healkit, word: 
     report = healing.heal("ratio", advisors=[Idea(FIXED)])
     assert (report.outcome, report.request_id) == ("pending", 1)
     before = healing.audit.get(report.run_id)
-    assert before[-2].description == "The patch waits for approval as request 1."
+    assert before[-2].description == "The patch is waiting for approval as request 1."
     if word == "overtaken":
         healing.vault.patch("ratio", WRONG)
     for _ in range(2):  # the second time changes nothing

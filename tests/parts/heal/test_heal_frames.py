@@ -133,8 +133,8 @@ def test_a_sample_that_does_not_fail_does_not_make_a_tool_healthy(healkit: Healk
     assert report.outcome != "healthy", report
     assert [check.origin for check in report.checks] == ["passing"]
     (attempt,) = report.attempts
-    assert (attempt.verdict, attempt.patch.doubt) == ("unproven", "The call that failed was not tried.")
-    assert "The failing frame is too long to be tried; a sample of its rows does not fail." in report.notes
+    assert (attempt.verdict, attempt.patch.doubt) == ("unproven", "The failing call was not tried.")
+    assert "The failing frame is too long to try, and a sample of its rows does not fail." in report.notes
 
 
 @pytest.mark.slow
@@ -171,7 +171,7 @@ def test_a_question_on_a_frame_is_written_as_tables() -> None:
     question = Question("pick v2", {"df": frame, "n": 1}, choices, 1)
     text = question_text(question.call, (choice.lines for choice in choices), question.tables)
     assert text.splitlines() == [
-        "Plausible patches disagree. What is right for pick(df=DataFrame({'city': ['Bern', 'Basel'], 'units': [1, 20]}), n=1) ?",
+        "The plausible patches give different results. What is the right result of pick(df=DataFrame({'city': ['Bern', 'Basel'], 'units': [1, 20]}), n=1) ?",
         "df:",
         "        city  units",
         "    0   Bern      1",
@@ -310,8 +310,8 @@ def _attempt(
     [
         (TEXTS, NUMBERS, "1 of 3 values of 'units' become missing."),
         (TEXTS, NUMBERS.sort_values("units", ignore_index=True), "1 of 3 values of 'units' become missing."),
-        (TEXTS, NUMBERS.dropna(), "The result has 2 rows, and the table 3."),
-        (TEXTS, pd.concat([NUMBERS, NUMBERS[:1]]).fillna(0.0), "The result has 4 rows, and the table 3."),
+        (TEXTS, NUMBERS.dropna(), "The result has 2 rows, but the table has 3."),
+        (TEXTS, pd.concat([NUMBERS, NUMBERS[:1]]).fillna(0.0), "The result has 4 rows, but the table has 3."),
         (TEXTS, TEXTS[:0], "No row is left."),
         (TEXTS, NUMBERS.assign(units=0), "All 3 values of 'units' become 0."),
         (TEXTS, TEXTS.assign(day=pd.Timestamp(0)), "All 3 values of 'day' are Timestamp('1970-01-01 00:00:00')."),
@@ -353,7 +353,7 @@ def test_one_value_in_an_example_of_one_row_does_not_allow_another() -> None:
 
 @pytest.mark.requirement("MEAN-2")
 def test_a_result_that_does_not_depend_on_the_table_is_said() -> None:
-    same = "It returns the same for two tables that differ."
+    same = "It returns the same result for two different tables."
     right = SALES.groupby("city")["sales"].sum()
     assert _attempt((SALES, right, True), (SALES[:2], right, False)).lost == same
     assert _attempt((SALES, right, True), (SALES[::-1], right, True), (SALES[:2], right, False)).lost == ""

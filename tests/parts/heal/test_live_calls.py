@@ -99,11 +99,11 @@ def test_a_call_that_declares_effects_is_never_made_nor_advised(bank: Bank) -> N
     )
     report = healkit.heal("order", live=["vault.wire:9"], budget_s=6.0)
     assert (bank.made, report.calls_live) == ([], 0)
-    assert "vault.wire declares effects, so no healing calls it." in report.notes
+    assert "vault.wire declares effects, so healing never calls it." in report.notes
     assert "live=" not in report.reason
 
 
 @HEAL_11
 def test_a_number_of_calls_that_is_none_is_refused(bank: Bank) -> None:
-    with pytest.raises(ConfigError, match="'many' is no number of calls"):
+    with pytest.raises(ConfigError, match="'many' is not a number of calls"):
         bank.healkit.heal("pay", live=["host.transfer:many"])

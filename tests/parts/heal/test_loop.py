@@ -21,7 +21,7 @@ def test_auto_keeps_a_cure_and_the_report_is_complete(healing: Healkit) -> None:
         "-    return a / b  # how many times",
         "+    return a / b if b else 0.0  # how many times",
     ]
-    assert (other.verdict, other.why) == ("not_cured", "the example (a=6, b=3): gives 0.5 where 2.0 is right")
+    assert (other.verdict, other.why) == ("not_cured", "the example (a=6, b=3): gives 0.5, but 2.0 is right")
     assert [attempt and attempt.verdict for attempt in idea.told] == ["not_cured", "cured"]
     assert report.cost == {"ideas": 2}
     revision = healing.vault.history("ratio")[-1]
@@ -61,7 +61,7 @@ def test_a_patch_must_keep_recorded_results(healing: Healkit) -> None:
     always = "def bare(a, b):\n    return 4 if b == 3 else 0\n"
     report = healing.heal("bare", advisors=[Idea(always)])
     assert report.outcome == "not_cured"
-    assert "the recorded run (a=8, b=2): gives 0 where 4.0 is right" in report.attempts[0].why
+    assert "the recorded run (a=8, b=2): gives 0, but 4.0 is right" in report.attempts[0].why
 
 
 def test_a_random_recorded_value_is_no_check(healing: Healkit) -> None:
@@ -105,7 +105,7 @@ def test_another_tool_is_a_replacement_that_is_asked_about(healing: Healkit) -> 
     other = next(attempt for attempt in report.attempts if "quotient v1" in attempt.patch.reason)
     assert (other.verdict, other.patch.reason) == (
         "unproven",
-        "Replace the tool by quotient v1, another program.",
+        "Replace the tool by quotient v1, which is another program.",
     )
     assert report.outcome == "kept"
     schema = healing.vault.get("ratio", revision=2).input_schema
@@ -142,7 +142,7 @@ def test_a_tool_that_calls_others_is_validated_in_a_worker(healing: Healkit) -> 
     wrong, right = code.replace("extra", "1"), code.replace(" + extra", "")
     report = healing.heal("share", advisors=[Idea(wrong, right)], auto=True)
     assert report.outcome == "kept"
-    assert "gives 3.0 where 2.0 is right" in report.attempts[1].why
+    assert "gives 3.0, but 2.0 is right" in report.attempts[1].why
     last = healing.log.last_error("share")
     assert last is not None
     assert (last.revision, last.ename) == (1, "NameError")
@@ -201,5 +201,5 @@ def test_another_advisors_patch_that_changes_right_results_is_doubted(healing: H
     ideas = code.replace("whole\n", "max(whole, 1)\n"), code.replace("/ whole\n", "/ (whole or 1)\n")
     report = healing.heal("share", advisors=[Idea(*ideas)], auto=True)
     doubts = [attempt.patch.doubt for attempt in report.attempts]
-    assert any("It changes what share(part=" in doubt for doubt in doubts)
+    assert any("It changes the result of share(part=" in doubt for doubt in doubts)
     assert all(doubts)  # nothing says what is right where the two differ

@@ -35,7 +35,7 @@ def test_a_failure_that_no_code_fixes_ends_at_once(healing: Healkit) -> None:
     healing.vault.add("slow", "import time\ndef slow():\n    time.sleep(60)\n")
     with pytest.raises(HealError, match="There is no failure of slow v1 on record"):
         healing.heal("slow")
-    with pytest.raises(HealError, match="no failure of 'slow'"):
+    with pytest.raises(HealError, match="not a failure of 'slow'"):
         healing.heal("slow", log_id=1)
 
 
@@ -67,7 +67,7 @@ def test_a_spent_budget_says_how_far_it_got(healing: Healkit, budget_s: float, s
     report = healing.heal("odd", advisors=["search"], budget_s=budget_s)
     assert report.outcome == "not_cured"
     assert re.search(said, report.reason)
-    assert "Still failing: the example (n=1): gives 1 where 7 is right." in report.reason
+    assert "Still failing: the example (n=1): gives 1, but 7 is right." in report.reason
     assert report.reason.endswith("Raise it: budget_s=….")
 
 
@@ -76,7 +76,7 @@ def test_a_healing_without_a_proposal_says_that_nothing_was_tried(healing: Healk
     report = healing.heal("ratio", advisors=[Idea()])
     assert report.reason == (
         "No fix found: no advisor had a patch. Still failing: the example (a=1, b=0): raises ZeroDivisionError: "
-        "division by zero. Ask the search too, edit the code, or ask a model."
+        "division by zero. Also use the search, edit the code, or ask a model."
     )
 
 

@@ -172,14 +172,14 @@ def test_half_an_answer_is_never_used(
     cut = whole[: whole.rindex(b"finish_reason" if provider == "openai" else b"message_stop") - 200]
     server.plan.extend([sends(cut)] * 2)
     raised = asked(server.config(provider))
-    assert "broke off after" in raised.message
+    assert "ended too early, after" in raised.message
 
 
 def test_a_pause_longer_than_the_budget_is_not_begun(server: ModelServer) -> None:
     server.plan.append(fails(429, error("wait"), Retry_After="3600"))
     raised = asked(server.config(), Budget(30))
     assert isinstance(raised, ModelUnavailable)
-    assert_says(raised, "3.6e.03 s, and .* of the budget are left")
+    assert_says(raised, "3.6e.03 s, but only .* of the budget are left")
     assert len(server.requests) == 1
 
 
@@ -279,13 +279,13 @@ def test_answers_without_code_are_retried_and_then_refused(server: ModelServer) 
     told = [request.text for request in server.requests]
     assert "could not be used" not in told[0]
     assert "The answer is empty." in told[1]
-    assert "the whole new code is needed" in told[2]
+    assert "the complete new code is needed" in told[2]
 
 
 def test_code_that_does_not_fit_is_not_sent(server: ModelServer) -> None:
     raised = asked(server.config(heal_model_input_max_bytes=500))
     assert isinstance(raised, ModelInputTooLarge)
-    assert_says(raised, "halve v1 .* 500 are allowed; nothing was sent")
+    assert_says(raised, "halve v1 .* A request may have 500 bytes, so nothing was sent")
     assert not server.requests
 
 

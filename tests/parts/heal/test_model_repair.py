@@ -92,7 +92,7 @@ def test_a_useless_model_is_followed_by_the_next_advisor(server: ModelServer, tm
     assert report.outcome == "kept"
     assert report.cost == {"requests": 2, "input_tokens": 200, "output_tokens": 40, "ideas": 1}
     refused, withheld = sorted(note for note in report.notes if note.startswith("model:"))[::-1]
-    assert "gave no answer that can be used" in refused
+    assert "gave no usable answer" in refused
     assert "withheld from teacher-1: " in withheld
     assert " email" in withheld
     assert "jane" not in str(report.notes)

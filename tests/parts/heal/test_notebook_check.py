@@ -50,7 +50,7 @@ def test_a_fix_with_which_the_notebook_gets_no_further_is_shown_and_not_written(
     assert (report.outcome, report.edits, failure.number, failure.fixed) == ("failed", (), 4, False)
     assert failure.report is not None
     assert failure.report.fix is not None
-    assert "the notebook got no further with it" in str(report)
+    assert "the notebook did not get further with it" in str(report)
     assert [cell.state for cell in report.cells] == ["passed", "passed", "passed", "failed"]
     assert not written_by(report)
 

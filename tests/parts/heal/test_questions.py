@@ -75,7 +75,7 @@ def test_a_whole_number_and_its_decimal_are_one_choice(healing: Healkit) -> None
         for given in ("0", "0.0", "1")
     ]
     report = healing.heal("rate", advisors=[Idea(*guards)])
-    assert any(note.endswith(": 0 or 1. None of them is known to be right.") for note in report.notes)
+    assert any(note.endswith(": 0 or 1. It is not known which one is right.") for note in report.notes)
 
 
 def test_patches_that_differ_within_words_are_told_apart(healing: Healkit) -> None:

@@ -35,13 +35,13 @@ def healed(healkit: Healkit, name: str, code: str, examples: list[dict[str, Any]
             {"ab": ["a", "b"], "cde": ["c", "d", "e"]},
             "sorted(set(text[1:]))",
             "set(text)",
-            "a set, where ['a', 'b'] is right",
+            "a set, but ['a', 'b'] is right",
         ),
         (
             {"ab": {"2": "ab"}, "cde": {"3": "cde"}},
             "{str(len(text[1:])): text}",
             "{len(text): text}",
-            "a dict[int], where {'2': 'ab'} is right",
+            "a dict[int], but {'2': 'ab'} is right",
         ),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_tool_that_calls_others_is_told_of_a_changed_type_too(healkit: Healkit
     code = LETTERS.replace("set(text[1:])", "set(mcp.vault.chars(text=text)[1:])")
     unordered = "def letters(text):\n    return set(mcp.vault.chars(text=text))\n"
     report = healed(healkit, "letters", code, EXAMPLES, unordered)
-    assert report.attempts[0].why.endswith("a set, where ['a', 'b', 'c'] is right")
+    assert report.attempts[0].why.endswith("a set, but ['a', 'b', 'c'] is right")
 
 
 def test_a_float_that_an_example_asks_for_is_no_change_of_type(healkit: Healkit) -> None:
@@ -105,7 +105,7 @@ def test_none_from_a_tool_that_only_returns_truth_values_is_doubted(healkit: Hea
     examples = [{"call": "bool(is_long(None))", "result": False}]
     patched = code.replace("    if len", "    if text is None:\n        return None\n    if len")
     report = healed(healkit, "is_long", code, examples, patched)
-    assert report.best.patch.doubt == "It returns None, which the tool never did."
+    assert report.best.patch.doubt == "It returns None, but the tool never did."
 
 
 @pytest.mark.slow
@@ -117,8 +117,8 @@ def test_a_change_is_said_with_the_call_that_it_changes(healkit: Healkit) -> Non
     report = healkit.heal("win_rate", advisors=[Idea(RATE.replace("/", "*"), guard)])
     assert report.best.patch.code == guard
     changed = report.attempts[1].patch.doubt
-    assert changed.startswith("It changes what win_rate(won=")
-    assert changed.endswith(" returns, and no example says what is right there.")
+    assert changed.startswith("It changes the result of win_rate(won=")
+    assert changed.endswith(", and no example says what is right there.")
 
 
 @pytest.mark.parametrize(

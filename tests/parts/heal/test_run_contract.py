@@ -175,8 +175,8 @@ def test_a_healing_that_may_not_recover_is_halted(healing: Healkit) -> None:
     assert (report.outcome, report.ok, report.verdict_code) == ("halted", False, "not_cured")
     assert report.revision == healing.vault.get("ratio").revision == 2
     assert report.reason == (
-        "ratio v2 fails when it runs (ZeroDivisionError: division by zero), and stays active. "
-        "The run has recovered 0 times, which is all it may."
+        "ratio v2 fails when it runs (ZeroDivisionError: division by zero), but stays active. "
+        "The run has recovered 0 times, which is the limit."
     )
     assert "ratio v1: halted by the policy: does not fix it" in str(report)
     assert "healkit vault undo ratio" in str(report)

@@ -52,8 +52,8 @@ def test_a_likely_edit_without_rivals_has_no_doubt() -> None:
         (rank_patches(CODE.replace("n > 3", "n >= 3"), behaviours=9), 1, "behave differently"),
         (rank_patches(CODE.replace("n > 3", "n > 77")), 1, "contains a number"),
         (rank_patches(CODE.replace("while True", "while n < 9")), 1, "contains a number"),
-        (rank_patches(CODE.replace("n > 3", "n >= 3"), unused=1), 1, "is not reached on any check"),
-        (rank_patches(CODE.replace("while True", "while n")), 1, "may end without returning a value"),
+        (rank_patches(CODE.replace("n > 3", "n >= 3"), unused=1), 1, "does not run in any check"),
+        (rank_patches(CODE.replace("while True", "while n")), 1, "may end without a return value"),
     ],
 )
 def test_each_doubt_has_its_sentence(one: RankedPatch, edits: int, said: str) -> None:
@@ -94,10 +94,10 @@ def test_one_failing_example_alone_is_not_enough() -> None:
 
     assert (
         doubt(one, 1, alone=True)
-        == "One failing example alone speaks for it, and no other says what to keep."
+        == "Only one failing example supports it, and no other example says what must stay."
     )
     assert "behave differently" in doubt(two, 1)
-    assert "only removes what raised" in doubt(removed, 1, loudly=True)
+    assert "only removes the code that raised" in doubt(removed, 1, loudly=True)
     assert doubt(twin, 3, BOARD) == TWIN
     assert [
         doubt(one, 1),
@@ -113,7 +113,7 @@ def test_a_patch_with_a_part_that_does_nothing_is_doubted() -> None:
     """H10: a loop that is left in its first round gives a constant or degenerate result."""
     code = "def f(a):\n    for x in a:\n        x += 1\n    return 0\n"
     after = code.replace("x += 1", "return x")
-    assert reason_for_doubt(code, rank_patches(after), edits=1, fixed=2) == "A part of it has no effect."
+    assert reason_for_doubt(code, rank_patches(after), edits=1, fixed=2) == "Part of it has no effect."
 
 
 @pytest.mark.requirement("HEAL-3")

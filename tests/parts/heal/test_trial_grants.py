@@ -56,17 +56,17 @@ def test_without_files_a_person_is_told_in_one_line_what_was_not_decided(hk: Hea
     (attempt,) = report.attempts
     assert (report.outcome, attempt.verdict) == ("not_cured", "undecided")
     assert attempt.why.endswith(
-        f"cannot be told: '{folder}/rates.txt' is granted to the tool's accepted code only, so it was not read: "
+        f"is unknown: '{folder}/rates.txt' is granted to the tool's accepted code only, so it was not read: "
         "name it in files=…"
     )
     line = (
-        "2 checks of 2 not decided for new code, which has no grants of the tool's: "
+        "2 checks of 2 not decided for new code, which does not have the tool's grants: "
         f"allow files=['{folder}']."
     )
     assert notes_on_grants(report) == [line]
     assert line in " ".join(str(report).split())
     # What the tool itself does there is known all the same: it has been accepted.
-    assert "gives 7 where 12 is right" in report.reason
+    assert "gives 7, but 12 is right" in report.reason
     assert hk.vault.get("bill").revision == 1
 
 
@@ -203,7 +203,7 @@ def test_a_model_is_told_no_value_that_its_patch_gave(
     assert len(server.requests) == 2 * len(bodies)
     told = [json.dumps(request.body) for request in server.requests]
     assert [CANARY in one for one in told] == [False] * len(told)
-    assert "gives a str of 15 characters where an int is right" in told[-1]
+    assert "gives a str of 15 characters, but an int is right" in told[-1]
 
 
 def test_a_cassette_runs_without_grants_and_leaves_the_vault_as_it_is(

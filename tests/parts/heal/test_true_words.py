@@ -19,7 +19,7 @@ OUTSIDE = [
         "no network",
         "import urllib.request\ndef tool(url: str) -> bytes:\n    return urllib.request.urlopen(url).read()\n",
         {"url": "http://example.invalid/"},
-        "There is no network for the tool",
+        "The tool has no network access",
     ),
     (
         "a module that is not installed",
@@ -31,7 +31,7 @@ OUTSIDE = [
         "a folder that may not be written",
         "def tool(n: int) -> int:\n    open('/etc/zzyzx', 'w').write('x')\n    return n\n",
         {"n": 2},
-        "The operating system did not allow it",
+        "The operating system did not allow this",
     ),
 ]
 

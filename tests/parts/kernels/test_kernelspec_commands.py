@@ -64,7 +64,7 @@ def test_install_again_replaces_the_grants_and_remove_takes_it_away(tmp_path: Pa
 def test_a_place_where_jupyter_does_not_look_is_told(tmp_path: Path) -> None:
     done = kernelspec("install", "--prefix", str(tmp_path / "elsewhere"))
     assert done.returncode == 0
-    assert f"put {tmp_path / 'elsewhere/share/jupyter'} into JUPYTER_PATH" in done.stderr
+    assert f"add {tmp_path / 'elsewhere/share/jupyter'} to JUPYTER_PATH" in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["install", "remove"])

@@ -186,7 +186,7 @@ def test_a_failure_of_the_database_is_told_and_tried_again(
     with healkit.database.write() as session:
         session.execute(LEARNING.insert(), {"name": "checkpoint", "value": "no JSON"})
     first = healkit.execute("one")
-    wait_until(lambda: "Nothing is learned from new traces" in healkit.learning_thread.problem)
+    wait_until(lambda: "Learning from new traces failed" in healkit.learning_thread.problem)
     with healkit.database.write() as session:
         session.execute(LEARNING.delete())
     healkit.execute("one")

@@ -51,7 +51,7 @@ def test_what_was_learned_is_shown_learned_again_forgotten_and_taken_elsewhere(
     other = tmp_path / "other.db"
     with Healkit(other):
         pass
-    assert "Nothing is learned yet" in call("learn", "--db", str(other)).stdout
+    assert "Nothing was learned yet" in call("learn", "--db", str(other)).stdout
     assert told("import", fixes, "--db", other) == {"file": str(fixes), "fixes": len(before["fixes"])}
     assert len(told("show", "--db", other)["fixes"]) == len(before["fixes"])
     assert told("reset", "--db", other) == {"reset": True}

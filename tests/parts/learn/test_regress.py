@@ -165,7 +165,7 @@ def test_a_tool_without_runs_has_an_empty_report_and_a_budget_that_is_none_is_re
     name, _ = graded(shared)
     report = shared.regress(name)
     assert report.reruns == ()
-    assert "nothing on record to run again" in str(report)
+    assert "no recorded executions to run again" in str(report)
     with pytest.raises(ConfigError, match="budget_s=0"):
         shared.regress(name, budget_s=0)
 

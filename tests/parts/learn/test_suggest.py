@@ -39,7 +39,7 @@ def test_without_traces_the_description_decides(healkit: Healkit) -> None:
     best, *others = healkit.suggest("where are my parcels?")
     assert best.tool == "track"
     assert best.why == "Its description fits 'parcel'."
-    assert {one.why for one in others} == {"It is in the vault, and was not called yet."}
+    assert {one.why for one in others} == {"It is in the vault, but was not called yet."}
     assert len(healkit.suggest("parcels", k=1)) == 1
 
 
@@ -51,7 +51,7 @@ def test_what_usually_comes_next_is_suggested_first(healkit: Healkit) -> None:
     assert healkit.suggest(after=["track"])[0].tool == "refund"
     best = healkit.suggest(after=["track", "refund"])[0]
     assert best.tool == "invoice"
-    assert best.why == "It came after track and refund in 3 of 3 cases; 3 of its 3 calls ended well."
+    assert best.why == "It came after track and refund in 3 of 3 cases; 3 of its 3 calls succeeded."
     assert healkit.suggest(after="invoice")[0].tool == "track"
     assert sum(one.share for one in healkit.suggest()) == pytest.approx(1)
 
@@ -67,7 +67,7 @@ def test_a_persona_is_suggested_what_it_does_itself(healkit: Healkit) -> None:
     )
     best = healkit.suggest(after="track", persona="ana")[0]
     assert best.tool == "refund"
-    assert best.why == "It came after track for this persona in 4 of 4 cases; 4 of its 4 calls ended well."
+    assert best.why == "It came after track for this persona in 4 of 4 cases; 4 of its 4 calls succeeded."
     assert healkit.suggest(after="track", persona="ben")[0].tool == "invoice"
     with Healkit(healkit.database.url) as again:  # as it was stored
         assert again.suggest(after="track", persona="ana")[0].tool == "refund"
@@ -91,7 +91,7 @@ def test_an_intent_is_learned_from_what_was_run_for_it(healkit: Healkit) -> None
     healkit.execute("track", arguments={"order": "4711"})
     best = healkit.suggest("money")[0]
     assert (best.tool, best.why) == (
-        "refund", "It was used once for an intent with 'money'; 1 of its 1 calls ended well.",
+        "refund", "It was used once for an intent with 'money'; 1 of its 1 calls succeeded.",
     )  # fmt: skip
 
 

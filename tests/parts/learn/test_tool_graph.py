@@ -165,7 +165,7 @@ def test_a_path_takes_the_cheapest_edges(database: Database) -> None:
         ("c:c", "d:d", "sequence"),
     ]
     assert way[0].cost < way[1].cost
-    assert repr(graph.path("d:d", "a")) == "No way leads from d:d to a."
+    assert repr(graph.path("d:d", "a")) == "There is no path from d:d to a."
     assert repr(graph.path("a", "a")) == "It is the same tool."
 
 
@@ -212,7 +212,7 @@ def test_a_drawing_is_well_formed_whatever_tools_are_called(database: Database) 
 @LEARN_2
 def test_an_empty_graph_says_so(database: Database) -> None:
     graph = ToolGraph(database)
-    assert repr(graph) == "No trace has shown two tools together yet."
+    assert repr(graph) == "No trace contains two tools yet."
     assert graph._repr_mimebundle_() == {"text/plain": repr(graph)}
     assert (graph.edges(), graph.tools(), len(graph.to_pandas())) == ([], [], 0)
 

@@ -109,13 +109,11 @@ def test_a_question_does_not_wait_for_learning_that_hangs(healkit: Healkit, stuc
         assert getattr(ask(), "waiting", 1_500) == 1_500, name
     assert healkit.graph.neighbours("tool_1", "contains")
     assert healkit.learning.count() == 30
-    assert "Not learned from yet: 1,500 traces." in repr(healkit.graph)
-    assert "Not learned from yet: 1,500 traces." in repr(healkit.suggest())
+    assert "Not learned yet: 1,500 traces." in repr(healkit.graph)
+    assert "Not learned yet: 1,500 traces." in repr(healkit.suggest())
     shown = healkit.graph.drawn()
-    assert json.loads(shown.mermaid().splitlines()[1].removeprefix("title: ")).startswith(
-        "Not learned from yet"
-    )
-    assert "Not learned from yet: 1,500 traces." in shown.svg()
+    assert json.loads(shown.mermaid().splitlines()[1].removeprefix("title: ")).startswith("Not learned yet")
+    assert "Not learned yet: 1,500 traces." in shown.svg()
 
 
 @LEARN_3
@@ -165,8 +163,8 @@ def test_a_terminal_and_an_agent_read_how_many_wait(
         for more in ((), ("--json",)):
             answer = cli(*words, *more, *db)
             assert answer.returncode == 0, answer
-            assert "Not learned from yet: " in answer.stderr
-            assert "Not learned from yet" not in answer.stdout
+            assert "Not learned yet: " in answer.stderr
+            assert "Not learned yet" not in answer.stdout
     assert json.loads(cli("learn", "--json", *db).stdout)["waiting"] > 0
     from healkit.parts.learn.agent_tools import suggest_tools
 

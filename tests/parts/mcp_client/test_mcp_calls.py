@@ -124,7 +124,7 @@ def test_a_call_that_the_server_dies_over_is_not_repeated_and_the_next_one_start
     )
     code, text, is_another = execution.value
     assert code == "MCP_UNAVAILABLE"
-    assert "went away before it had answered 'die'" in text
+    assert "ended before it had answered 'die'" in text
     assert "not repeated" in text
     assert is_another
     call = healkit.log.calls(execution.trace_id)[1]

@@ -45,7 +45,7 @@ def closed_port() -> int:
         ),
         pytest.param(
             {"command": plain("garbage"), "start_timeout_s": 3},  # time enough to print it
-            "it prints what is no message: 'Welcome!'",
+            "it prints text that is not a message: 'Welcome!'",
             marks=pytest.mark.slow,
         ),
         ({"url": f"http://127.0.0.1:{closed_port()}/mcp"}, "cannot connect"),
@@ -73,8 +73,8 @@ def test_a_page_that_is_no_mcp_server_is_one_clear_error(healkit: Healkit, http:
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
-        ("clash", "two tools that would both be mcp.shop.read_file: 'read-file' and 'read_file'"),
-        ("endless", "lists its tools without an end"),
+        ("clash", "two tools that would both be called mcp.shop.read_file: 'read-file' and 'read_file'"),
+        ("endless", "lists its tools endlessly"),
     ],
 )
 def test_tools_that_cannot_be_told_apart_or_counted_are_refused(
@@ -99,11 +99,11 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("vault", {"command": ["x"]}, "it is healkit's own"),
     ("two words", {"command": ["x"]}, "it is no identifier"),
     ("_hidden", {"command": ["x"]}, "it is no identifier"),
-    ("shop", {}, "one of the two"),
-    ("shop", {"command": ["x"], "url": "http://x"}, "one of the two"),
+    ("shop", {}, "needs either"),
+    ("shop", {"command": ["x"], "url": "http://x"}, "needs either"),
     ("shop", {"command": "npx -y server"}, r"use command=\['npx', '-y', 'server'\]"),
-    ("shop", {"command": []}, "not a list of texts"),
-    ("shop", {"command": ["x", 1]}, "not a list of texts"),
+    ("shop", {"command": []}, "not a list of strings"),
+    ("shop", {"command": ["x", 1]}, "not a list of strings"),
     ("shop", {"url": "ftp://x"}, "not an http:// or https:// address"),
     ("shop", {"command": ["x"], "start_timeout_s": 0}, "greater than 0"),
 ]
@@ -188,10 +188,10 @@ WRONG_FILES = [
     ("{", "Cannot read MCP servers"),
     ("[]", "has no mcpServers object"),
     ('{"mcpServers": {"x": "npx"}}', "has no mcpServers object"),
-    ('{"mcpServers": {"x": {"type": "sse", "url": "http://x"}}}', "'x' speaks 'sse'"),
-    ('{"mcpServers": {"x": {"command": ["npx"]}}}', "command .a text. and args"),
+    ('{"mcpServers": {"x": {"type": "sse", "url": "http://x"}}}', "'x' uses the transport 'sse'"),
+    ('{"mcpServers": {"x": {"command": ["npx"]}}}', "needs a command .a string. and args"),
     ('{"mcpServers": {"x": {"command": "npx", "env": {"A": 1}}}}', "env of the MCP server 'x'"),
-    ('{"mcpServers": {"a-b": {"command": "x"}, "a_b": {"command": "x"}}}', "would both be mcp.a_b"),
+    ('{"mcpServers": {"a-b": {"command": "x"}, "a_b": {"command": "x"}}}', "would both be called mcp.a_b"),
     ('{"mcpServers": {"host": {"command": "x"}}}', "it is healkit's own"),
 ]
 

@@ -63,7 +63,7 @@ def test_an_expression_is_evaluated_in_the_frame_that_is_named(failed: Callable[
         (
             "[print('x' * 1000) for _ in iter(int, 1)]",
             "OutputLimit",
-            "the expression printed more than it may",
+            "the expression printed more than is allowed",
         ),
         ("bytearray(10**12)", "MemoryError", ""),
     ],

@@ -138,7 +138,7 @@ ODD: list[Any] = [
 def test_a_wrong_entry_is_refused_and_nothing_is_appended(audit: Audit) -> None:
     for wrong in WRONG:
         given = {"execution_id": "a", "execution_type": "decide", "choice_type": "gather_info", **wrong}
-        with pytest.raises(AuditEntryInvalid, match=r"This is no audit entry: .*Nothing was appended"):
+        with pytest.raises(AuditEntryInvalid, match=r"This is not an audit entry: .*Nothing was appended"):
             audit.append(**given)
         assert audit.verify().entries == 0, wrong
 
@@ -312,7 +312,7 @@ def test_a_changed_entry_is_found_by_the_chain_and_a_cut_off_tail_by_a_manifest(
     if kind == "cut_off":
         assert str(audit.verify()) == "✓ No entry was changed or removed. Entries: 2, manifests: 0"
         assert fault.message == (
-            "The audit has 2 entries, and the manifest of run 'two' says 3: the last ones were removed."
+            "The audit has 2 entries, but the manifest of run 'two' says 3: the last ones were removed."
         )
 
 

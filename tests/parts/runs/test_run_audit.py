@@ -145,7 +145,7 @@ def test_verify_names_what_was_cut_off_a_run_and_what_goes_beyond_it(healkit: He
     moved = msgspec.structs.replace(last, ts_utc=last.ts_utc + timedelta(seconds=1))
     trace.write_bytes(b"".join(lines[:-1]) + msgspec.json.encode(moved) + b"\n")
     fault = healkit.audit.verify().fault
-    assert "is not the one that entry" in fault.message
+    assert "is not the event from which entry" in fault.message
 
 
 @pytest.mark.requirement("DECIDE-3", "DATA-7")

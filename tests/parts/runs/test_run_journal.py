@@ -84,11 +84,11 @@ def test_a_second_process_on_a_run_is_refused(tmp_path: Path) -> None:
     assert holder.stdout is not None
     assert holder.stdout.readline() == "written\n"
     before = (tmp_path / "same" / "trace.jsonl").read_bytes()
-    with pytest.raises(RunLocked, match="'same' is being written by another writer"):
+    with pytest.raises(RunLocked, match="'same' is already being written"):
         begin(tmp_path, "same")
     holder.kill()
     holder.communicate()
-    with pytest.raises(RunExists, match="'same' is there already"):
+    with pytest.raises(RunExists, match="'same' already exists"):
         begin(tmp_path, "same")
     assert (tmp_path / "same" / "trace.jsonl").read_bytes() == before
     assert not list((tmp_path / ".new").iterdir())
@@ -293,7 +293,7 @@ def test_a_removed_folder_is_a_problem_and_no_error(tmp_path: Path) -> None:
     subprocess.run(["rm", "-r", str(writer.folder)], check=True)
     tell(writer)
     writer.finish({})
-    assert "its folder was removed while the run went on" in writer.problem
+    assert "its folder was removed during the run" in writer.problem
     assert not writer.folder.exists()
 
 

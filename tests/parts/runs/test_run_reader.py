@@ -86,23 +86,23 @@ DAMAGES: list[tuple[str, Damage, str, int | None, str]] = [
     ("a line of rubbish", change_line(4, lambda _: b"\x00\xff rubbish\n"), "damaged_line", 4, "is not JSON"),
     ("an empty line", change_line(4, lambda _: b"\n"), "damaged_line", 4, "is not JSON"),
     ("half a line in the middle", change_line(4, lambda line: line[:50] + b"\n"), "damaged_line", 4, "is not JSON"),
-    ("a line that is no object", change_line(4, lambda _: b"[1]\n"), "damaged_line", 4, "is no event"),
-    ("a flipped byte", change_line(4, lambda line: line.replace(b'"seq"', b'"sex"')), "damaged_line", 4, "is no event"),
+    ("a line that is no object", change_line(4, lambda _: b"[1]\n"), "damaged_line", 4, "is not an event"),
+    ("a flipped byte", change_line(4, lambda line: line.replace(b'"seq"', b'"sex"')), "damaged_line", 4, "is not an event"),
     ("an unknown event type", change_field(4, "event_type", "made_up"), "damaged_line", 4, "event_type"),
     ("an unknown field", change_field(4, "made_up", 1), "damaged_line", 4, "made_up"),
     ("a time without a zone", change_field(4, "ts_utc", "2025-03-01T00:00:00"), "damaged_line", 4, "ts_utc"),
     ("a line of five megabytes", change_line(4, lambda _: b"x" * 5_000_000 + b"\n"), "damaged_line", 4, "longer than"),
     ("nesting that ends the stack", change_line(4, lambda _: b"[" * 100_000 + b"\n"), "damaged_line", 4, ""),
-    ("a gap", lambda f: write_lines(f, lines_of(f)[:3] + lines_of(f)[4:]), "seq_gap", 4, "has seq 5, and 4 is missing"),
+    ("a gap", lambda f: write_lines(f, lines_of(f)[:3] + lines_of(f)[4:]), "seq_gap", 4, "has seq 5, but 4 is missing"),
     ("a wide gap", lambda f: write_lines(f, lines_of(f)[:3] + lines_of(f)[6:]), "seq_gap", 4, "4 to 6 is missing"),
     ("a repeated line", lambda f: write_lines(f, lines_of(f)[:3] + lines_of(f)[2:]), "seq_repeated", 4, "repeats seq 3"),
-    ("another run's line", change_field(4, "run_id", "other"), "wrong_run_id", 4, "is of run 'other'"),
-    ("no beginning", lambda f: write_lines(f, lines_of(f)[1:]), "wrong_order", 1, "is no run_started"),
+    ("another run's line", change_field(4, "run_id", "other"), "wrong_run_id", 4, "belongs to run 'other'"),
+    ("no beginning", lambda f: write_lines(f, lines_of(f)[1:]), "wrong_order", 1, "is not run_started"),
     ("a line after the end", lambda f: write_lines(
         f, [*lines_of(f), lines_of(f)[1].replace(b'"seq":2', b'"seq":9')]), "wrong_order", 9, "after run_finished"),
     ("an error nobody knows", change_field(3, "error.error_code", "MADE_UP"), "unknown_code", 3, "'MADE_UP'"),
     ("a state key that does not fit", change_field(2, "state_signature_before.state_key", "0" * 32),
-     "wrong_signature", 2, "does not fit its parts"),
+     "wrong_signature", 2, "does not match its parts"),
     ("another algorithm", change_field(2, "state_signature_before.algorithm", "md5/9"),
      "wrong_signature", 2, "md5/9"),
     ("a reference to nothing", change_field(4, "evidence_refs", [
@@ -116,7 +116,7 @@ DAMAGES: list[tuple[str, Damage, str, int | None, str]] = [
      "unknown_version", None, "schema version 'v4'"),
     ("no trace", remove("trace.jsonl"), "trace_missing", None, "cannot be read"),
     ("no evidence manifest", remove("evidence_manifest.json"), "manifest_missing", None, "cannot be read"),
-    ("missing evidence", lambda f: first_evidence(f).unlink(), "evidence_missing", None, "there is no such file"),
+    ("missing evidence", lambda f: first_evidence(f).unlink(), "evidence_missing", None, "the file does not exist"),
     ("changed evidence", lambda f: first_evidence(f).write_text("other"), "evidence_changed", None, "its SHA-256 is"),
     ("evidence that is a link", lambda f: (first_evidence(f).unlink(), first_evidence(f).symlink_to("/etc/passwd")),
      "evidence_missing", None, "it is a link"),
@@ -206,7 +206,7 @@ def test_unlisted_evidence_of_a_dead_writer_is_a_note(tmp_path: Path) -> None:
 
 
 def test_a_run_is_found_by_path_id_prefix_or_last(tmp_path: Path) -> None:
-    with pytest.raises(RunNotFound, match="There is no run yet"):
+    with pytest.raises(RunNotFound, match="There are no runs yet"):
         find_run(tmp_path, "last")
     for run_id in ("march-1", "march-2", "may-1"):
         written(tmp_path, run_id)

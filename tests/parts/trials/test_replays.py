@@ -116,7 +116,7 @@ def test_a_file_allows_no_call_and_one_that_is_none_is_refused(recorded: Shop, t
     forged["cassette"]["runs"] = {"1": [99]}
     for wrong in ("{}", "no JSON", json.dumps(forged)):
         file.write_text(wrong)
-        with pytest.raises(LogFileError, match="is no cassette of healkit's"):
+        with pytest.raises(LogFileError, match="is not a healkit cassette"):
             healkit.replay(file)
     for nothing in (None, 1.5):
         with pytest.raises(HealkitError):

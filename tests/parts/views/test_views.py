@@ -99,12 +99,12 @@ def test_a_name_is_written_once(shared: Healkit) -> None:
     view = shared.views.put(frame(8), "sales")
     assert shared.views.put(frame(8), "sales") == view
     assert (view.columns[0].name, view.columns[0].dtype, view.columns[0].nulls) == ("a", "float64", 0)
-    with pytest.raises(ViewError, match="'sales' holds other data, and is written once"):
+    with pytest.raises(ViewError, match="'sales' holds other data, and a view is written only once"):
         shared.views.put(frame(1), "sales")
     assert_frame_equal(shared.views.to_pandas("sales"), frame(8))
     with pytest.raises(ViewNotFound, match=r"no data view 'sale'\. Did you mean 'sales'"):
         shared.views.get("sale")
-    with pytest.raises(ViewError, match="A dict is no frame"):
+    with pytest.raises(ViewError, match="A dict is not a frame, array or table"):
         shared.views.put({"a": 1}, "other")
     with pytest.raises(ViewError, match="1 to 200 characters"):
         shared.views.put(frame(), "x" * 201)
@@ -133,7 +133,7 @@ def test_over_the_budget_data_that_nothing_refers_to_goes_first_and_names_never(
         assert 1 <= len(evicted) < 5
         assert sum(file.stat().st_size for file in files(healkit)) <= 2**20
         assert healkit.views.get("mine") == named
-        with pytest.raises(ArgumentsInvalid, match="was evicted: all views together were over the budget"):
+        with pytest.raises(ArgumentsInvalid, match="was evicted: all views together exceeded the budget"):
             healkit.rerun(runs[0].log_id)
         assert healkit.rerun(runs[-1].log_id).ok
         with pytest.raises(ViewError, match="would take more than 1 MB"):
@@ -181,7 +181,7 @@ def test_data_that_was_not_kept_or_was_removed_says_so(shared: Healkit) -> None:
     execution = shared.execute("total", arguments={"df": frame(3)})
     (view,) = shared.views.used(execution.trace_id)["arguments"]
     view.file.write_bytes(view.file.read_bytes()[:-10])
-    with pytest.raises(ViewChanged, match="is not what was kept"):
+    with pytest.raises(ViewChanged, match="does not hold the data that was kept"):
         shared.rerun(execution.log_id)
     view.file.unlink()
     with pytest.raises(ViewGone, match="is not on this machine"):
@@ -285,7 +285,7 @@ def test_a_malformed_row_is_named_and_can_be_removed(healkit: Healkit) -> None:
         healkit.views.put(pd.DataFrame({"a": [2]}), name="bad")
         with closing(sqlite3.connect(str(healkit.path))) as connection, connection:
             connection.execute(f"UPDATE dataview SET {column}=? WHERE view_name='bad'", (value,))
-        with pytest.raises(ViewError, match=r"'bad' in .* is not as healkit writes it"):
+        with pytest.raises(ViewError, match=r"'bad' in .* is damaged"):
             healkit.views.list()
         healkit.views.remove("bad")
         assert [view.name for view in healkit.views.list()] == ["good"]

@@ -279,7 +279,7 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
     if report is not None:
         since = state["settled"]
         if state["undone"]:
-            since = f"Undone: {state['undone']} is active, with the code from before."
+            since = f"Undone: {state['undone']} is active, with the previous code."
         card = healing.report_card(report)
         return CellOutput.of((card, Card(tone="warn", parts=(since,))) if since else card)
     if (problem := state["problem"]) is not None:
@@ -293,7 +293,7 @@ def heal_card(state: dict[str, Any], report: HealReport | None, entry: VaultEntr
     )
     if phase == "question":
         words = (
-            f"It has a question. What is right for `{prompt['call']}`? "
+            f"It has a question. What is the right result of `{prompt['call']}`? "
             "The panel takes the answer; without one the healing goes by what it knows."
         )
     elif phase == "consent":

@@ -32,7 +32,7 @@ def _table(frame, name="data"):
     for label in names:
         if label in frame.columns or names.count(label) > 1:
             raise ValueError(
-                f"The row labels {_shown(label)} of {name} have the name of a column. Rename one of them."
+                f"The row labels {_shown(label)} of {name} have the same name as a column. Rename one of them."
             )
     return frame.reset_index(names=names)
 
@@ -45,7 +45,7 @@ def _position(frame, name, of="data"):
     if len(found) == 1:
         return found[0]
     if found:
-        raise ValueError(f"{of} has {len(found)} columns {_shown(name)}. Give each a name of its own first.")
+        raise ValueError(f"{of} has {len(found)} columns {_shown(name)}. Give each its own name first.")
     wanted, texts = str(name)[:200], [str(label)[:200] for label in labels[:2000]]
     near = [text for text in texts if text.casefold().strip() == wanted.casefold().strip()]
     near = near or difflib.get_close_matches(wanted, texts, n=1)
@@ -105,7 +105,7 @@ def _value_of(value, values, name):
     fits = {"number": number, "truth": isinstance(value, bool), "text": isinstance(value, str)}
     if fits.get(kind, True) is False:
         raise ValueError(
-            f"The column {_shown(name)} holds {kind} values, and {type(value).__name__} was given."
+            f"The column {_shown(name)} holds {kind} values, but the given value is of type {type(value).__name__}."
         )
     if kind not in ("moment", "day", "span"):
         return value
@@ -113,7 +113,7 @@ def _value_of(value, values, name):
         converted = pd.Timedelta(value) if kind == "span" else pd.Timestamp(value)
     except (ValueError, TypeError):
         raise ValueError(
-            f"The column {_shown(name)} holds {kind} values; write one as ISO 8601 has it."
+            f"The column {_shown(name)} holds {kind} values; write one in the ISO 8601 format."
         ) from None
     if kind == "day":
         return converted.date()
@@ -121,7 +121,7 @@ def _value_of(value, values, name):
     if kind == "moment" and zone is not None:
         return converted.tz_localize(zone) if converted.tzinfo is None else converted
     if kind == "moment" and converted.tzinfo is not None:
-        raise ValueError(f"The column {_shown(name)} has no time zone, and the given time has one.")
+        raise ValueError(f"The column {_shown(name)} has no time zone, but the given time has one.")
     return converted
 
 
@@ -157,10 +157,10 @@ def _aggregated(values, ids, count, function, name):
         "span",
         "nothing",
     ):
-        raise ValueError(f"{function} needs numbers, and the column {_shown(name)} holds {kind} values.")
+        raise ValueError(f"{function} needs numbers, but the column {_shown(name)} holds {kind} values.")
     if function in ("min", "max") and kind == "mixed":
         raise ValueError(
-            f"{function} needs values of one kind, and the column {_shown(name)} holds mixed ones."
+            f"{function} needs values of one type, but the column {_shown(name)} holds mixed values."
         )
     whole = pd.api.types.is_integer_dtype(values.dtype)
     plain = _plain(values)
@@ -174,7 +174,7 @@ def _aggregated(values, ids, count, function, name):
         and len(values)
         and values.abs().astype("float64").groupby(ids).sum().max() > 9e18
     ):
-        raise ValueError(f"The sum of {_shown(name)} is beyond what 64 bits hold.")
+        raise ValueError(f"The sum of {_shown(name)} does not fit into 64 bits.")
     if function == "median" and plain.dtype == object:
         plain = plain.astype("float64")
     grouped = plain.groupby(ids)

@@ -48,7 +48,7 @@ def resolve_entity(
     values = table.iloc[:, _position(table, column)]
     if _kind(values) not in ("text", "nothing"):
         raise ValueError(
-            f"An entity is looked for in a column of text, and {_shown(column)} holds {_kind(values)} values."
+            f"An entity is searched in a column of text, but {_shown(column)} holds {_kind(values)} values."
         )
     if limit < 1:
         raise ValueError("limit must be at least 1.")
@@ -121,7 +121,7 @@ def draw_chart(
     at_x, at_y = _position(table, x), _positions(table, y or [])
     if (kind == "histogram") == bool(at_y):
         raise ValueError(
-            "A histogram takes no `y`." if at_y else f"A {kind} chart needs a column or more in `y`."
+            "A histogram takes no `y`." if at_y else f"A {kind} chart needs at least one column in `y`."
         )
     for at in [at_x] if kind == "histogram" else at_y:
         found = _kind(table.iloc[:, at])
@@ -131,7 +131,7 @@ def draw_chart(
     most = 200 if kind == "bar" else 20_000
     if len(table) > most:
         raise ValueError(
-            f"The view has {len(table):,} rows, and a {kind} chart draws {most:,} at most. Aggregate it first."
+            f"The view has {len(table):,} rows, but a {kind} chart draws at most {most:,}. Aggregate it first."
         )
     if form != "vega-lite":
         try:
@@ -218,11 +218,11 @@ def _vega_lite(table, kind, at_x, at_y, title):
 
 
 def export_csv(data: pd.DataFrame, separator: str = ",") -> str:
-    """Write a view as the text of a CSV file: a line of column names, then a line a row; a null is an empty cell."""
+    """Write a view as the text of a CSV file: the column names, then one line per row; a null is an empty cell."""
     table = _table(data)
     _require_new(table.columns, "the file")
     if len(separator) != 1 or separator in '"\r\n':
-        raise ValueError("The separator must be one character, and no quotation mark or line break.")
+        raise ValueError("The separator must be one character, but not a quotation mark or a line break.")
     return table.to_csv(index=False, sep=separator, lineterminator="\n")
 
 

@@ -40,7 +40,7 @@ def filter_rows(
     if operator == "between" and len(value) != 2:
         raise ValueError("'between' takes a list of two: the lowest and the highest value.")
     if value is None or (isinstance(value, list) and None in value):
-        raise ValueError("A null is found by 'is null' and 'not null'.")
+        raise ValueError("To find nulls, use 'is null' and 'not null'.")
     if _kind(values) == "nothing":
         return table.iloc[:0]
     return table[
@@ -49,11 +49,11 @@ def filter_rows(
 
 
 def _met(values, operator, value, name):
-    """Return for each value, none of them null, if it meets the condition."""
+    """Return for each value if it meets the condition; no value may be null."""
     ordered = isinstance(values.dtype, pd.CategoricalDtype) and values.cat.ordered
     if operator in ("contains", "starts with", "ends with"):
         if _kind(values) != "text" or not isinstance(value, str):
-            raise ValueError(f"{operator!r} needs text in the column {_shown(name)} and as its value.")
+            raise ValueError(f"{operator!r} needs text in the column {_shown(name)} and text as its value.")
         text = _plain(values).astype(object)
         return text.map(lambda cell: _part(cell, operator, value)).astype(bool)
     if operator in ("in", "not in"):
@@ -75,14 +75,14 @@ def _part(cell, operator, value):
 def _compared(values, operator, value, name, ordered):
     """Compare each value; categories with an order are compared by it."""
     if ordered and value not in values.cat.categories:
-        raise ValueError(f"The value is no category of the column {_shown(name)}.")
+        raise ValueError(f"The value is not a category of the column {_shown(name)}.")
     if (
         operator not in ("==", "!=")
         and not ordered
         and isinstance(values.dtype, pd.CategoricalDtype)
         and _kind(values) == "text"
     ):
-        raise ValueError(f"The categories of {_shown(name)} have no order to compare by.")
+        raise ValueError(f"The categories of {_shown(name)} have no order, so they cannot be compared.")
     method = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[operator]
     try:
         return getattr(values if ordered else _plain(values), method)(value).astype(bool)
@@ -102,7 +102,7 @@ def sort_rows(data: pd.DataFrame, by: list[str], descending: list[bool] | bool =
     falling = descending if isinstance(descending, list) else [descending] * len(by)
     if not by or len(falling) != len(by):
         raise ValueError(
-            "Sorting needs a column or more, and as many entries in `descending` where it is a list."
+            "Sorting needs at least one column. If `descending` is a list, it needs one entry for each column."
         )
     for at, name in zip(positions, by, strict=True):
         if _kind(table.iloc[:, at]) == "mixed":
@@ -141,7 +141,7 @@ def drop_duplicates(
     table = _table(data)
     positions = list(range(table.shape[1])) if columns is None else _positions(table, columns)
     if columns is not None and not columns:
-        raise ValueError("Name a column or more to compare, or leave `columns` out.")
+        raise ValueError("Name at least one column to compare, or leave `columns` out.")
     if not positions:
         return table
     ids = _group_ids(table, positions)
@@ -181,7 +181,7 @@ def fill_nulls(
     else:
         if _kind(values) not in ("number", "nothing"):
             raise ValueError(
-                f"{method} needs numbers, and the column {_shown(column)} holds {_kind(values)} values."
+                f"{method} needs numbers, but the column {_shown(column)} holds {_kind(values)} values."
             )
         whole = pd.api.types.is_integer_dtype(values.dtype)
         plain = _plain(values).astype("Float64" if whole else "float64") if values.isna().any() else values
@@ -217,10 +217,10 @@ def replace_values(
     values = table.iloc[:, at]
     if _kind(values) not in ("text", "nothing"):
         raise ValueError(
-            f"Texts are replaced in a column of text, and {_shown(column)} holds {_kind(values)} values."
+            f"Texts can be replaced only in a column of text, but {_shown(column)} holds {_kind(values)} values."
         )
     if any(not isinstance(new, str | None) for new in replacements.values()):
-        raise ValueError("A text is replaced by a text or by null.")
+        raise ValueError("A text can be replaced only by a text or by null.")
     texts = _plain(values).astype(object)
     absent = [old for old in replacements if not (texts == old).any()] if must_occur else []
     if absent:
@@ -250,7 +250,7 @@ def date_parts(
     """Add parts of a date or time as columns, named like `sold_on_year`.
 
     Text is read as ISO 8601, or by `format` ("%d.%m.%Y"), which whole numbers such as 20240131 need too. Times with a
-    zone are told in `timezone` if it is given, else in their own. week is ISO 8601's, weekday is 1 (Monday) to 7.
+    zone are converted to `timezone` if it is given. week is ISO 8601's, weekday is 1 (Monday) to 7.
     """
     table = _table(data)
     values = table.iloc[:, _position(table, column)]
@@ -265,7 +265,7 @@ def date_parts(
         labels.append(f"{column}_{part}")
     for label in labels[len(table.columns) :]:
         if labels.count(label) > 1:
-            raise ValueError(f"There is a column {_shown(label)} already.")
+            raise ValueError(f"The column {_shown(label)} already exists.")
     return pd.concat(columns, axis=1).set_axis(labels, axis=1)
 
 
@@ -284,15 +284,15 @@ def _moments(values, name, form, zone):
             )
         except (ValueError, TypeError):
             raise ValueError(
-                f"The times in {_shown(name)} have several zones, or no such format. Give a `timezone`."
+                f"The times in {_shown(name)} have several time zones, or another format. Give a `timezone`."
             ) from None
         if moments.dtype == object:
-            raise ValueError(f"The times in {_shown(name)} have several zones. Give a `timezone`.")
+            raise ValueError(f"The times in {_shown(name)} have several time zones. Give a `timezone`.")
         wrong = moments.isna() & values.notna()
         if wrong.any():
             where = f"the first of {int(wrong.sum())} is in row {int(wrong.idxmax())}"
             raise ValueError(
-                f"{_shown(name)} holds values that are no dates in {form or 'ISO 8601'}; {where}."
+                f"{_shown(name)} holds values that are not dates in {form or 'ISO 8601'}; {where}."
             )
     else:
         raise ValueError(
@@ -301,7 +301,9 @@ def _moments(values, name, form, zone):
     if zone is None:
         return moments
     if moments.dt.tz is None:
-        raise ValueError(f"The times in {_shown(name)} have no zone, so they cannot be told in another one.")
+        raise ValueError(
+            f"The times in {_shown(name)} have no time zone, so they cannot be converted to another one."
+        )
     try:
         return moments.dt.tz_convert(zone)
     except (KeyError, ValueError, OSError):

@@ -42,7 +42,9 @@ def join_views(
     left, right = _table(left, "left"), _table(right, "right")
     at_left, at_right = _positions(left, on, "left"), _positions(right, right_on or on, "right")
     if len(at_left) != len(at_right) or not at_left:
-        raise ValueError("A join needs one column or more, and as many of the right view.")
+        raise ValueError(
+            "A join needs at least one column, and the same number of columns of the right view."
+        )
     one, other = _keys(left, at_left), _keys(right, at_right)
     _check_kinds(one, other, on)
     one, other = one.dropna(), other.dropna()
@@ -51,7 +53,7 @@ def join_views(
         (other, "right", ("one to one", "many to one")),
     ):
         if expect in wanted and keys.duplicated().any():
-            raise ValueError(f"Not {expect}: a key stands more than once in the {side} view.")
+            raise ValueError(f"Not {expect}: a key occurs more than once in the {side} view.")
     if how in ("semi", "anti"):
         matched = left.index.isin(one.assign(row=one.index).merge(other.drop_duplicates())["row"])
         return left[matched if how == "semi" else ~matched].reset_index(drop=True)
@@ -87,12 +89,12 @@ def _check_kinds(one, other, names):
             continue
         if kinds[0] != kinds[1]:
             raise ValueError(
-                f"{_shown(name)} holds {kinds[0]} values in the left view, {kinds[1]} ones in the right."
+                f"{_shown(name)} holds {kinds[0]} values in the left view, but {kinds[1]} values in the right view."
             )
         if (getattr(one[at].dtype, "tz", None) is None) != (getattr(other[at].dtype, "tz", None) is None):
-            raise ValueError(f"{_shown(name)} has a time zone in one view only.")
+            raise ValueError(f"{_shown(name)} has a time zone in only one of the views.")
         if kinds[0] == "mixed":
-            raise ValueError(f"{_shown(name)} holds mixed values, which cannot be joined on.")
+            raise ValueError(f"{_shown(name)} holds mixed values, so it cannot be a join key.")
 
 
 def _pairs(one, other, left_count, right_count, how):
@@ -194,14 +196,14 @@ def pivot_rows(
         _position(table, values),
     )
     if not rows or at_column in at_rows:
-        raise ValueError("Name a column or more in `rows`, and another one in `columns`.")
+        raise ValueError("Name at least one column in `rows`, and another one in `columns`.")
     row_ids, column_ids = _group_ids(table, at_rows), _group_ids(table, [at_column])
     names = [
         _label(value) for value in table.iloc[column_ids.drop_duplicates().index, at_column].astype(object)
     ]
     if len(names) > 1_000:
         raise ValueError(
-            f"The column {_shown(columns)} has {len(names):,} values; a pivot makes 1,000 columns at most."
+            f"The column {_shown(columns)} has {len(names):,} values; a pivot makes at most 1,000 columns."
         )
     keys = table.iloc[row_ids.drop_duplicates().index, at_rows].reset_index(drop=True)
     _require_new([*keys.columns, *names])
@@ -245,7 +247,7 @@ def unpivot_columns(
         else _positions(table, columns)
     )
     if not turned or set(turned) & set(kept):
-        raise ValueError("Name a column or more to turn into rows, none of which is kept.")
+        raise ValueError("Name at least one column to turn into rows that is not among the columns to keep.")
     labels = [table.columns[at] for at in kept]
     _require_new([*labels, name, value])
     _require_new([table.columns[at] for at in turned], "the view")
@@ -254,7 +256,7 @@ def unpivot_columns(
     kinds = {_kind(table.iloc[:, at]) for at in turned} - {"nothing"}
     if len(kinds) > 1:
         raise ValueError(
-            f"The columns hold values of several kinds ({', '.join(sorted(kinds))}), which one column cannot hold."
+            f"The columns hold values of several types ({', '.join(sorted(kinds))}), which one column cannot hold."
         )
     repeated = np.tile(np.arange(len(table)), len(turned))
     rows = table.iloc[:, kept].take(repeated).set_axis(range(len(kept)), axis=1).reset_index(drop=True)
@@ -284,7 +286,7 @@ def view_sql(query: str, **frames: pd.DataFrame) -> pd.DataFrame:
         connection.execute("SET lock_configuration = true")
         statements = connection.extract_statements(query)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise ValueError("Give one SELECT; other statements are not run.")
+            raise ValueError("Give one SELECT; other statements do not run.")
         return _pandas(connection.execute(statements[0]).fetch_arrow_table())
 
 
@@ -317,9 +319,7 @@ def _arrow(frame, name):
     counts = collections.Counter(label.casefold() for label in labels)
     for label in labels:
         if counts[label.casefold()] > 1:
-            raise ValueError(
-                f"Two columns of {name} are called {_shown(label)} in SQL, which takes capitals as equal."
-            )
+            raise ValueError(f"Two columns of {name} are called {_shown(label)} in SQL, which ignores case.")
     if not labels:
         raise ValueError(f"{name} has no columns.")
     columns = []

@@ -1,9 +1,11 @@
 """Facts about a failure, read off its live objects.
 
-- `observers`: for which failure which reader is asked, and names like the missing one. `scene`: the failing line, its
-  values, and the library's frames.
-- `tables`, `columns`: pandas. `arrays`: numpy and scikit-learn. `values`: Python's own types, and packages.
+- `observers`: the readers for each failure, and names similar to the missing one.
+- `scene`: the failing line, its values, and the library's frames.
+- `tables`, `columns`: pandas.
+- `arrays`: numpy and scikit-learn.
+- `values`: Python's own types, and packages.
 
-It is loaded in workers and kernels, with the first failure there or in their fork server: the standard library only,
-and no code of the user's objects is run. pandas, numpy and scikit-learn are met where the failing code has loaded them.
+Workers and kernels load this package with the first failure. It uses only the standard library and runs no code of the
+user's objects. It reads pandas, numpy and scikit-learn objects only if the failing code has loaded these packages.
 """

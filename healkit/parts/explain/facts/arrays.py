@@ -547,7 +547,7 @@ def unknown_category(scene: Scene) -> Facts | None:
 
 
 def feature_names(scene: Scene) -> Facts | None:
-    """Say which columns a model was fitted with that are missing now, and which it has not seen."""
+    """Say which columns of `fit` are missing now, and which columns are new to the model."""
     fitted = own_dict(_model(scene)).get("feature_names_in_")
     value = _given(scene, "X")
     if not is_array(fitted) or not is_frame(value):

@@ -166,7 +166,7 @@ def compared_own(scene: Scene) -> Facts | None:
 
 
 def unhashable_own(scene: Scene) -> Facts | None:
-    """Say why objects of a class of the user's own are no keys."""
+    """Say why objects of a user's class cannot be keys."""
     match = re.search(r"unhashable type: '(?P<kind>\w+)'", str(scene.error))
     owner = _own_class(scene, match["kind"]) if match is not None else None
     if owner is None:
@@ -178,7 +178,7 @@ def unhashable_own(scene: Scene) -> Facts | None:
 
 
 def slots(scene: Scene) -> Facts | None:
-    """List the attributes that a class with slots has, where another one is set."""
+    """List the attributes of a class with slots, if the code sets another one."""
     match = re.search(r"^'(?P<kind>\w+)' object has no attribute '(?P<name>\w+)'", str(scene.error))
     owner = _own_class(scene, match["kind"]) if match is not None else None
     declarations = (
@@ -206,7 +206,7 @@ def slots(scene: Scene) -> Facts | None:
 
 
 def super_attribute(scene: Scene) -> Facts | None:
-    """Name the base classes, none of which has the attribute that `super()` is asked for."""
+    """Name the base classes that lack the attribute that `super()` looks for."""
     name, value = getattr(scene.error, "name", None), getattr(scene.error, "obj", UNREAD)
     if type(name) is not str or type(value) is not super:
         return None
@@ -217,7 +217,7 @@ def super_attribute(scene: Scene) -> Facts | None:
 
 
 def enum_name(scene: Scene) -> Facts | None:
-    """List the members of an enumeration that has none of that name."""
+    """List the members of an enumeration that lacks the wanted name."""
     node = scene.node
     owner = scene.value(node.value) if isinstance(node, ast.Subscript) else UNREAD
     names = vars(cast("type[Any]", owner)).get("_member_names_") if issubclass(type(owner), type) else None
@@ -295,7 +295,7 @@ def coroutine_attribute(scene: Scene) -> Facts | None:
     return complete({**facts, "new": f"`(await {owner.strip('`')})`"})
 
 
-#: Objects of asyncio that are no awaitables → their method that is.
+#: asyncio objects that cannot be awaited → their method that can.
 _WAITED = {
     "Event": "wait",
     "Lock": "acquire",
@@ -307,7 +307,7 @@ _WAITED = {
 
 
 def awaited(scene: Scene) -> Facts | None:
-    """Say what stands after `await`, where it cannot be awaited: a function, or an ordinary function's result."""
+    """Say what follows `await` if it cannot be awaited: a function, or the result of an ordinary function."""
     node = scene.node if isinstance(scene.node, ast.Await) else next(iter(_awaits(scene)), None)
     if node is None:
         return None
@@ -336,7 +336,7 @@ def awaited(scene: Scene) -> Facts | None:
 
 
 def not_awaited(scene: Scene) -> Facts | None:
-    """Name the coroutine in the failing line whose result was meant."""
+    """Name the coroutine in the failing line whose result the code needs."""
     if "coroutine" not in str(scene.error):
         return None
     for node in scene.expressions():
@@ -426,9 +426,9 @@ _OWN_FILES = re.compile(
 
 
 def inside_library(scene: Scene) -> Facts | None:
-    """Say which call failed on what it was given, where the failing code is a library's and not the user's.
+    """Say which call failed on its arguments, if the failing code belongs to a library and not to the user.
 
-    The message then speaks of a line that the user has not written.
+    The message then describes a line that the user did not write.
     """
     node = scene.node.value if isinstance(scene.node, ast.Await) else scene.node
     if not isinstance(node, ast.Call) or not scene.frames:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SCANNED_MAX = 100_000
-#: Ends with the text that is no number.
+#: Ends with the text that is not a number.
 _NO_NUMBER = re.compile(
     r"(?:(?P<whole>invalid literal for int\(\) with base 10)|could not convert string to float): ('.*'|\".*\")"
 )
@@ -156,7 +156,7 @@ def _why_no_number(text: str, kind: str) -> Facts:
     """Say why a text is not a number."""
     stripped = text.strip()
     if not stripped:
-        return {"reason": "It has no digits: it is empty or only white space.", "remedy": ""}
+        return {"reason": "It has no digits: it is empty or has only white space.", "remedy": ""}
     if kind == "int" and re.fullmatch(r"[-+]?\d*\.\d*", stripped) and re.search(r"\d", stripped):
         return {
             "reason": "It has a decimal point, and `int` accepts only integers.",
@@ -170,7 +170,7 @@ def _why_no_number(text: str, kind: str) -> Facts:
             "remedy": "`.replace(',', '.')`",
         }
     if re.search(r"\d", stripped):
-        return {"reason": "It has more than digits, a sign and a decimal point.", "remedy": ""}
+        return {"reason": "It contains more than digits, a sign and a decimal point.", "remedy": ""}
     return {"reason": "It has no digits.", "remedy": ""}
 
 
@@ -181,7 +181,7 @@ def _row_of(scene: Scene, owner: pd.Series[Any], text: str, about: str, more: Fa
     if not places or not quoted(text):
         return None
     row = quoted(owner.index[places[0]])
-    count = "" if len(places) == 1 else f" ({len(places):,} rows hold it)"
+    count = "" if len(places) == 1 else f" ({len(places):,} rows contain it)"
     facts = {
         "about": about,
         "owner": scene.name_of(owner) or "the column",
@@ -194,13 +194,13 @@ def _row_of(scene: Scene, owner: pd.Series[Any], text: str, about: str, more: Fa
 
 
 def _cleaning(text: str, others: Sequence[object]) -> Facts:
-    """Return which cleaning makes numbers of all texts, as a fact; empty where there are no others."""
+    """Return a cleaning that makes numbers of all texts, as a fact; empty if there is none."""
     cleaning = cleaning_of(text, others) if others else ""
     return {"cleaning": cleaning} if cleaning else {}
 
 
 def _looped_over(scene: Scene, node: ast.expr) -> list[Any]:
-    """Return the items of the list that a comprehension or a loop gives a name from; empty where that is not known."""
+    """Return the items of the list that a comprehension or a loop goes over; empty if that is not known."""
     for loops in scene.all(ast.comprehension), scene.all(ast.For):
         for loop in loops:
             values = scene.value(loop.iter)
@@ -517,7 +517,7 @@ def _number_columns(scene: Scene) -> str:
 
 
 def calculated(scene: Scene) -> Facts | None:
-    """Say which column of text a calculation is given, where all of it is numbers."""
+    """Say which column of text a calculation uses, if all of it is numbers."""
     columns = _number_columns(scene)
     for node in scene.expressions():
         if columns and scene.text(node).strip("`") == columns.split("\n")[0]:
@@ -528,7 +528,7 @@ def calculated(scene: Scene) -> Facts | None:
 
 
 def polars_text(scene: Scene) -> Facts | None:
-    """Name the column of polars whose text is calculated with, where all of it is numbers."""
+    """Name the polars column whose text is used in a calculation, if all of it is numbers."""
     for node in scene.expressions():
         value = scene.value(node)
         if not is_kind(value, "polars", "Series") or str(value.dtype) != "String":

@@ -23,7 +23,7 @@ _JSON_WORDS = {
 
 
 def json_text(scene: Scene) -> Facts | None:
-    """Say what stands at the place where a text stops being JSON."""
+    """Say what is at the place where a text stops being JSON."""
     attributes = own_dict(scene.error)
     text, place, message = attributes.get("doc"), attributes.get("pos"), attributes.get("msg")
     if type(text) is not str or type(place) is not int or type(message) is not str:
@@ -115,7 +115,7 @@ def _is_json(text: str) -> bool:
 
 
 def _is_literal(text: str) -> bool:
-    """Return whether a text is what Python prints of a dict or a list, and no JSON."""
+    """Return whether a text is a dict or a list as Python prints it, instead of JSON."""
     if not text.lstrip().startswith(("{", "[", "(")):
         return False
     try:
@@ -130,24 +130,24 @@ def _is_literal(text: str) -> bool:
 #: Bytes at the beginning of data → what they are, and what reads them.
 _BEGINNINGS = (
     (b"\xff\xfe", "text in UTF-16", "utf-16"), (b"\xfe\xff", "text in UTF-16", "utf-16"),
-    (b"PK\x03\x04", "a zip archive, such as an Excel workbook", ""), (b"\x1f\x8b", "data compressed by gzip", ""),
+    (b"PK\x03\x04", "a zip archive, such as an Excel workbook", ""), (b"\x1f\x8b", "data compressed with gzip", ""),
     (b"\x89PNG", "a PNG image", ""), (b"\xff\xd8\xff", "a JPEG image", ""), (b"%PDF", "a PDF document", ""),
     (b"GIF8", "a GIF image", ""), (b"\xd0\xcf\x11\xe0", "an old Office document, such as an Excel workbook", ""),
-    (b"PAR1", "a Parquet file", ""), (b"SQLite format 3", "a database of SQLite", ""), (b"\x80\x04", "a pickle", ""),
-    (b"\x80\x05", "a pickle", ""), (b"BZh", "data compressed by bzip2", ""),
+    (b"PAR1", "a Parquet file", ""), (b"SQLite format 3", "an SQLite database", ""), (b"\x80\x04", "a pickle", ""),
+    (b"\x80\x05", "a pickle", ""), (b"BZh", "data compressed with bzip2", ""),
 )  # fmt: skip
-#: What reads each of those that are no text.
+#: The reader of each format that is not text.
 _READERS = {
     "a zip archive, such as an Excel workbook": "`pd.read_excel(…)` for a workbook, or `zipfile.ZipFile(…)`",
-    "data compressed by gzip": "`gzip.open(…, 'rt')`, or `compression='gzip'` in `pd.read_csv`",
+    "data compressed with gzip": "`gzip.open(…, 'rt')`, or `compression='gzip'` in `pd.read_csv`",
     "an old Office document, such as an Excel workbook": "`pd.read_excel(…)`",
-    "a Parquet file": "`pd.read_parquet(…)`", "a database of SQLite": "`sqlite3.connect(…)`",
-    "a pickle": "`pickle.load(…)`, if you trust who wrote it", "data compressed by bzip2": "`bz2.open(…, 'rt')`",
+    "a Parquet file": "`pd.read_parquet(…)`", "an SQLite database": "`sqlite3.connect(…)`",
+    "a pickle": "`pickle.load(…)`, if you trust who wrote it", "data compressed with bzip2": "`bz2.open(…, 'rt')`",
 }  # fmt: skip
 
 
 def undecoded(scene: Scene) -> Facts | None:
-    """Say what the data are by their first bytes, or what the byte that cannot be read is in cp1252."""
+    """Say what the data are by their first bytes, or what the unreadable byte is in cp1252."""
     error = scene.error
     if not isinstance(error, UnicodeDecodeError) or type(error.object) is not bytes:
         return None
@@ -199,7 +199,7 @@ def _around(data: bytes, place: int, codec: str) -> str:
 
 
 def unencoded(scene: Scene) -> Facts | None:
-    """Name the character that an encoding does not have, and where it stands."""
+    """Name the character that an encoding does not have, and its position."""
     error = scene.error
     if not isinstance(error, UnicodeEncodeError) or not is_text(error.object):
         return None
@@ -225,7 +225,7 @@ _DIRECTIVES = {
 
 
 def time_format(scene: Scene) -> Facts | None:
-    """Say at which part of its format a date stops to fit."""
+    """Say at which part of its format a date stops matching."""
     match = re.search(r"time data '(?P<text>.*)' does not match format '(?P<form>.*)'", str(scene.error))
     if match is None:
         return None
@@ -276,7 +276,7 @@ _SWAPS = {
 
 
 def _swapped(scene: Scene, parts: list[str], text: str, form: str) -> Facts | None:
-    """Say which one change of a format makes it fit: another directive, or the sign that the text has."""
+    """Say which single change of a format makes it match: another directive, or the separator of the text."""
     signs = [sign for sign in dict.fromkeys(re.findall(r"[^\w\s]", text)) if sign not in "%'\"`"]
     for old in dict.fromkeys(parts):
         alternatives = [_SWAPS[old]] if old in _SWAPS else signs if re.fullmatch(r"[^\w\s%]", old) else []
@@ -288,7 +288,7 @@ def _swapped(scene: Scene, parts: list[str], text: str, form: str) -> Facts | No
             if _rest(new, text) == "" and written is not None:
                 facts = {"text": f"`{text}`", "form": f"`{form}`", "sign": f"`{alternative}`"}
                 facts |= {
-                    "needs": _DIRECTIVES.get(alternative, "what the text has between its parts"),
+                    "needs": _DIRECTIVES.get(alternative, "the separator that the text has"),
                     "new": f"`{new!r}`",
                 }
                 is_known = isinstance(written, ast.Constant)
@@ -333,7 +333,7 @@ def _arguments(scene: Scene) -> list[ast.expr]:
 
 
 def _rest(form: str, text: str) -> str | None:
-    """Return what follows the beginning of a text that fits a format; None where it does not begin so."""
+    """Return what follows the beginning of a text that matches a format; None if the beginning does not match."""
     if not form:
         return text
     try:
@@ -345,7 +345,7 @@ def _rest(form: str, text: str) -> str | None:
 
 
 def timed_out(scene: Scene) -> Facts | None:
-    """Say how long the code was willing to wait."""
+    """Say how long the code waited at most."""
     for node in scene.expressions():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             timeouts = [*node.args[1:], *(k.value for k in node.keywords if k.arg == "timeout")]

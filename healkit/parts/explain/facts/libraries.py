@@ -1,8 +1,8 @@
 """Facts about any library: what it removed, has and takes.
 
-What is read here holds for libraries that have no rows of their own. A removed name is looked up before any name is
-called similar: `DataFrame.append` was not `add`. Which names were removed is in `removed.toml`, which
-`benchmarks/removed_interfaces.py` makes from two released versions of each library.
+These facts are for libraries without their own rows. Removed names are looked up before similar names are suggested,
+because `DataFrame.append` did not become `add`. The removed names are in `removed.toml`.
+`benchmarks/removed_interfaces.py` makes this file from two released versions of each library.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ from healkit.parts.explain.facts.tables import GONE
 
 
 class Removed(NamedTuple):
-    """Interface that a library does not have any more.
+    """Interface that a library no longer has.
 
-    name: as the library calls it, such as `DataFrame.append`. old: an earlier version that had it, such as
-    `pandas==1.5.3`. instead: the full name that its documentation named; empty for none. same: that one takes the same
-    parameters.
+    name: Name in the library, such as `DataFrame.append`.
+    old: An earlier version that had it, such as `pandas==1.5.3`.
+    instead: The full name that its documentation named; empty for none.
+    same: Whether the new one takes the same parameters.
     """
 
     name: str
@@ -176,7 +177,7 @@ _NEW_NAME = re.compile(r"renamed\W+(?:from\W+\w+\W+)?(?:to\W+)?(\w+)\W*(?:in (?:
 
 
 def said_gone(scene: Scene) -> Facts | None:
-    """Quote what a warning that was quoted, or the documentation, says of a name that is gone; runs no foreign code."""
+    """Quote what a recorded warning, or the documentation, says about a removed name; runs no foreign code."""
     error, node = scene.error, scene.node
     match = KEYWORD.search(str(error)) if type(error) is TypeError else None
     if isinstance(error, AttributeError) and isinstance(node, ast.Attribute):
@@ -217,7 +218,7 @@ def said_gone(scene: Scene) -> Facts | None:
 
 
 def _said_of(name: str, text: str) -> str:
-    """Return the sentence that says that a name is gone, with what it advises; empty where a text does not say so."""
+    """Return the sentence that says that a name was removed, with its advice; empty if the text does not say so."""
     marked = rf"(?:[`'\"*.]{name}\b|\b{name}[`'\"*(=])"
     gone = rf"(?i){marked}[^;]{{0,80}}?{_GONE}|\b(?:renamed from|deprecated|removed)\W+(?:the )?(?:\w+ )?{marked}"
     parts = re.split(r"(?<=[.!])\s+|\n\s*\n|\s+\.\.\s", text[:_TEXT_MAX_CHARS]) if name in text else []
@@ -273,7 +274,7 @@ def message_of(error: BaseException) -> str:
 
 
 def names_in(value: object) -> list[str]:
-    """Return the names by which code asks for the parts of a library's object; nothing for an unknown kind."""
+    """Return the names of the parts of a library's object; empty for an unknown kind."""
     is_class = issubclass(type(value), type)
     kind = cast("type[Any]", value) if is_class else type(value)
     if type(fields := vars(kind).get("__pydantic_fields__")) is dict:
@@ -290,7 +291,7 @@ def names_in(value: object) -> list[str]:
 
 
 def _asked(scene: Scene, message: str) -> Iterator[tuple[str, str, ast.AST]]:
-    """Yield names in the failing statement that the message speaks of, each with the text around it and its node."""
+    """Yield names in the failing statement that the message mentions, each with the text around it and its node."""
     quoted_names = [quote for quote in _QUOTED.findall(message) if quote.isidentifier()]
     for node in scene.expressions():
         if isinstance(node, ast.Constant) and type(node.value) is str and node.value:
@@ -317,7 +318,7 @@ def _is_word_of(word: str, message: str) -> bool:
 
 
 def _exchanged(text: str, wrong: str, right: str) -> str:
-    """Return a piece of code with one name in place of another; empty where that is no name that can stand there."""
+    """Return a piece of code with one name in place of another; empty if the new text is not a valid name there."""
     if (text[1:2] == "." or text.endswith("=`")) and not right.isidentifier():
         return ""
     pattern = rf"(?<![^\W_]){re.escape(wrong)}(?!\w)"
@@ -346,7 +347,7 @@ def own_advice(scene: Scene) -> Facts | None:
 
 
 def other_name(scene: Scene) -> Facts | None:
-    """Say which names a library's object has, where the message says that the one asked for is none of them."""
+    """List the names that a library's object has, if the message says that the wanted one is missing."""
     message = message_of(scene.error)
     if not (_NO_SUCH.search(message) or message.isidentifier()) or "keyword argument" in message:
         return None
@@ -380,9 +381,9 @@ def other_name(scene: Scene) -> Facts | None:
 
 
 def _holders(scene: Scene, asked: ast.AST) -> Iterator[tuple[str, list[str]]]:
-    """Yield the objects that the name may have been looked up in, as the code writes them, with their names.
+    """Yield the objects that may have been searched for the name, as the code writes them, with their names.
 
-    For an attribute that is its owner, for a keyword what is called or its object, and for a text any object in the
+    For an attribute this is its owner, for a keyword the called object or its owner. For a text it is any object in the
     statement.
     """
     nodes: list[ast.AST | None] = list(scene.expressions())
@@ -400,7 +401,7 @@ def _holders(scene: Scene, asked: ast.AST) -> Iterator[tuple[str, list[str]]]:
             base = scene.value(node.value)
             value = getattr(base, node.attr) if _class_names(base)[0] == "sqlalchemy" else value
         if isinstance(asked, ast.Call) and _class_names(value)[0] == "pandas":
-            continue  # a keyword of it is no column
+            continue  # its keyword is not a column
         if value is not UNREAD and (text := scene.text(node)) and (names := names_in(value)):
             yield text, names
 
@@ -409,7 +410,7 @@ def _holders(scene: Scene, asked: ast.AST) -> Iterator[tuple[str, list[str]]]:
 
 
 def by_position(scene: Scene) -> Facts | None:
-    """Say by which names a function takes what it was given by position."""
+    """Say by which names a function takes the arguments that were passed by position."""
     node = scene.node
     if not isinstance(node, ast.Call) or any(isinstance(argument, ast.Starred) for argument in node.args):
         return None

@@ -1,12 +1,12 @@
 """Facts about a failure, and names like the missing one.
 
-A stored failure is text: it no longer knows which table lacked the column, or which row held the word that is no
-number. While the exception and its frames exist, `observe` reads that, and the failure catalogue makes its sentence of
-it. Where the objects do not show it, there is no fact and no sentence.
+A stored failure is text. It does not show which table lacked the column, or which row contained text instead of a
+number. `observe` reads this while the exception and its frames exist, and the failure catalogue makes a sentence of it.
+If the objects do not show it, there is no fact and no sentence.
 
-No foreign code runs for it: names come out of dicts, classes and folders, never out of a `__dir__` or a `__getattr__`.
-The interpreter's own "Did you mean" knows names and attributes only, and one each; most often a key or a column is
-wanted.
+No foreign code runs: names come from dicts, classes and folders, never from a `__dir__` or a `__getattr__`. The
+interpreter's own "Did you mean" covers only names and attributes, with one suggestion. Most often the missing name is a
+key or a column.
 """
 
 from __future__ import annotations
@@ -182,12 +182,14 @@ _OBSERVERS: tuple[tuple[str, str, tuple[Observer, ...]], ...] = (
 
 
 def observe(error: BaseException, innermost: TracebackType | None, warned: Iterable[Any] = ()) -> Facts:
-    """Return what the live objects show about a failure: texts by name, `about` among them; empty for nothing.
+    """Return what the live objects show about a failure: texts by name, with `about` among them; empty for nothing.
 
-    innermost: the traceback entry of the user's own frame. warned: as `Scene` has it. `about` names the sentence of the
-    failure catalogue that the other texts are for. They are short, name only what is plain text or a number, and never
-    raise. Where there is no such sentence, `kinds` says what the failure is about, for the claims of the rows that go
-    by its message.
+    innermost: The traceback entry of the user's own frame.
+    warned: See `Scene`.
+
+    `about` names the sentence of the failure catalogue that uses the other texts. These are short, contain only plain
+    text and numbers, and never raise. Without such a sentence, `kinds` says what the failure is about; the claims of
+    catalogue rows are checked against it.
     """
     if innermost is None:
         return {}
@@ -219,8 +221,8 @@ _EVERYWHERE = frozenset(
 def _kinds(scene: Scene) -> Iterator[str]:
     """Yield what a failure is about, by name.
 
-    The types of the values in the failing statement with their packages, the packages that it went through, and the
-    kind of expression that failed where it went through none.
+    These are the types of the values in the failing statement, with their packages, and the packages that the failure
+    went through. If there are none, the kind of the failing expression is added.
     """
     modules = [frame.f_globals.get("__name__") for frame in scene.frames]
     if not modules and scene.node is not None:
@@ -252,10 +254,11 @@ _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from (?:partially initi
 def suggestions(
     error: BaseException, innermost: TracebackType | None, warned: Iterable[Any] = ()
 ) -> tuple[list[str], list[str]]:
-    """Return names like the missing one, best first, and the first names that exist.
+    """Return names similar to the missing one, best first, and the first existing names.
 
-    innermost: the traceback entry of the user's own frame. Both lists are short, and empty where the failure is not
-    about a name; never raises.
+    innermost: The traceback entry of the user's own frame.
+
+    Both lists are short, and empty if the failure is not about a name; never raises.
     """
     try:
         if isinstance(error, NameError):
@@ -307,7 +310,7 @@ def _asked(error: BaseException, innermost: TracebackType | None) -> tuple[str, 
 
 
 def _files_for(path: str) -> list[str]:
-    """Return the files of a missing one's name a folder lower or higher; else the names beside it that are near."""
+    """Return files with the missing file's name one folder up or down; otherwise similar names in its folder."""
     folder, name = os.path.split(path)
     higher = (
         os.path.join(folder, os.pardir) if os.path.isdir(folder or os.curdir) else os.path.dirname(folder)
@@ -341,10 +344,10 @@ _TAKE_TYPES = frozenset(("isinstance", "issubclass", "map", "filter", "defaultdi
 
 
 def _names_for(error: NameError, told: TracebackType | None) -> list[str]:
-    """Return the names in scope that may be the missing one: similar, and of a value that can be used so.
+    """Return the names in scope that may be meant: similar, and with a value that fits the use.
 
-    A frame that has the column comes before any other name. A built-in name counts where the code calls it, or where it
-    is a type and a type is asked for.
+    A frame that has the column comes before any other name. A built-in name counts only if the code calls it, or if it
+    is a type and a type is needed.
     """
     wanted = str(error.name or "")
     if told is None or not wanted:
@@ -403,7 +406,7 @@ def _use_of(scene: Scene) -> tuple[str, Any]:
 
 
 def _fit(value: object, use: tuple[str, Any], is_builtin: bool) -> float:
-    """Return how well a value fits a use: below 0 not at all, above 0 where the value shows that it was meant."""
+    """Return how well a value fits a use: below 0 not at all, above 0 if the value shows that it was meant."""
     what, wanted = use
     if what == "call":
         return 0.0 if "__call__" in _slots(type(value)) else -1.0
@@ -456,7 +459,7 @@ def _attributes(value: object) -> Iterator[str]:
 
 
 def _keys(error: BaseException, told: TracebackType | None) -> tuple[str, Iterable[Any]]:
-    """Return the missing key or label, and those of the object that was asked; empty where that is not certain."""
+    """Return the missing key or label, and the existing ones of the object; empty if that is not certain."""
     if told is None:
         return "", ()
     scene = Scene(error, told)

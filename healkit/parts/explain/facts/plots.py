@@ -41,7 +41,7 @@ def axes_attribute(scene: Scene) -> Facts | None:
 
 
 def one_axes(scene: Scene) -> Facts | None:
-    """Name the single plot in which the code looks one up."""
+    """Name the single plot that the code indexes like a list."""
     node = scene.node
     if not isinstance(node, ast.Subscript):
         return None
@@ -104,7 +104,7 @@ _AXIS = ("on", "off", "equal", "scaled", "tight", "auto", "image", "square")
 
 
 def word_near(scene: Scene) -> Facts | None:
-    """Say which of a library's words is most like the one that it does not know."""
+    """Say which of a library's words is most similar to the unknown one."""
     message = str(scene.error.args[0]) if scene.error.args else str(scene.error)
     for pattern, kind in _WORDS:
         if match := re.search(pattern, message, re.DOTALL):

@@ -1,8 +1,8 @@
 """Scene of a failure: its line, its values, its frames.
 
-Nothing here runs code of the user's objects: values come out of frames, dicts and sequences of Python's own types, and
-out of pandas' and numpy's own classes, never of a class derived from them. A label is shown as Python writes it, so
-that a space at its end is visible, and text differs from a number.
+Nothing here runs code of the user's objects. Values come from frames, from dicts and sequences of Python's own types,
+and from pandas' and numpy's own classes, never from derived classes. Labels are shown as Python writes them, so a space
+at the end is visible, and text differs from a number.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ UNREAD: object = object()
 
 
 class Scene:
-    """Exception, innermost frame of the user's own code, and what that called.
+    """Exception, innermost frame of the user's own code, and the frames below it.
 
-    told: the traceback entry of that frame; what follows it are frames of libraries. warned: keys of
-    `__warningregistry__`, as the cells above left them.
+    told: The traceback entry of that frame; the entries after it are frames of libraries.
+    warned: Keys of `__warningregistry__`, as the cells above left them.
     """
 
     def __init__(self, error: BaseException, told: TracebackType, warned: Iterable[Any] = ()) -> None:
@@ -69,7 +69,7 @@ class Scene:
                 yield dict(frame.f_locals)
 
     def local(self, package: str, *names: str, accept: Callable[[Any], bool]) -> Any:
-        """Return the innermost local variable of these names that is accepted in that library's frames; else UNREAD."""
+        """Return the first accepted local variable of these names, innermost frame first; otherwise UNREAD."""
         for frame_locals in self.library_locals(package):
             for name in names:
                 if name in frame_locals and accept(frame_locals[name]):
@@ -89,7 +89,7 @@ class Scene:
 
     @cached_property
     def node(self) -> ast.AST | None:
-        """Expression that failed, as Python's own marks in the traceback have it."""
+        """Expression that failed, as Python marks it in the traceback."""
         positions = list(self.frame.f_code.co_positions())[self._told.tb_lasti // 2]
         if self._tree is None or None in positions:
             return None
@@ -177,9 +177,9 @@ class Scene:
         return UNREAD
 
     def name_of(self, value: object) -> str:
-        """Return what the user calls an object, in backquotes; empty where it has no name.
+        """Return what the user calls an object, in backquotes; empty if it has no name.
 
-        A column that was read from a table counts as that object, though each reading makes a new one.
+        A column that was read from a table counts as the same object, although each reading makes a new one.
         """
         for node in self.expressions():
             if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
@@ -199,7 +199,7 @@ def called(node: ast.Call) -> str:
 
 
 def complete(facts: Facts) -> Facts | None:
-    """Return the facts if each has a text; a sentence without one of its places says nothing."""
+    """Return the facts if each has a text; a sentence needs all its placeholders."""
     return facts if all(facts.values()) else None
 
 
@@ -353,7 +353,7 @@ def spoken(names: list[str]) -> str:
 
 
 def label_difference(wanted: object, found: object) -> str:
-    """Say how a label that looks the same differs from the one asked for; empty where it is another name."""
+    """Say how a label that looks the same differs from the wanted one; empty for another name."""
     wanted, found = plain(wanted), plain(found)
     if type(wanted) is not type(found):
         if (
@@ -374,11 +374,11 @@ def label_difference(wanted: object, found: object) -> str:
         ]
         return f"with white space at its {' and '.join(ends)}"
     if wanted.strip() == found.strip():
-        return "without the same white space"
+        return "with different white space"
     if wanted.casefold() == found.casefold():
-        return "in other capitals"
+        return "with other capitals"
     if wanted.casefold().strip() == found.casefold().strip():
-        return "in other capitals, and with white space at an end"
+        return "with other capitals, and white space at an end"
     if _letters(wanted) == _letters(found):
         return _OTHER_MARKS
     return ""
@@ -393,7 +393,7 @@ _OTHER_MARKS = "with other marks between its letters"
 
 
 def near_label(near: tuple[Any, str]) -> Facts:
-    """Return what `nearest` found, as facts of a sentence: `found` and `how` it differs, or `meant` alone."""
+    """Return the result of `nearest` as facts of a sentence: `found` and `how` it differs, or `meant` alone."""
     label, alone = quoted(near[0]), near[1] == _OTHER_MARKS
     return {"found": label, "how": "" if alone else near[1], "meant": label if alone else ""}
 
@@ -419,14 +419,15 @@ def similar(wanted: str, found: str, least: float = 0.7) -> bool:
 
 
 def closeness(wanted: str, found: object) -> float:
-    """Return how similar a name is to another: 1 for the same but for capitals, 0 for no letter in common."""
+    """Return how similar a name is to another: 1 for the same up to capitals, 0 for no letter in common."""
     return difflib.SequenceMatcher(None, wanted.casefold(), str(found).casefold()).ratio()
 
 
 def near_files(wanted: str, names: Iterable[str]) -> list[str]:
-    """Return the names of files that may be the missing one, the most similar first. The ending alone does not count.
+    """Return names of files that may be the missing one, most similar first; the extension alone does not count.
 
-    Either its name without the ending is nearly the same, or it is the only one of that ending and has the same words.
+    Either the name without the extension is nearly the same, or it is the only file with that extension and the same
+    words.
     """
     parts = {name: os.path.splitext(name.casefold()) for name in (*names, wanted)}
     stem, ending = parts.pop(wanted)

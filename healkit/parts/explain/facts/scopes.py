@@ -101,7 +101,7 @@ def _set_in(scene: Scene, owner: str, name: str) -> bool:
 
 
 def _base_that_sets(scene: Scene, kind: type, name: str) -> str:
-    """Return the base class whose `__init__` sets an attribute, where the class's own never calls it; else nothing."""
+    """Return the base class whose `__init__` sets an attribute, if the class never calls it; otherwise nothing."""
     starts = {
         definition.name: statement
         for definition in scene.all(ast.ClassDef)
@@ -140,7 +140,7 @@ def _class_of_module(module: ModuleType, name: str, owner: str, facts: Facts) ->
 
 
 def _of_items(scene: Scene, value: Any, name: str, node: ast.Attribute, facts: Facts) -> Facts | None:
-    """Say that the items have the attribute, or that a comma has made a tuple of the value."""
+    """Say that the items have the attribute, or that a comma turned the value into a tuple."""
     if not len(value) or (is_array(value) and value.dtype != object):
         return None if is_array(value) else _of_other_type(value, name, facts)
     numbers = type(value) is list and all(type(member) in {int, float} for member in value[:_ITEMS_MAX])
@@ -198,7 +198,7 @@ def _names_of(kind: type) -> set[str]:
 
 
 def _is_local(made: ast.ClassDef, name: str) -> bool:
-    """Return whether the `__init__` of a class gives a parameter to a local variable of its own name."""
+    """Return whether the `__init__` of a class assigns a parameter to a local variable of the same name."""
     for statement in made.body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             for set_ in statement.body:
@@ -212,7 +212,7 @@ def _is_local(made: ast.ClassDef, name: str) -> bool:
 
 
 def class_name(scene: Scene) -> Facts | None:
-    """Say that a name belongs to the class around, whose body the function or the comprehension does not see."""
+    """Say that a name belongs to the surrounding class, whose body the function or comprehension cannot see."""
     name = getattr(scene.error, "name", None)
     around = list(scene.around(scene.node))
     for depth, outer in enumerate(around):
@@ -267,7 +267,7 @@ def _binds(owner: ast.ClassDef, name: object) -> bool:
 
 
 def unbound(scene: Scene) -> Facts | None:
-    """Say where the local name gets its value: later, or under a condition; and whether an outer one exists."""
+    """Say where the local name gets its value: later, or under a condition; and whether an outer name exists."""
     name = getattr(scene.error, "name", None) or next(iter(re.findall(r"'(\w+)'", str(scene.error))), "")
     function = next(
         (
@@ -322,10 +322,10 @@ BUILTIN_KEYWORD = re.compile(r"'(?P<name>\w+)' is an invalid keyword argument fo
 
 
 def called_by_name(function: str, scene: Scene) -> Any:
-    """Return the function or the class that was called by that name, without running code; else UNREAD or None.
+    """Return the function or class that was called by that name, without running code; otherwise UNREAD or None.
 
-    Where the user's call has the parameter that the message is about, it is that call's: what a library calls in turn
-    has other parameters.
+    If the user's call has the parameter of the message, the function of that call is returned: calls inside the library
+    have other parameters.
     """
     name = function.rpartition(".")[2]
     callee: Any = None
@@ -377,7 +377,7 @@ _PARAMETER_LIKENESS = 0.75
 
 
 def like_parameter(wanted: str, known: Iterable[str]) -> list[str]:
-    """Return the parameters that may be meant: similar ones, else those that begin it or that it begins."""
+    """Return the parameters that may be meant: similar ones, otherwise prefixes and extensions of the name."""
     names = [name for name in known if name not in {"self", "cls"} and name[0] != "_"]
     near = [name for name in near_misses(wanted, names) if similar(wanted, name, _PARAMETER_LIKENESS)]
     begins = [name for name in names if len(name) > 2 and wanted.startswith(name)]
@@ -388,7 +388,7 @@ def like_parameter(wanted: str, known: Iterable[str]) -> list[str]:
 
 
 def keyword_known(scene: Scene) -> Facts | None:
-    """List the parameters of the function that was called, where none is like the one that it does not have."""
+    """List the parameters of the called function if none is similar to the wrong one."""
     match, node = KEYWORD.search(str(scene.error)), scene.node
     if match is None or not isinstance(node, ast.Call):
         return None

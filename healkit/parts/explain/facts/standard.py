@@ -30,23 +30,23 @@ _PATTERN_MAX_CHARS = 60
 
 #: Beginning of the message of `re.error` → what is wrong, and what to write instead.
 _PATTERNS = (
-    ("missing ), unterminated subpattern", "a `(` in it has no `)`", r"For a parenthesis as such, write `\(`."),
-    ("unbalanced parenthesis", "a `)` in it has no `(`", r"For a parenthesis as such, write `\)`."),
-    ("unterminated character set", "a `[` in it has no `]`", r"For a bracket as such, write `\[`."),
-    ("nothing to repeat", "nothing stands before the sign that repeats",
-     "`*`, `+` and `?` repeat what stands before them; any text is `.*`."),
-    ("multiple repeat", "two signs that repeat follow each other", "For the sign as such, put a backslash before it."),
-    ("bad escape (end of pattern)", "it ends with a single backslash", "For a backslash, write two, in `r'…'`."),
-    ("bad escape", "a backslash in it is followed by a letter that has no meaning",
-     "For a backslash, write two, in `r'…'`."),
-    ("bad character range", "a range in its brackets runs backwards", "Put a `-` that is meant as such at the end."),
+    ("missing ), unterminated subpattern", "a `(` in it has no `)`", r"To match a parenthesis, write `\(`."),
+    ("unbalanced parenthesis", "a `)` in it has no `(`", r"To match a parenthesis, write `\)`."),
+    ("unterminated character set", "a `[` in it has no `]`", r"To match a bracket, write `\[`."),
+    ("nothing to repeat", "there is nothing before a sign that repeats",
+     "`*`, `+` and `?` repeat what comes before them; `.*` matches any text."),
+    ("multiple repeat", "two signs that repeat follow each other", "To match the sign itself, put a backslash before it."),
+    ("bad escape (end of pattern)", "it ends with a single backslash", "To match a backslash, write two of them, in `r'…'`."),
+    ("bad escape", "it has a backslash before a letter that has no meaning there",
+     "To match a backslash, write two of them, in `r'…'`."),
+    ("bad character range", "a range in its brackets goes backwards", "To match a `-`, put it at the end."),
     ("invalid group reference", "it refers to a group that it does not have", "Groups are counted from 1."),
     ("incomplete escape", r"a backslash in it begins an escape, such as `\x41` or `\u0041`, that is not complete",
-     "For a backslash, write two, in `r'…'`."),
-    ("look-behind requires fixed-width", "the text that it looks back at may have several lengths",
+     "To match a backslash, write two of them, in `r'…'`."),
+    ("look-behind requires fixed-width", "its look-behind can match texts of different lengths",
      "Give each alternative of `(?<=…)` the same length."),
     ("unknown extension", "`(?` is followed by a sign that has no meaning there", "A named group is `(?P<name>…)`."),
-    ("redefinition of group name", "it gives two groups one name", "Give each group a name of its own."),
+    ("redefinition of group name", "it gives two groups the same name", "Give each group its own name."),
 )  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def _sides(scene: Scene) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _kind_of_time(node: ast.expr, value: object) -> str:
-    """Tell `naive`, `aware`, `date`, or nothing; of a call by what is written."""
+    """Return `naive`, `aware`, `date`, or nothing; for a call, the code decides."""
     if type(value) is _MOMENT:
         return "naive" if value.tzinfo is None else "aware"
     if type(value) is _DAY:
@@ -339,7 +339,7 @@ def _gives_nothing(scene: Scene, call: ast.Call) -> Facts | None:
 
 
 def unpacked(scene: Scene) -> Facts | None:
-    """Say what a loop or an assignment takes apart, where that is known."""
+    """Say what a loop or an assignment unpacks, if that is known."""
     statement = scene.statement
     loops = [
         (n.target, n.iter)
@@ -362,7 +362,7 @@ def unpacked(scene: Scene) -> Facts | None:
 
 
 def _split_by_another(scene: Scene, node: ast.expr, names: int) -> Facts | None:
-    """Say at which other sign a text has as many parts as there are names."""
+    """Say at which other separator a text has as many parts as there are names."""
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="split"), args=[ast.Constant(value=str(sign))]):
             value = scene.value(owner)
@@ -468,7 +468,7 @@ _PLACES: dict[str, tuple[int, Callable[[Any], bool]]] = {
 
 
 def exchanged(scene: Scene) -> Facts | None:
-    """Say that two arguments stand in each other's place, where their values leave no doubt."""
+    """Say that two arguments are in the wrong order, if their values leave no doubt."""
     node = scene.node
     if not isinstance(node, ast.Call) or len(node.args) != 2 or node.keywords or called(node) not in _PLACES:
         return None
@@ -488,7 +488,7 @@ def exchanged(scene: Scene) -> Facts | None:
 
 
 def _named_value(scene: Scene, node: ast.expr) -> Any:
-    """Return an expression's value, of a function or a type of Python's own too; else UNREAD."""
+    """Return an expression's value, also of Python's own functions and types; otherwise UNREAD."""
     value = UNREAD if isinstance(node, ast.Starred) else scene.value(node)
     if value is UNREAD and isinstance(node, ast.Name):
         return vars(builtins).get(node.id, UNREAD)
@@ -520,7 +520,7 @@ def formatted(scene: Scene) -> Facts | None:
 
 
 def command(scene: Scene) -> Facts | None:
-    """Say that a program does not exist, where the code was about to start one."""
+    """Say that a program does not exist if the code was about to start one."""
     name = getattr(scene.error, "filename", None)
     starts = any(frame.f_globals.get("__name__") == "subprocess" for frame in scene.frames)
     return complete({"about": "no_command", "wanted": quoted(name)}) if starts else None

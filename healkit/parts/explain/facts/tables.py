@@ -207,7 +207,7 @@ _PANDAS = {polars_name: name for name, polars_name in _POLARS.items() if polars_
 
 
 def method_elsewhere(scene: Scene) -> Facts | None:
-    """Say what a table's library calls a method that the code knows by its name in another one."""
+    """Say what a table's library calls a method that the code knows from another library."""
     owner, name = getattr(scene.error, "obj", None), getattr(scene.error, "name", None)
     node = next((n for n in scene.expressions() if isinstance(n, ast.Attribute) and n.attr == name), None)
     package = next((candidate for candidate in ("polars", "pandas") if of_package(owner, candidate)), "")
@@ -292,7 +292,10 @@ def other_column(scene: Scene) -> Facts | None:
 
 
 def one_name(wanted: object, names: Sequence[Any], argument: str) -> Facts | None:
-    """Return the separator at which the only name has the one that is asked for; argument: what it is given by."""
+    """Return the separator at which the only name contains the wanted one.
+
+    argument: The parameter for it.
+    """
     if len(names) == 1 and type(names[0]) is str:
         for separator, written in _SEPARATORS.items():
             if wanted in [part.strip() for part in names[0].split(separator)]:
@@ -447,9 +450,9 @@ def _column(owner: pd.DataFrame, columns: pd.Index[Any], wanted: list[Any]) -> F
 
 
 def _header_row(owner: pd.DataFrame, wanted: object) -> int | None:
-    """Return the row that holds the names of the columns, the wanted one among them; None where no row does.
+    """Return the row that contains the names of the columns, with the wanted one; None if no row does.
 
-    The columns have no names of their own then, or only the first line of the file as a name, and numbers stand below.
+    The columns then have no names of their own, or only the first line of the file as a name, and numbers are below.
     """
     named = [str(name) for name in owner.columns.tolist() if type(plain(name)) is not int]
     if type(wanted) is not str or any("Unnamed" not in name for name in named[1:]):
@@ -494,7 +497,7 @@ def _row(owner: pd.DataFrame | pd.Series[Any], labels: pd.Index[Any], wanted: ob
 
 
 def _by_position(scene: Scene, node: ast.Subscript) -> str:
-    """Return what looks the same up by its position; empty where that is not certain."""
+    """Return a lookup by position instead of by label; empty if that is not certain."""
     base, position = scene.text(node.value).strip("`"), scene.text(node.slice).strip("`")
     if base.endswith(".loc") and isinstance(node.slice, ast.Tuple):
         row, *columns = (scene.text(element).strip("`") for element in node.slice.elts)

@@ -36,7 +36,7 @@ _SIGNS = {
 
 
 def _read(scene: Scene, node: ast.expr) -> Any:
-    """Return the value of an expression, also of a `len(…)` or of one in parentheses."""
+    """Return the value of an expression, also of a `len(…)` or an expression in parentheses."""
     match node:
         case ast.Call(func=ast.Name(id="len"), args=[one]):
             value = scene.value(one)
@@ -333,7 +333,7 @@ _SCALES = frozenset(
 
 
 def cleanings(text: str) -> Iterator[tuple[str, tuple[Step, ...]]]:
-    """Yield what makes a number of a text, each with the reason."""
+    """Yield the steps that turn a text into a number, each with the reason."""
     commas, point = Step("replace", ('","', '""')), Step("replace", ('","', '"."'))
     if re.fullmatch(r"\s*-?\d{1,3}(,\d{3})+(\.\d+)?\s*", text):
         yield "Remove the thousands separators.", (commas,)
@@ -354,9 +354,10 @@ def cleanings(text: str) -> Iterator[tuple[str, tuple[Step, ...]]]:
 
 
 def cleaning_of(text: str, others: Iterable[object]) -> str:
-    """Return the reason of the first of `cleanings` that makes numbers of a text and all others.
+    """Return the reason of the first of `cleanings` that turns a text and all others into numbers.
 
-    `none` where each leaves one that is not a number; empty where nothing cleans the text. Missing values do not count.
+    `none` if each of them leaves a text that is not a number; empty if nothing cleans the text. Missing values do not
+    count.
     """
     texts = [entry for entry in others if type(entry) is str and not is_number(entry)]
     every = list(cleanings(text))

@@ -1,5 +1,5 @@
 """Repair of code that Python cannot read.
 
-`nearest_text` searches texts near a `draft` that compile. The changes that it tries are proposed by `changes`,
-`delimiters` and `readings`.
+`nearest_text` searches for texts near a `draft` that compile. `changes`, `delimiters` and `readings` propose the
+changes that it tries.
 """

@@ -72,7 +72,11 @@ def _reordered(draft: Draft, number: int) -> Iterator[Repair]:
                 late = [p for i, p in enumerate(parts) if p in plain and any(q in named for q in parts[:i])]
                 parameter_text = ", ".join(p.strip() + ("=None" if p in late else "") for p in parts)
                 yield draft.replaced(
-                    opener + 1, end, parameter_text, 0.7, f"what follows a default gets one in line {number}"
+                    opener + 1,
+                    end,
+                    parameter_text,
+                    0.7,
+                    f"the parameters after a default get one too in line {number}",
                 )
 
 
@@ -132,7 +136,7 @@ def _decimal(draft: Draft, number: int) -> Iterator[Repair]:
         text = re.sub(
             rf"(?<![\w.]){re.escape(wrong)}\b", new if new.isidentifier() else f"_{wrong}", draft.text
         )
-        yield Repair(text, 0.8, f"no name begins with a digit, so `{wrong}` is renamed")
+        yield Repair(text, 0.8, f"a name cannot begin with a digit, so `{wrong}` is renamed")
         yield draft.replaced(
             at, at + len(match[0]), f'"{wrong}"', 1.0, f"quotation marks are added in line {number}"
         )
@@ -472,7 +476,7 @@ def _with_next(
             following.start,
             "",
             0.7 + near,
-            f"a space inside of an operator is removed from {line}",
+            f"a space inside an operator is removed from {line}",
         )
 
 
@@ -492,7 +496,9 @@ def missing(
 ) -> Iterator[Missing]:
     """Yield what could be missing between two tokens, with its cost.
 
-    found: the tokens of the line. left, right: the two; None at its ends. inside: the bracket that is open there.
+    found: The tokens of the line.
+    left, right: The two; None at its ends.
+    inside: The bracket that is open there.
     """
     first = found[0].text
     if left is None:

@@ -23,7 +23,7 @@ _AFTER = frozenset((":", ",", ".", "=", "==", "for", "if", "else", "in", "and", 
 
 
 def unmatched(found: list[DraftToken]) -> tuple[list[DraftToken], list[tuple[DraftToken | None, DraftToken]]]:
-    """Return openers that are never closed, and unmatched closers, each with the opener that it met."""
+    """Return openers that are never closed, and unmatched closers, each with the opener before it."""
     stack: list[DraftToken] = []
     wrong: list[tuple[DraftToken | None, DraftToken]] = []
     for token in found:
@@ -244,7 +244,7 @@ def _short(draft: Draft, number: int, far: float) -> Iterator[Repair]:
             at, at + 1, "", 0.9 + far, f"a stray quotation mark is removed from line {number}"
         )
         yield draft.replaced(
-            at, at, "\\", 0.85 + far, f"a quotation mark inside of a string is escaped in line {number}"
+            at, at, "\\", 0.85 + far, f"a quotation mark inside a string is escaped in line {number}"
         )
     for match in re.finditer(r"'([^'\n]*\w'\w[^'\n]*)'", line):  # 'don't'
         at = start + match.start()
@@ -297,7 +297,7 @@ def _long(draft: Draft) -> Iterator[Repair]:
 
 
 def _broken_word(draft: Draft) -> Iterator[Repair]:
-    """Make a comment or a text of plain words where code is expected."""
+    """Turn plain words where code is expected into a comment or a string."""
     number = draft.line
     line, start = draft.lines.line(number), draft.lines.start(number)
     body = line.strip()
@@ -326,7 +326,7 @@ def _fields(draft: Draft) -> Iterator[Repair]:
             for part in fields
         )
         if changed != line:
-            done = f"the marks inside of the fields of line {number} are of the other kind"
+            done = f"the quotation marks inside the fields of line {number} are of the other kind"
             yield draft.replaced(start, start + len(line), changed, 0.4, done)
     for match in re.finditer(r"[{}]", line):
         at = start + match.start()

@@ -1,6 +1,6 @@
 """Draft of code that does not compile, and where it stops.
 
-`tokenize` stops at the first thing that it does not know. The tokens here never stop: what cannot be read is a token too.
+`tokenize` stops at the first unknown text. The tokenizer here never stops: unreadable text is a token too.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ class CompilerMessage(NamedTuple):
 
 
 def compiler_message(text: str, *, is_cell: bool = False) -> CompilerMessage | None:
-    """Return what the compiler says against a text, None if it compiles; never raises and runs nothing.
+    """Return the compiler's error for a text, None if it compiles; never raises and runs nothing.
 
-    Warnings are left aside: a filter that turns them into errors would refuse what Python takes. is_cell: it may await
-    outside of a function.
+    Warnings are ignored, because a filter that turns them into errors would refuse valid code.
+
+    is_cell: The code may await outside a function.
     """
     try:
         with warnings.catch_warnings():
@@ -210,7 +211,7 @@ class Lines:
 
 
 class Repair(NamedTuple):
-    """A new text, its cost (about 1 for one sign), and what was done, as part of a sentence."""
+    """A new text, its cost (about 1 for one sign), and the change, as part of a sentence."""
 
     text: str
     cost: float

@@ -1,8 +1,8 @@
 """Search for the nearest text that Python can read.
 
 A change adds, removes or replaces a few characters where Python stops. If Python then reads further, another change is
-tried there, up to three in all; otherwise the change is dropped. The compiler alone decides what Python can read. Of
-the texts found, the cheaper and the less odd ones come first.
+tried there, up to three in all; otherwise the change is dropped. Only the compiler decides what Python can read. The
+found texts are ordered by cost and oddity.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _found(code: str) -> Iterator[Readable]:
 def _further(text: str, stop: CompilerMessage, before: Draft) -> bool:
     """Return whether Python now reads further, or has one mistake fewer to report.
 
-    An unclosed bracket is reported where it was opened. An unterminated string or an unclosed bracket anywhere below is
-    reported before a mistake of another kind, so the next message may be about a line further up.
+    An unclosed bracket is reported where it was opened. Python reports an unterminated string or an unclosed bracket
+    before any other mistake, even if it is further down. So the next message may be about an earlier line.
     """
     after = Draft(text, stop)
     if any(part in before.message and part not in stop.message for part in _REPORTED_FIRST):
@@ -122,7 +122,7 @@ def _further(text: str, stop: CompilerMessage, before: Draft) -> bool:
 
 
 def _starts(code: str) -> Iterator[Readable]:
-    """Yield the draft, and the draft without what is around the code, in Python's words, or both."""
+    """Yield the draft, and the draft without the text around the code, in Python's words, or both."""
     yield Readable(code, 0.0, ())
     plain, done, cost = code, [], 0.0
     for _ in range(4):
@@ -147,7 +147,7 @@ def _in_python(text: str, cost: float, done: tuple[str, ...]) -> Iterator[Readab
             habits[row.name] = None
     if len(habits) > 1:
         yield Readable(
-            text, cost + 0.3 * len(habits), (*done, "what is another language's is written as in Python")
+            text, cost + 0.3 * len(habits), (*done, "code of another language is written as in Python")
         )
 
 
@@ -164,7 +164,7 @@ def _from(kind: Callable[[Draft], Iterable[Repair]], draft: Draft) -> Iterator[R
 def _rewritten(draft: Draft) -> Iterator[Repair]:
     """Yield rewrites of other languages' habits: everywhere, and near the compiler's stop only."""
     for row, splices in readings.rewrites(draft.text):
-        done = f"what is written as in another language (`{row.name}`) is written as in Python"
+        done = f"code written as in another language (`{row.name}`) is written as in Python"
         near = any(abs(draft.where(start) - draft.line) <= 1 for start, _, _ in splices)
         yield Repair(readings.spliced(draft.text, splices), row.cost + (0 if near else 0.5), done)
         if len(splices) > 1:
@@ -185,10 +185,11 @@ _KINDS_OF_CHANGES: tuple[Callable[[Draft], Iterable[Repair]], ...] = (
 
 
 def repairs(code: str, limit: int = 10, known: Container[str] = ()) -> list[tuple[str, str, float]]:
-    """Return texts near a draft that compile: the code, what was done, and a rank of 0 to 1; best first.
+    """Return texts near a draft that compile: the code, the changes, and a rank of 0 to 1; best first.
 
-    A text that uses well-known names without importing them comes with the imports first, then without. known: names
-    that are there already, such as a notebook's.
+    A text that uses well-known names without importing them comes first with the imports, then without them.
+
+    known: Names that are already defined, such as a notebook's.
     """
     ranked_texts = []
     for item in nearest(code, limit):
@@ -202,7 +203,11 @@ def repairs(code: str, limit: int = 10, known: Container[str] = ()) -> list[tupl
             source = Source(item.text, tree)
             imports = source.add_import(source.newline.join(lines))
             ranked_texts.append(
-                (apply_edits(item.text, imports), f"{sentence[:-1]}, and what it uses is imported.", rank)
+                (
+                    apply_edits(item.text, imports),
+                    f"{sentence[:-1]}, and the names that it uses are imported.",
+                    rank,
+                )
             )
         ranked_texts.append((item.text, sentence, rank - 0.01 * bool(lines)))
     return ranked_texts

@@ -1,7 +1,7 @@
-"""Oddities: what Python can read, and is hardly meant.
+"""Oddities: code that Python can read, but is hardly meant.
 
-Of two texts that are equally near to a draft, the less odd one is likelier. A weight is added to the cost of the changes
-that made the text: 0.4 is a colon that was added, 1 a rare change. `benchmarks/bench_syntax.py` measures the order.
+Of two texts that are equally near to a draft, the less odd one is likelier. A weight is added to the cost of the
+changes that made the text: 0.4 is an added colon, 1 a rare change. `benchmarks/bench_syntax.py` measures the order.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _PLAIN_ARGUMENTS = frozenset(("len", "range", "int", "float", "abs", "open", "is
 
 
 def oddness(text: str, draft: str = "") -> tuple[float, ast.Module]:
-    """Sum up what in a text is hardly meant, and return the sum with the tree; the text must parse.
+    """Add up the oddities of a text, and return the sum with the tree; the text must parse.
 
-    An unknown name counts little if the draft has it too: the code around the draft is not known.
+    An unknown name counts little if the draft has it too, because the code around the draft is not known.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -67,7 +67,7 @@ def oddness(text: str, draft: str = "") -> tuple[float, ast.Module]:
 
 
 def oddities(tree: ast.Module, draft: str = "") -> Iterator[str]:
-    """Yield the oddities of a text, each as often as it is there."""
+    """Yield the oddities of a text, one for each occurrence."""
     there = {token.text for token in code_tokens(draft)}
     for name in unknown_names(tree):
         if name not in there:

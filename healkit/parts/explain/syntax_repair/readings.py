@@ -38,15 +38,15 @@ _SENTENCE = re.compile(
 
 
 def readings(text: str) -> Iterator[tuple[str, str]]:
-    """Yield other readings of a text, likeliest first, each with what was taken away."""
+    """Yield other readings of a text, likeliest first, each with a description of the change."""
     for change, done in (
-        (_unfenced, "only what stands between the fences is code"),
-        (_without_look_alikes, "characters that only look like python's become python's"),
-        (_without_prompts, "the session's prompts and what it printed are removed"),
+        (_unfenced, "only the text between the code fences is kept"),
+        (_without_look_alikes, "characters that only look like Python's are replaced"),
+        (_without_prompts, "the prompts and the output of a session are removed"),
         (_without_numbers, "the numbers before the lines are removed"),
         (_without_marks, "the marks of a diff or a quotation are removed"),
         (_without_prose, "the sentences around the code are removed"),
-        (_dedented, "all lines begin further in than they should"),
+        (_dedented, "the indentation of all lines is removed"),
     ):
         changed = change(text)
         if changed is not None and changed != text and changed.strip():
@@ -156,8 +156,8 @@ def _dedented(text: str) -> str | None:
 class Rewrite:
     """A habit of writing: a pattern over the text (strings and comments blanked out), and its replacement.
 
-    cost: how weak the evidence is if only the pattern matches. before, after: an example that does not compile, and the
-    text that it becomes.
+    cost: How weak the evidence is if only the pattern matches.
+    before, after: An example that does not compile, and the text that it becomes.
     """
 
     name: str

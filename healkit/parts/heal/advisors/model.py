@@ -1,8 +1,8 @@
 """Language model as an advisor: an optional, bounded source.
 
-A round is one question and one answer. The generator yields each usable answer as a patch, and takes back its attempt
-(`attempt = advisor.send(…)`), so that the next question says why the last answer failed. Drawn with a plain `for`, it
-works too; the model is then only told that the answer was not taken.
+A round is one question and one answer. The generator yields each usable answer as a patch, and gets back its attempt
+(`attempt = advisor.send(…)`), so that the next question says why the last answer failed. A plain `for` works too; then
+the next question only says that the answer was not taken.
 """
 
 from __future__ import annotations
@@ -67,12 +67,13 @@ _MARK = re.compile(r"\[REDACTED:[\w-]+\]")
 class ModelAdvisor:
     """Advisor that asks the configured model for patches; without one it yields and sends nothing.
 
-    locals_of: returns the failed run's frames with their locals, for types and shapes; by default those of its retained
-        worker. Where it raises `PostMortemError` or returns nothing, a failing check is observed, which gives types.
-    on_progress: called in the thread that draws, while the model answers.
-    environ: the variables to search for keys, by default the process's environment.
+    locals_of: Returns the frames of the failed execution with their locals, for types and shapes; by default those of
+        its retained worker. If it raises `PostMortemError` or returns nothing, a failing check is watched, which gives
+        types.
+    on_progress: Called in the drawing thread, while the model answers.
+    environ: The variables to search for keys, by default the process's environment.
 
-    `hidden` counts, by the sanitiser's rule, the texts withheld from the model.
+    `hidden` counts the texts withheld from the model, by the sanitiser's rule.
     """
 
     name = "model"
@@ -93,17 +94,17 @@ class ModelAdvisor:
         self.hidden: Counter[str] = Counter()
 
     def available(self) -> Availability:
-        """Look for a model, and say why if none can be asked; send nothing."""
+        """Look for a model, and say why if none is usable; send nothing."""
         return find_endpoint(self._config, self._environ)[1]
 
     @property
     def unavailable(self) -> str:
-        """Reason why no model can be asked; empty if one can. The loop then skips this advisor and says so."""
+        """Reason why no model is usable; empty if one is. The loop then skips this advisor and says so."""
         return self.available().why
 
     @property
     def unclaimed(self) -> dict[str, float]:
-        """Cost since the last patch, which no patch carries; the loop adds it to the report's cost."""
+        """Cost since the last patch that no patch carries; the loop adds it to the report's cost."""
         return dict(self._unclaimed)
 
     @property
@@ -117,13 +118,13 @@ class ModelAdvisor:
         return [f"{were} withheld from {self._config.heal_model}: {kinds}."]
 
     def listen(self, say: Callable[[str], None]) -> None:
-        """Tell progress in sentences from now on; called by the loop before it asks."""
+        """Report progress in sentences from now on; called by the loop before it asks."""
         self._on_progress = ProgressSentences(self._config.heal_model, say)
 
     def preview(self, case: Case, bench: Workbench | None = None) -> Prompt:
-        """Return the first question on a case, word for word but for the markers' number; send nothing.
+        """Return the first question on a case, exact except for the markers' number; send nothing.
 
-        Without a bench no check is observed. Raises `ModelInputTooLarge`.
+        Without a bench no check is watched. Raises `ModelInputTooLarge`.
         """
         secret_map = SecretMap(Sanitizer.from_config(self._config))
         briefing = self._brief(case, bench, secret_map)
@@ -132,8 +133,8 @@ class ModelAdvisor:
     def propose(self, case: Case, bench: Workbench) -> Generator[Patch, Attempt | None, None]:
         """Yield patches for the case, each after one question; `send` takes the attempt with the one before.
 
-        Raises `BudgetSpent`, `ModelInputTooLarge`, `ModelKeyRefused`, `ModelUnavailable`, `ModelRefused` where the last
-        answer held no code, and `ModelError`.
+        Raises `BudgetSpent`, `ModelInputTooLarge`, `ModelKeyRefused`, `ModelUnavailable`, `ModelRefused` if the last
+        answer contained no code, and `ModelError`.
         """
         endpoint, _ = find_endpoint(self._config, self._environ)
         if endpoint is None:
@@ -155,8 +156,8 @@ class ModelAdvisor:
                 conversation.learn(patch, attempt)
         if conversation.unusable:
             raise ModelRefused(
-                f"The model {endpoint.model!r} gave no answer that can be used: {conversation.unusable}",
-                hint="Try again, or take another model.",
+                f"The model {endpoint.model!r} gave no usable answer: {conversation.unusable}",
+                hint="Try again, or use another model.",
             )
 
     def _brief(self, case: Case, bench: Workbench | None, secret_map: SecretMap) -> Briefing:
@@ -173,14 +174,14 @@ class ModelAdvisor:
         )
 
     def _stack(self, case: Case) -> Stack:
-        """Return the failed run's variables, while its worker is retained."""
+        """Return the variables of the failed execution, while its worker is retained."""
         try:
             return self._locals_of(case)
         except PostMortemError:
             return ()
 
     def _types(self, case: Case, bench: Workbench | None) -> dict[str, list[str]]:
-        """Return types of variables in observed runs, failing ones if possible."""
+        """Return types of variables in watched runs, failing ones if possible."""
         entry = case.entry
         checks = (case.failing or tuple(check for check in case.checks if check.binding))[:_WATCHED_MAX]
         if bench is None or not checks or entry.type != "python":
@@ -201,7 +202,7 @@ class ModelAdvisor:
 def retained_locals(case: Case) -> Stack:
     """Preview the locals of the tool's innermost frames, without running any code of the tool.
 
-    Raises `PostMortemError` where the failed run's worker is gone.
+    Raises `PostMortemError` if the worker of the failed execution no longer exists.
     """
     if not case.trace_id:
         return ()
@@ -212,8 +213,9 @@ def retained_locals(case: Case) -> Stack:
 class Conversation:
     """Questions on one case, their answers, and the verdicts on them.
 
-    `unusable` says what was wrong with the last answer, where it held nothing usable. cost: what no patch carries yet,
-    with `requests`, and `input_tokens` and `output_tokens` as far as servers send them.
+    `unusable` says what was wrong with the last answer, if it was not usable.
+
+    cost: Cost that no patch carries yet, with `requests`, and `input_tokens` and `output_tokens` if servers send them.
     """
 
     def __init__(
@@ -252,7 +254,7 @@ class Conversation:
         )
 
     def learn(self, patch: Patch, attempt: Attempt | None) -> None:
-        """Add the attempt with a patch to the next question; without an attempt, that it was not taken."""
+        """Add the attempt with a patch to the next question; without an attempt, say that it was not taken."""
         brief = self._briefing
         self._told.append(brief.refused(patch.code) if attempt is None else brief.attempt(attempt))
 
@@ -274,7 +276,7 @@ class Conversation:
         if reply.ending == "length":
             raise ModelError(
                 f"The answer of the model {self._client.model!r} was cut off in the middle.",
-                hint="Raise heal_model_max_tokens, or its context if the server has a smaller one.",
+                hint="Raise heal_model_max_tokens, or the context of the server, if that is smaller.",
             )
         return reply
 
@@ -286,9 +288,9 @@ class Conversation:
         text, entry = self._secret_map.restored(reply.text), self._case.entry
         answer = read_answer(text, entry, is_cell=self._case.given is not None)
         if any(same_code(answer.code, code, entry.type) for code in self._tried):
-            raise UnusableAnswer("The code in the answer was tried before.")
+            raise UnusableAnswer("The code in the answer was already tried.")
         for mark in set(_MARK.findall(answer.code)) - set(_MARK.findall(entry.code)):
-            raise UnusableAnswer(f"The code in the answer holds {mark}, which stands for nothing here.")
+            raise UnusableAnswer(f"The code in the answer contains {mark}, which has no meaning here.")
         return answer
 
 
@@ -300,27 +302,27 @@ class ProgressSentences:
         self._said_at = 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Say one step."""
+        """Report one step."""
         if progress.wait_s:
             self._say(f"{self._model}: {progress.why} Asked again in {progress.wait_s:.1f} s.")
         elif not progress.received_chars:
             self._say(f"{self._model}: question {progress.attempt}.")
         elif (now := time.monotonic()) - self._said_at >= _EVERY_S:
             self._said_at = now
-            self._say(f"{self._model}: {progress.received_chars:,} characters of an answer so far.")
+            self._say(f"{self._model}: {progress.received_chars:,} characters of the answer so far.")
 
 
-# The prompt. Most of it is text of a program and of its runs, and some of it may come from an attacker who wants the
-# model to do something else. So it stands between markers with a number that is not guessable, the model is told that
-# it is data, and the answer's code only runs as a candidate in a restricted worker.
+# The prompt. Most of it is text of a program and of its runs. Some of it may come from an attacker who wants the model
+# to do something else. So it stands between markers with a number that cannot be guessed, and the prompt says that it
+# is data. The answer's code only runs as a candidate in a restricted worker.
 #
 # Everything is hidden first (`SecretMap`) and cut after. The code is never cut: half a tool cannot be fixed. If the
-# rest does not fit, its least telling end is left out, and the model is told so.
+# rest does not fit, its least informative end is left out, and the prompt says so.
 
 #: Limits of one value, one message and one diff, in bytes and characters.
 _VALUE_MAX_BYTES, _MESSAGE_MAX_CHARS, _DIFF_MAX_CHARS = 2000, 2000, 4000
 _FRAMES_MAX, _LOCALS_MAX, _RESULTS_MAX, _TYPE_MAX_CHARS = 12, 40, 3, 100
-#: Limits of what is told of a cell's names: columns and rows of a table, and characters of all.
+#: Limits of the description of a cell's names: columns and rows of a table, and characters in all.
 _COLUMNS_MAX, _ROWS_MAX, _NAMES_MAX_CHARS = 200, 3, 20_000
 _WORDS = re.compile(r"\w+")
 #: What a message quotes, or tells behind a colon.
@@ -392,16 +394,16 @@ class Briefing:
         self._peers = [self._peer(peer) for peer in _worth_telling(case)]
 
     def prompt(self, told: Sequence[str]) -> Prompt:
-        """Write the next question; raise `ModelInputTooLarge` where the code does not fit.
+        """Write the next question; raise `ModelInputTooLarge` if the code does not fit.
 
-        told: the earlier tries, as `attempt`, `refused` and `unusable` write them, oldest first.
+        told: The earlier attempts, as `attempt`, `refused` and `unusable` write them, oldest first.
         """
         must = [self._task, self._code, self._failure]
         room = self._max_bytes - _size([self._system, *must])
         if room < 0:
             raise ModelInputTooLarge(
-                f"The code of {self._case.entry.label} and its failure take {self._max_bytes - room:,} bytes of a "
-                f"request, and {self._max_bytes:,} are allowed; nothing was sent.",
+                f"The code of {self._case.entry.label} and its failure need {self._max_bytes - room:,} bytes. "
+                f"A request may have {self._max_bytes:,} bytes, so nothing was sent.",
                 hint="Raise heal_model_input_max_bytes if the model can take it, or split the tool.",
             )
         parts = _Parts(room)
@@ -478,7 +480,7 @@ class Briefing:
             yield f"A first guess:\n{self._data('diagnosis', self._line(sentence))}"
 
     def _locals(self, stack: Stack, types: dict[str, list[str]], values: bool) -> Iterator[str]:
-        """Write types and shapes; values only where the user allows it."""
+        """Write types and shapes; values only if the user allows it."""
         lines = [line for frame, frame_locals in stack for line in self._frame(frame, frame_locals, values)]
         if not lines:
             lines = [f"{name}: {' or '.join(type_names)}" for name, type_names in sorted(types.items())][
@@ -519,7 +521,7 @@ class Briefing:
     def _peer(self, peer: Peer) -> str:
         """Write an earlier revision or another persona's version of the tool, or a tool that takes the same arguments.
 
-        Text hidden in another tool's code is gone for good, so that no answer brings it into this one.
+        Text hidden in another tool's code is hidden permanently, so that no answer copies it into this tool.
         """
         what = "this tool" if peer.same_tool else "another tool with the same arguments"
         code = self._secret_map.text(peer.code) if peer.same_tool else self._secret_map.cleaned(peer.code)
@@ -527,10 +529,10 @@ class Briefing:
         return self._data("other code", text)
 
     def _results(self, attempt: Attempt) -> list[str]:
-        """Write how the first failed checks ended; results stand in the order of the checks.
+        """Write how the first failed checks ended; results are in the order of the checks.
 
-        What they gave is told by type and size, or as it is where the user allows values: it is the model's own code
-        that ran, on files that it may have been allowed.
+        Values are described by type and size, or shown if the user allows values. The model's own code ran, and it may
+        have read files.
         """
         if len(attempt.results) != len(self._case.checks):
             return []
@@ -549,7 +551,10 @@ class Briefing:
 
 
 def _metadata(name: str, value: Any, values: bool) -> str:
-    """Write what a cell's name holds: type, shape, columns and their types; no value of it, unless the user allows."""
+    """Describe the value of a cell's name: type, shape, columns and their types.
+
+    The description contains no value, unless the user allows values.
+    """
     if isinstance(value, ModuleType):
         return f"{name}: module {value.__name__} {getattr(value, '__version__', '')}".rstrip()
     description = f"{name}: {type_name(value)}"
@@ -579,14 +584,14 @@ def _metadata(name: str, value: Any, values: bool) -> str:
 
 
 def _dtype(kind: object) -> str:
-    """Return a column's type without what stands in brackets behind it, such as the categories of an enum."""
+    """Return a column's type without the text in brackets after it, such as the categories of an enum."""
     return str(kind).partition("(")[0]
 
 
 def _without_values(message: str, known: set[str]) -> str:
-    """Return an exception's message up to where it may quote a value: no word or number that only the data has.
+    """Return an exception's message up to a possible value: no word or number that only the data has.
 
-    Libraries quote what they could not read behind a colon or in quotes; numbers count or are values.
+    Libraries quote unreadable values after a colon or in quotes; numbers count or are values.
     """
     line = message.partition("\n")[0]
     for match in _QUOTED.finditer(line):
@@ -616,12 +621,12 @@ class _Parts:
             fitting.reverse()
         left_out = len(items) - len(fitting)
         if left_out:
-            fitting.append(f"({left_out} more are left out for want of room.)")
+            fitting.append(f"({left_out} more are left out, because there is no room.)")
         return ["\n".join([heading, *fitting]).lstrip("\n")] if fitting else []
 
 
 def _worth_telling(case: Case) -> list[Peer]:
-    """Choose the peers for the question; proposed peers are told as attempts."""
+    """Choose the peers for the question; proposed peers are described as attempts."""
     tried = {attempt.patch.code for attempt in case.attempts}
     untried = [peer for peer in case.peers if peer.code not in tried]
     versions = [peer for peer in untried if peer.same_tool][:_VERSIONS_MAX]
@@ -630,7 +635,7 @@ def _worth_telling(case: Case) -> list[Peer]:
 
 
 def _place(frame: Frame) -> str:
-    """Return a frame's file; of a library, only the path below the packages, since the rest may name a user."""
+    """Return a frame's file; for a library, only the path below the packages, because the rest may name a user."""
     within = _PACKAGES.sub("", frame.filename)
     return within if frame.in_tool or within != frame.filename else frame.filename.rpartition("/")[2]
 
@@ -639,7 +644,7 @@ def _size(texts: Iterable[str]) -> int:
     return sum(len(text.encode()) + 2 for text in texts)
 
 
-# The answer: one sentence, and the new code. Models put code in one fence, or in three; they think aloud first, repeat
+# The answer: one sentence, and the new code. Models put code in one fence, or in three. They think aloud first, repeat
 # the wrong code, add an example of use, send a diff, or forget the fence. The last block that is a whole tool of the
 # same kind as before, with other code, is taken. Nothing of an answer runs here; its code is only a candidate.
 
@@ -655,7 +660,7 @@ NO_REASON = "The model gave no reason."
 
 
 class UnusableAnswer(Exception):
-    """Answer without new code; the text says why, to the model and to people."""
+    """Answer without new code; the text says why, to the model and to the user."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -675,7 +680,10 @@ class CodeBlock:
 
 
 def read_answer(text: str, entry: VaultEntry, *, is_cell: bool = False) -> ModelAnswer:
-    """Return the proposal of an answer; raise `UnusableAnswer` where there is none. is_cell: for a cell's program."""
+    """Return the proposal of an answer; raise `UnusableAnswer` if there is none.
+
+    is_cell: For a cell's program.
+    """
     answer = _THINKING.sub("", text).replace("\r\n", "\n").strip()
     if not answer:
         raise UnusableAnswer("The answer is empty.")
@@ -685,13 +693,13 @@ def read_answer(text: str, entry: VaultEntry, *, is_cell: bool = False) -> Model
     if not blocks:
         candidates, prose = [CodeBlock("", answer)], ""
     if diffs and not candidates:
-        raise UnusableAnswer("The answer is a diff; the whole new code is needed.")
+        raise UnusableAnswer("The answer is a diff, but the complete new code is needed.")
     code = _chosen(candidates, entry, fenced=bool(blocks), is_cell=is_cell)
     return ModelAnswer(code.replace("\n", "\r\n") if "\r\n" in entry.code else code, _reason(prose))
 
 
 def same_code(one: str, other: str, kind: str) -> bool:
-    """Return True if two codes are equal but for comments and layout."""
+    """Return True if two codes are equal except for comments and layout."""
     if kind == "python":
         try:
             return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
@@ -703,8 +711,8 @@ def same_code(one: str, other: str, kind: str) -> bool:
 def split_blocks(text: str) -> tuple[list[CodeBlock], str]:
     """Split a text into its fenced blocks and the prose around them.
 
-    As CommonMark has it (https://spec.commonmark.org/0.31.2/#fenced-code-blocks): a block ends at a fence at least as
-    long as the one it began with, or with the text.
+    As in CommonMark (https://spec.commonmark.org/0.31.2/#fenced-code-blocks): a block ends at a fence that is at least
+    as long as its opening fence, or at the end of the text.
     """
     blocks: list[CodeBlock] = []
     prose: list[str] = []
@@ -738,7 +746,7 @@ def _chosen(blocks: list[CodeBlock], entry: VaultEntry, *, fenced: bool, is_cell
             raise UnusableAnswer("The code in the answer is the same as before.")
         return changed[-1]
     if not fenced:
-        raise UnusableAnswer("The answer holds no fenced block of code.")
+        raise UnusableAnswer("The answer contains no fenced block of code.")
     raise UnusableAnswer(wrong[max(codes, key=len)])
 
 
@@ -757,7 +765,7 @@ def _wrong_with(code: str, entry: VaultEntry) -> str:
         return ""  # a draft that does not parse says nothing about what it will be
     if (shape.kind, shape.entry) != (wanted.kind, wanted.entry):
         name = wanted.entry or "result"
-        return f"The code in the answer is not the whole tool: {wanted.kind} {name!r} is not in it as it was."
+        return f"The code in the answer is not the whole tool: {wanted.kind} {name!r} is missing or changed."
     return ""
 
 
@@ -788,7 +796,7 @@ def _unnumbered(code: str) -> str:
 
 
 def _quoted(reason: str) -> str:
-    """Return a model's sentence as the model's: it is no finding of healkit's."""
+    """Return a model's sentence as the model's, not as a finding of healkit."""
     return reason if reason == NO_REASON else f"The model says: “{reason}”"
 
 

@@ -1,6 +1,6 @@
 """Advisors that run nothing: rules, other code, a person.
 
-What they propose is validated by the loop like any other patch.
+The loop validates their proposals like any other patch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RulesAdvisor:
     author: Literal["person", "rule", "search", "model", "agent"] = "rule"
 
     def propose(self, case: Case, bench: Workbench | None = None) -> Generator[Patch, Attempt | None, None]:
-        """Yield at most `PATCHES_MAX` patches, likeliest first, without what was tried in this run already."""
+        """Yield at most `PATCHES_MAX` patches, likeliest first, without those already tried in this run."""
         if case.entry.type == "sql":
             yield from self._of_statement(case)
             return
@@ -55,7 +55,7 @@ class RulesAdvisor:
                 yield patch
 
     def _of_statement(self, case: Case) -> Generator[Patch, Attempt | None, None]:
-        """Yield patches of a SQL statement; where the database then misses another name, that is corrected too."""
+        """Yield patches of a SQL statement; if the database then misses another name, that is corrected too."""
         failure, tried_texts = case.failure, {case.entry.code}
         names = [] if failure is None else [*failure.near, *failure.known]
         pending = [(case.entry.code, "" if failure is None else failure.evalue)]
@@ -118,7 +118,7 @@ def site_of(case: Case) -> Site:
 
 
 def _known_to_database(code: str, said: str, known: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the statement with a known name for the one that the database does not know, and what was changed."""
+    """Yield the statement with a known name in place of the unknown one, and a description of the change."""
     match = MISSING_NAME.search(said)
     if match is None:
         return
@@ -136,7 +136,7 @@ def _known_to_database(code: str, said: str, known: Sequence[str]) -> Iterator[t
 
 
 def _compared_with_null(code: str) -> Iterator[tuple[str, str]]:
-    """Yield a corrected SQL statement and what was changed: in SQL nothing equals NULL, not even NULL."""
+    """Yield a corrected SQL statement and a description of the change: in SQL nothing equals NULL, not even NULL."""
     quoted = [match.span() for match in _SQL_TEXT.finditer(code)]
     edits = []
     for match in _EQUALS_NULL.finditer(code):
@@ -156,7 +156,8 @@ def _compared_with_null(code: str) -> Iterator[tuple[str, str]]:
 class PeersAdvisor:
     """Advisor that proposes other versions of the tool, newest first, then tools with the same arguments.
 
-    Another tool is proposed only where some check says what is right for a failing input: else any program would do.
+    Another tool is proposed only if some check says what is right for a failing input; otherwise any program would
+    pass.
     """
 
     name = "peers"
@@ -174,15 +175,17 @@ class PeersAdvisor:
                 continue
             reason, doubt = f"Go back to {peer.label}.", ""
             if not peer.same_tool:
-                reason = f"Replace the tool by {peer.label}, another program."
-                doubt = f"It does what {peer.label} does; whether this tool should do the same is unknown."
+                reason = f"Replace the tool by {peer.label}, which is another program."
+                doubt = (
+                    f"It does what {peer.label} does; it is not known whether this tool should do the same."
+                )
             yield Patch(
                 code=code, advisor=self.name, author=self.author, reason=reason, rank=-place, doubt=doubt
             )
 
 
 def _as_this_tool(peer: Peer, entry: VaultEntry) -> str | None:
-    """Return the other tool's code with this tool's signature; None where it is not a plain function."""
+    """Return the other tool's code with this tool's signature; None if it is not a plain function."""
     try:
         tree = ast.parse(peer.code)
         shape = read_shape(tree, peer.label.partition(" ")[0])
@@ -204,7 +207,7 @@ def _as_this_tool(peer: Peer, entry: VaultEntry) -> str | None:
 
 
 def _head(entry: VaultEntry) -> tuple[str, str] | None:
-    """Return the tool's imports and its parameters as its code has them; None where they cannot be read or kept."""
+    """Return the tool's imports and its parameters from its code; None if they cannot be read or kept."""
     try:
         tree = ast.parse(entry.code)
         entry_name = read_shape(tree, entry.tool_name).entry
@@ -223,8 +226,8 @@ def _head(entry: VaultEntry) -> tuple[str, str] | None:
 
 # A person with an editor, who sees why a patch fails and may try again.
 
-#: Lets a person edit the code: gets the case, the text so far, and the problem of the last try (empty at first);
-#: returns the edited code, or None for no more.
+#: Lets a person edit the code. It gets the case, the text so far, and the problem of the last try (empty at first). It
+#: returns the edited code, or None to end.
 AskEdit = Callable[[Case, str, str], "str | None"]
 
 

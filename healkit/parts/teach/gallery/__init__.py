@@ -4,9 +4,8 @@ Each lesson is one vault entry with one mistake, the arguments that show it, and
 Beside them stand healthy sample tools and two small tables of data. Everything here is data: `gallery.toml` describes
 the tools, and their code is kept in files of its own, as the vault stores it, and is never imported.
 
-`hidden_examples.json` holds further examples of what is right. Only tests and benchmarks may open it: it tells whether
-a patch that was found with the lesson's own examples is correct or merely fits them, so nothing in the package reads
-it.
+`hidden_examples.json` holds further examples of what is right. Only tests and benchmarks may open it; nothing in the
+package reads it. It shows whether a patch that was found with the lesson's own examples is correct or only fits them.
 """
 
 from __future__ import annotations

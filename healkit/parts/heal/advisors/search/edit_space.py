@@ -1,8 +1,8 @@
 """Edits that a search tries, likeliest first, and why those.
 
-A baseline is how the code behaves before any patch; it says which lines are suspicious. The single edits are made
-lazily: each pair of an operator and a node waits in a heap under the best score that its changes could have, and is
-expanded when nothing better is left. So the first candidates are there at once, however long the program.
+A baseline is the behaviour of the code before any patch; it says which lines are suspicious. The single edits are made
+lazily. Each pair of an operator and a node waits in a heap under the best score that its changes could have. It is
+expanded when nothing better is left. So the first candidates are available at once, however long the program is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class EditSpace:
     """Single edits of a program; iterates over candidates in the order of their scores.
 
     Candidates with the same resulting text count once. The order depends only on the code, the hints and the suspicion.
-    seen: hashes of texts to leave out; those that are yielded are added.
+
+    seen: Hashes of texts to leave out; yielded ones are added.
     """
 
     def __init__(self, program: Program, suspicion: Suspicion, seen: set[int] | None = None) -> None:
@@ -114,8 +115,8 @@ def normalized_code(text: str) -> Any:
 
 #: How many checks of a kind are observed, how many of those that do not end, and how many for a variant.
 _WATCHED, _WATCHED_HANGING, _WATCHED_AGAIN = 10, 1, 3
-#: Time limit of a plausible patch on an input near those of the checks: bounds in seconds, and the part of the longest
-#: passing check's time under observation, which takes several times as long as a plain run.
+#: Time limit of a plausible patch on an input near those of the checks: bounds in seconds, and a part of the longest
+#: passing check's time under observation. An observed run takes several times as long as a plain run.
 _PROBE_LEAST_S, _PROBE_MOST_S, _PROBE_WATCHED = 0.03, 0.5, 0.25
 #: How many wrong cells of a table count.
 _CELLS_MAX = 3
@@ -126,10 +127,12 @@ _NO_PROGRAM = (SyntaxError, ValueError, RecursionError, MemoryError)
 class Baseline:
     """Code and its behaviour before any patch.
 
-    failing, passing: its checks, in the order in which candidates are run on them, the failing ones first. before:
-    their outcomes by letter (`Workbench.score`). wrong_results: checks whose result was wrong, each expecting
-    that wrong result, so that a change of it is seen. ran:
-    lines that it executed. hints: facts that edits are made of. probe_s: time limit of a patch on other inputs.
+    failing, passing: Its checks, in the order in which candidates run on them, the failing ones first.
+    before: Their outcomes by letter (`Workbench.score`).
+    wrong_results: Checks whose result was wrong, each expecting that wrong result, so that a change of it is seen.
+    ran: Lines that it executed.
+    hints: Facts that edits are made of.
+    probe_s: Time limit of a patch on other inputs.
     """
 
     code: str
@@ -176,8 +179,8 @@ class Baseline:
     def space_of(self, bench: Workbench, code: str, seen: set[int], *, watched: bool) -> EditSpace | None:
         """Return the single edits of a variant.
 
-        watched: localize its fault anew, which takes time: a variant that fails elsewhere or later may have its mistake
-        there.
+        watched: Localize its fault again, which takes time: a variant that fails elsewhere or later may have its
+            mistake there.
         """
         if not watched:
             return _space(code, self.hints, self.suspicion, seen)
@@ -199,7 +202,7 @@ def parses(code: str) -> bool:
 
 
 def observe_baseline(case: Case, bench: Workbench, code: str) -> Baseline | None:
-    """Run code on the case's checks, some of them observed; None if there is nothing to search."""
+    """Run code on the case's checks, some of them watched; None if there is nothing to search."""
     checks = list(case.checks)
     if not checks or not parses(code):
         return None
@@ -290,8 +293,8 @@ def _size(check: Check) -> int:
 
 
 # Fault localization, by Ochiai's coefficient over passing and failing checks (Abreu et al., "On the Accuracy of
-# Spectrum-based Fault Localization", 2007): for a line executed by `f` of the `F` failing checks and by `p` passing
-# ones, f / sqrt(F * (f + p)). Lines of a traceback are more suspicious, the innermost most.
+# Spectrum-based Fault Localization", 2007). If `f` of the `F` failing checks and `p` passing ones execute a line, it is
+# f / sqrt(F * (f + p)). Lines of a traceback are more suspicious, the innermost most.
 
 #: Added for the innermost line of a traceback; each frame further out adds half of that.
 TRACEBACK_BONUS = 0.3
@@ -327,7 +330,7 @@ class Suspicion:
             self.lines[line] = max(self.lines.get(line, 0.0), least)
 
     def of(self, program: Program, node: ast.AST, line: int = 0) -> float:
-        """Return the suspicion of a node: by its own lines, else by the first of its statement; at least `FLOOR`."""
+        """Return the suspicion of a node's own lines, or of the first line of its statement; at least `FLOOR`."""
         first = line or getattr(node, "lineno", 0)
         last = (
             first
@@ -367,7 +370,7 @@ def types_seen(observed: Sequence[Observed]) -> dict[str, frozenset[str]]:
 
 
 def endless_loops(program: Program, failed: Sequence[Observed]) -> set[int]:
-    """Return all lines of the `while` loops that ran: what should end one may be on a path never taken."""
+    """Return all lines of the `while` loops that ran: the line that should end one may be on an unused path."""
     executed_lines = {line for observation in failed for line in observation.lines}
     loop_lines: set[int] = set()
     for loop in program.nodes:
@@ -377,10 +380,10 @@ def endless_loops(program: Program, failed: Sequence[Observed]) -> set[int]:
     return loop_lines
 
 
-# Several edits at once. A tool with two mistakes passes its checks only when both are fixed, but fixing one is often
-# visible: a failing check passes and none breaks, or a failure becomes another one. Such variants are bases. The single
-# edits of each base are tried in the order of their scores times the base's progress. A variant of a base that gets
-# further is a base in turn.
+# Several edits at once. A tool with two mistakes passes its checks only when both are fixed. But fixing one is often
+# visible: a failing check passes and no check breaks, or the failure becomes another one. Such variants are bases. The
+# single edits of each base are tried in the order of their scores times the base's progress. A variant of a base that
+# gets further is a base in turn.
 
 #: How many bases are used, and how many of them at one place or with the same outcomes.
 _BASES, _OF_A_KIND = 24, 3
@@ -400,7 +403,8 @@ class BaseVariant:
 def gain(before: str, after: str, failing: int) -> float:
     """Return the progress from one set of outcomes to another: 0 if a check broke or nothing changed.
 
-    before, after: outcomes by letter (`Workbench.score`), the failing checks first; failing: their number.
+    before, after: Outcomes by letter (`Workbench.score`), the failing checks first.
+    failing: Their number.
     """
     if any(letter != "." for letter in after[failing:]):
         return 0.0
@@ -440,7 +444,7 @@ def bases(code: str, tried: Sequence[tuple[Candidate, str]], before: str, failin
 
 
 class HigherOrderSpace:
-    """Single edits of several bases as edits of the original code, likeliest first; bases may be added meanwhile."""
+    """Single edits of several bases as edits of the original code, likeliest first; bases may be added later."""
 
     def __init__(self, code: str, space_of: Callable[[str], EditSpace | None]) -> None:
         self._code, self._space_of = code, space_of
@@ -448,7 +452,7 @@ class HigherOrderSpace:
         self._count = 0
 
     def add(self, base: BaseVariant) -> None:
-        """Search from that base too."""
+        """Search also from that base."""
         space = self._space_of(base.code)
         if space is not None:
             self._next(iter(space), base)

@@ -1,6 +1,6 @@
 """Features of a patch, read off the text alone.
 
-A patch may pass every check and still be one that no one would write: it divides a number by itself, no longer reads
+A patch may pass every check and still be one that no one would write. It divides a number by itself, no longer reads
 its input, or has a number that is nowhere else in the program. Human changes are small, counted in tokens, and leave a
 program in which everything is used. (On patches that overfit: Xin and Reiss, "Identifying Test-Suite-Overfitted Patches
 through Test Case Generation", ISSTA 2017, and Ye et al., "Automated Classification of Overfitting Patches with
@@ -42,10 +42,12 @@ _DIRECTIONS: dict[type[ast.cmpop], int] = {ast.Lt: -1, ast.LtE: -1, ast.Gt: 1, a
 class PatchFeatures:
     """Effects of a change on the text: tokens removed, added and moved, and oddities.
 
-    unread: names that are bound and no longer read, and functions that no longer call themselves. foreign: weight of
-    literals that are new and unusual. idle: expressions that are constant or return their operand, and loops that
-    change what they iterate over; fixed: how many of these are gone. silent: functions that return a value and may now
-    end without one. uneven: places that were the same except for their names, of which one is now different.
+    unread: Names that are bound and no longer read, and functions that no longer call themselves.
+    foreign: Weight of new and unusual literals.
+    idle: Expressions that are constant or return their operand, and loops that change what they iterate over.
+    fixed: How many idle expressions the change removes.
+    silent: Functions that return a value and may now end without one.
+    uneven: Places that were equal except for their names, of which one is now different.
     """
 
     removed: int = 0
@@ -317,7 +319,7 @@ def _changes_its_own(node: ast.For) -> bool:
 
 
 def _never_repeats(node: ast.For | ast.While) -> bool:
-    """Return whether a loop is always left in its first round."""
+    """Return whether a loop is always left on its first iteration."""
     is_exit = isinstance(node.body[-1], ast.Return | ast.Break | ast.Raise)
     return is_exit and not any(isinstance(part, ast.Continue) for part in ast.walk(node))
 

@@ -1,11 +1,11 @@
 """Ranking of patches that pass every check, and doubts.
 
-Other evidence decides among them: how likely the kind of edit is and how suspicious its line, how small the patch is
-and whether its code makes sense, and what it does on inputs near those of the checks. A patch is less likely if it
-changes results near inputs where the code was right, fails where others do not, or returns a constant. Patches
-that behave in the same way support each other, as independent ways to one behaviour.
+Other evidence decides among them: how likely the kind of edit is, how suspicious its line, and how small the patch. It
+also counts whether the code makes sense, and what it does on inputs near those of the checks. A patch is less likely if
+it changes results near inputs where the code was right, fails where others do not, or returns a constant. Patches that
+behave in the same way support each other, as independent ways to one behaviour.
 
-Of a few thousand edits some meet two or three examples by chance. Where the evidence tells little, a patch gets a
+Among a few thousand edits, some pass two or three examples by chance. If there is little evidence, a patch gets a
 doubt: it is shown, but not called cured.
 """
 
@@ -36,9 +36,9 @@ _EDGES, _NEAR_PASSING, _NEAR_FAILING = 6, 16, 6
 _KEPT, _KEPT_LOUD, _FAILED, _CONSTANT = 0.8, 3.0, 0.8, 1.5
 #: Where no check says what is right for a failing input: how far a patch that changes other results is put back.
 _CHANGED_UNASKED = 6.0
-#: Agreement counts little and is capped, however many agree: ten ways to disable a condition are not ten opinions.
-#: (Of 75 tools of the project's own sets with right and wrong patches, the top one was right for 65 with a weight of
-#: 0.5 and a cap of 3, and for 70 with these.)
+#: Agreement counts little and is capped, however many agree: ten ways to disable a condition are not ten opinions. (75
+#: tools of the project's own sets had right and wrong patches. The top one was right for 65 with a weight of 0.5 and a
+#: cap of 3, and for 70 with these.)
 _AGREED, _AGREED_MOST = 0.35, 1.3
 #: The kind of an edit tells more than its place, which has already decided how early the edit is tried.
 _PRIOR, _PLACE = 1.6, 0.5
@@ -55,7 +55,7 @@ _FAILS = ("raise AssertionError",)
 
 @dataclasses.dataclass(frozen=True)
 class PlausiblePatch:
-    """Code that passes every check, and the candidate it came from."""
+    """Code that passes every check, and its candidate."""
 
     code: str
     candidate: Candidate
@@ -65,10 +65,12 @@ class PlausiblePatch:
 class Comparison:
     """Behaviour of a code's variants on inputs near those of its checks, as letters of `Workbench.score`.
 
-    before: results of the code itself; empty if all variants do the same on the counted inputs. same: for each variant,
-    `.` where it does what the code did, or merely returns where the code failed. agreed: `.` where it does what the
-    likeliest variant does. constant: whether it returns one value everywhere. counted: inputs whose results should stay
-    the same: where the code returned and, unless it fails loudly, that are not near a failing check.
+    before: Results of the code itself; empty if all variants do the same on the counted inputs.
+    same: For each variant, `.` if it does the same as the code, or only returns where the code failed.
+    agreed: `.` if it does the same as the likeliest variant.
+    constant: Whether it returns one value everywhere.
+    counted: Inputs whose results should stay the same: where the code returned and, unless it fails loudly, that are
+        not near a failing check.
     """
 
     before: list[CheckResult]
@@ -78,10 +80,10 @@ class Comparison:
     counted: list[bool]
 
     def kept(self, place: int) -> float:
-        """Return the share of counted inputs on which a variant does what the code did.
+        """Return the share of counted inputs on which a variant does the same as the code.
 
-        Each distinct result of the code has the same weight: most inputs give "no" or "not found", and rare results
-        tell more.
+        Each distinct result of the code has the same weight: most inputs give "no" or "not found", and rare results say
+        more.
         """
         if not self.before:
             return 1.0
@@ -102,10 +104,11 @@ class Comparison:
 class RankedPatch:
     """Plausible patch with its rank.
 
-    kept: the share of counted inputs on which it does what the code did. share: the part (0 to 1) of the evidence for
-    any patch that supports patches with the same behaviour as this one. behaviours: the number of distinct behaviours
-    of all patches. unused: the number of statements that the code ran and it never runs. does: its behaviour on the
-    inputs, for comparison; empty if it was not tried.
+    kept: The share of counted inputs on which it does the same as the code.
+    share: The part (0 to 1) of the evidence for any patch that supports patches with the same behaviour as this one.
+    behaviours: The number of distinct behaviours of all patches.
+    unused: The number of statements that the code ran but the patch never runs.
+    does: Its behaviour on the inputs, for comparison; empty if it was not tried.
     """
 
     patch: PlausiblePatch
@@ -122,8 +125,8 @@ def rank_patches(
 ) -> list[RankedPatch]:
     """Return the patches, likeliest first; runs them on inputs that `accepts` allows. Raises `BudgetSpent`.
 
-    Code that ended on no check is not run on other inputs. If the code never returned a wrong result, its results near
-    failing checks count as right too.
+    Code that ended on no check does not run on other inputs. If the code never returned a wrong result, its results
+    near failing checks also count as right.
     """
     code, fails_loudly = baseline.code, baseline.fails_loudly
     demanded = any(check.known for check in baseline.failing)
@@ -246,9 +249,9 @@ def _allowed(probes: Sequence[Check], accepts: Accepts) -> list[Check]:
 def _compare_letters(
     bench: Workbench, code: str, own: str, others: Sequence[str], probes: Sequence[Check], limit_s: float
 ) -> list[str]:
-    """Return for each of the others, by letter, whether it does what a code does, or returns where that fails.
+    """Return for each of the others, by letter, whether it does the same as a code, or returns where that fails.
 
-    own: the code's letters. It is not run again on inputs where it fails, which may take long.
+    own: The code's letters. It does not run again on inputs where it fails, which may take long.
     """
     edits = [[difference(code, variant)] if variant != code else [] for variant in others]
     rows = [["-"] * len(probes) for _ in others]
@@ -304,7 +307,7 @@ def _lost_statements(bench: Workbench, baseline: Baseline, found: Sequence[Candi
 
 
 def _marks(program: Program, ran: frozenset[int]) -> Iterator[Edit]:
-    """Yield an edit for each such statement that was run, which makes it fail."""
+    """Yield an edit for each executed statement, which makes it fail."""
     for statement, (block, position) in program.places.items():
         begins = position == 0 and isinstance(
             program.parent(statement), ast.If | ast.For | ast.While | ast.Try
@@ -318,17 +321,17 @@ def _marks(program: Program, ran: frozenset[int]) -> Iterator[Edit]:
 
 # Doubts.
 
-#: Thresholds of doubt: the prior of a rare kind of edit, the share of evidence for its behaviour, the number of
-#: behaviours, and the weight of unexplained literals.
+#: Thresholds of doubt: prior of a rare kind of edit, share of evidence for its behaviour, number of behaviours, weight
+#: of unexplained literals.
 _RARE, _SURE, _BEHAVIOURS, _FOREIGN_MAX = 0.25, 0.85, 3, 0.9
 #: Fixed checks that make up for a rare kind of edit, and for a smaller share of the evidence.
 _MANY, _SURE_OF_MANY = 3, 0.75
-#: One failing check alone proves nothing, nor does one that several edits meet which differ nearby. (Of 57 claims with
-#: one failing check in `own`, `dev`, `fresh` and forty mutants three were wrong: one of edits that differ nearby, one
-#: of an edit that only removed what raised. These doubts take one right claim with them.)
-#: Least share of the tool's other results that a patch keeps if one failing check speaks for it. (Of 219 patches that
-#: the search vouched for, in five sets, 98 of the 107 with one failing check were right, and 107 of the 112 with more.
-#: With the doubts about the former, the same sets have 3 wrong ones in 212.)
+#: One failing check alone proves nothing, and a check proves nothing if several edits pass it and differ nearby. (57
+#: claims had one failing check, in `own`, `dev`, `fresh` and forty mutants. Three were wrong: one of edits that differ
+#: nearby, one of an edit that only removed what raised. These doubts also remove one right claim.)
+#: Least share of the tool's other results that a patch keeps if it has only one failing check as evidence. (The search
+#: vouched for 219 patches in five sets. With one failing check, 98 of 107 were right; with more, 107 of 112. With the
+#: doubts about the former, the same sets have 3 wrong ones in 212.)
 _KEPT_LEAST = 0.5
 #: An operator that puts any short text where another was.
 _SEPARATOR = "another separator"
@@ -339,9 +342,9 @@ PARTIAL = "It passes only some of the checks."
 #: Doubt about a patch where other ones pass that do something else.
 OTHERS_DIFFER = "Other edits pass too, but behave differently on similar inputs."
 #: Doubt about a patch that is ranked below a doubted one.
-OVERTAKEN = "A more likely patch also passes, and the search doubts that one."
+OVERTAKEN = "A more likely patch also passes, but the search doubts it."
 #: Doubt about a patch of one of several similar places.
-TWIN = "It changes one of several similar places, and leaves the others."
+TWIN = "It changes only one of several similar places."
 
 
 def reason_for_doubt(
@@ -355,12 +358,14 @@ def reason_for_doubt(
 ) -> str:
     """Return why the search doubts a patch of `code`, in a sentence; empty if it does not.
 
-    edits: the number of edits in it. fixed: how many failing checks it makes pass (`Baseline.evidence`). loudly: every
-    failure is an exception. alone: nothing passed before.
+    edits: The number of edits in it.
+    fixed: How many failing checks it makes pass (`Baseline.evidence`).
+    loudly: Every failure is an exception.
+    alone: Nothing passed before.
     """
     candidate = one.patch.candidate
     if fixed < _CHECKS_AN_EDIT * edits and edits > 1:
-        return "It combines several edits; some such combinations fit a few examples by chance."
+        return "It combines several edits; some combinations pass a few examples by chance."
     if candidate.prior < _RARE and (fixed < _MANY or candidate.guard or one.behaviours > 1):
         return f"This kind of edit ({candidate.made_by[0]}) is rarely the right fix."
     if one.share < (_SURE if fixed <= _MANY else _SURE_OF_MANY) or one.behaviours > (
@@ -371,11 +376,11 @@ def reason_for_doubt(
     if features.foreign > _FOREIGN_MAX:
         return "It contains a number that nothing in the tool explains."
     if one.unused:
-        return "Code that ran before is not reached on any check."
+        return "Code that ran before does not run in any check now."
     if features.silent:
-        return "It may end without returning a value; the tool always returned one."
+        return "It may end without a return value, but the tool always returned one."
     if features.idle:
-        return "A part of it has no effect."
+        return "Part of it has no effect."
     if candidate.made_by[-1] == _SEPARATOR and one.kept < 1.0:
         return "It contains a string that nothing in the tool explains."
     if features.uneven and fixed <= _MANY:
@@ -383,24 +388,22 @@ def reason_for_doubt(
     if fixed > 1:
         return ""
     if alone:
-        return "One failing example alone speaks for it, and no other says what to keep."
+        return "Only one failing example supports it, and no other example says what must stay."
     if loudly and not features.added and not features.moved:
-        return "It only removes what raised, and only one check speaks for it."
+        return "It only removes the code that raised the error, and only one check supports it."
     return _doubt_by_one(one, loudly)
 
 
 def _doubt_by_one(one: RankedPatch, loudly: bool) -> str:
-    """Return a doubt about a patch for which a single failing check speaks.
+    """Return a doubt about a patch that only one failing check supports.
 
-    A check that only one in a thousand edits meets is met by some edit in every second program. What else the patch
-    changes is the evidence against it.
+    A check that only one in a thousand edits passes is passed by some edit in every second program. Other changes of
+    the patch are the evidence against it.
     """
     if loudly and one.kept < 1.0:
-        return "It changes results for other inputs, and no example had a wrong result."
+        return "It changes results for other inputs, although no example had a wrong result."
     if one.kept < _KEPT_LEAST:
-        return (
-            "It changes most results for inputs near those of the checks, and only one check speaks for it."
-        )
+        return "It changes most results for inputs near those of the checks, and only one check supports it."
     return ""
 
 
@@ -413,8 +416,8 @@ _PARTS_MAX, _FAILING = 64, "[].pop()"
 def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     """Return why a patch of another advisor is doubted, in a sentence; empty if it is not. Raises `BudgetSpent`.
 
-    What is new in it has to matter on some check: a condition that comes out the same on all of them, or a block that
-    none reaches, may do anything for other inputs. What a rule adds is known, and a peer has run before.
+    Each new part must matter on some check. A condition with the same result on all checks, or a block that none
+    reaches, may do anything for other inputs. Additions of a rule are known, and a peer has run before.
     """
     before, after = case.entry.code, patch.code
     if (patch.author == "rule" and patch.advisor != "memory") or not parses(after):
@@ -430,7 +433,7 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
     old_parts = {ast.dump(part) for part, _ in _parts(Program(before))} if parses(before) else set()
     parts = [(part, decides) for part, decides in _parts(program) if ast.dump(part) not in old_parts]
     if len(parts) > _PARTS_MAX:
-        return f"It has {len(parts)} new conditions, too many to try each."
+        return f"It has {len(parts)} new conditions, which are too many to try each."
     tried: list[tuple[ast.expr | ast.stmt, bool, Edit]] = []
     for part, decides in parts:
         if isinstance(part, ast.expr):
@@ -455,13 +458,13 @@ def doubt_by_new_parts(case: Case, patch: Patch, bench: Workbench) -> str:
             if not isinstance(part, ast.stmt) and any(_sides(part)):
                 return f"Its new part `{text}` makes no difference on any check."
             if decides:
-                return f"Its new condition `{text}` comes out the same on every check."
-            return f"Its new part `{text}` is not reached on any check."
+                return f"Its new condition `{text}` has the same result on every check."
+            return f"Its new part `{text}` does not run in any check."
     return ""
 
 
 def _parts(program: Program) -> Iterator[tuple[ast.expr | ast.stmt, bool]]:
-    """Yield the conditions of a program, with True; with False what some condition, handler or case has to reach."""
+    """Yield the conditions of a program, with True; with False the blocks that a condition, handler or case guards."""
     for node in program.nodes:
         match node:
             case ast.If() | ast.While() | ast.IfExp():
@@ -477,7 +480,7 @@ def _parts(program: Program) -> Iterator[tuple[ast.expr | ast.stmt, bool]]:
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:
-    """Return what may stand in the place of a calculation, if that matters on no check."""
+    """Return a replacement for a calculation that makes no difference on any check."""
     match node:
         case ast.BinOp(left=left, right=right):
             return [left, right]
@@ -492,7 +495,7 @@ def _calculations(code: str) -> list[str]:
 
 
 def _copied(before: str, after: str, checks: Sequence[Check]) -> list[str]:
-    """Return the values that examples and only the new code have, where they are so many that it may be a table."""
+    """Return the values that only examples and the new code have, if they are so many that it may be a table."""
     binding = [check for check in checks if check.binding]
     values = [scalar for check in binding for scalar in scalars([check.arguments, check.expected])]
     example_values = {
@@ -506,7 +509,7 @@ def _copied(before: str, after: str, checks: Sequence[Check]) -> list[str]:
 
 
 def _unexplained(before: str, after: str, checks: Sequence[Check]) -> str:
-    """Return a literal that only the new code has, and that is in no example; empty if there is none."""
+    """Return a literal that only the new code has, and no example; empty if there is none."""
     example_values = [
         scalar for check in checks for scalar in scalars([check.arguments, check.call, check.expected])
     ]

@@ -1,6 +1,6 @@
 """Parsed tool as the operators see it.
 
-Everything that an operator needs to know about the code around a node is here, so an operator is only the few lines
+Everything that an operator needs to know about the code around a node is here. So an operator is only the few lines
 that make its edits. It yields a `Change`; the search adds which operator made it and how likely it is.
 """
 
@@ -38,8 +38,9 @@ _OUT_OF_REACH = {"annotation", "returns", "decorator_list", "type_params", "type
 class Change:
     """Edits of a program that make one variant.
 
-    weight: its share of the operator's prior, up to the operator's `most`. guard: it avoids a failure without knowing
-    the right result. line: the line whose suspicion counts, if that is not the node's own line.
+    weight: Its share of the operator's prior, up to the operator's `most`.
+    guard: It avoids a failure without knowing the right result.
+    line: The line whose suspicion counts, if that is not the node's own line.
     """
 
     edits: tuple[Edit, ...]
@@ -52,8 +53,9 @@ class Change:
 class Hints:
     """Facts from outside the code: constants of expected values, types seen at run time, peers' code.
 
-    errors: exceptions that are right. raised: exceptions that were seen and are wrong. columns: names of the columns of
-    frames in the checks.
+    errors: Exceptions that are right.
+    raised: Exceptions that occurred and are wrong.
+    columns: Names of the columns of frames in the checks.
     """
 
     constants: tuple[str, ...] = ()
@@ -180,7 +182,7 @@ class Program:
         return Edit(*self.source.span(node), text)
 
     def swap(self, first: ast.expr, second: ast.expr, weight: float = 1.0, needed: int = TEST) -> Change:
-        """Return the change that puts two expressions into each other's place."""
+        """Return the change that swaps two expressions."""
         spans = self.source.span(first), self.source.span(second)
         texts = [self.piece(node, needed) if needed else self.segment(node) for node in (second, first)]
         return Change((Edit(*spans[0], texts[0]), Edit(*spans[1], texts[1])), weight)
@@ -191,7 +193,7 @@ class Program:
             text = self.quoted(text)
             try:
                 yield Change((self.replace(node, text),), weight, guard)
-            except SyntaxError:  # the text is no expression by itself
+            except SyntaxError:  # the text alone is not an expression
                 return
 
     def quoted(self, text: str) -> str:
@@ -292,8 +294,9 @@ def _is_docstring(field: str, child: object) -> bool:
     )
 
 
-# Guessed types of expressions: from literals, the results of built-in functions and methods, and types seen at run
-# time; an empty set means that nothing is known. They serve to leave out changes that could only raise a TypeError.
+# Guessed types of expressions, from literals, the results of built-in functions and methods, and types seen at run
+# time. An empty set means that nothing is known. With the types, changes that could only raise a TypeError are left
+# out.
 
 TypeNames = frozenset[str]
 UNKNOWN: TypeNames = frozenset()
@@ -372,8 +375,8 @@ def type_agreement(first: TypeNames, second: TypeNames) -> float:
     return 0.5 if related or "NoneType" in first | second else 0.0
 
 
-# Ingredients of patches. Most of what a wrong program lacks is somewhere in it already, or in another program for the
-# same purpose (the "plastic surgery hypothesis", Barr et al. 2014). Constants of the expected values are added. An
+# Ingredients of patches. Most missing code is already somewhere in the program, or in another program for the same
+# purpose (the "plastic surgery hypothesis", Barr et al. 2014). Constants of the expected values are added. An
 # ingredient is offered only where its names are in scope.
 
 _MOST_CONSTANTS, _MOST_CONDITIONS, _MOST_COLUMNS = 40, 60, 30
@@ -386,7 +389,7 @@ _MOST_ANSWERS = 20
 def constants(checks: list[Check], answers: Sequence[Any] = ()) -> tuple[str, ...]:
     """Return Python literals of the expected values (scalars and keys), then of given records' keys and short texts.
 
-    answers: what calls gave; its records and short texts are given ones too.
+    answers: Answers of calls; their records and short texts are also included.
     """
     literals: dict[str, None] = {}
     for check in checks:

@@ -1,8 +1,8 @@
 """Search advisor: tries thousands of small edits, in stages.
 
-Each stage uses the results of the one before: every single edit, likeliest first; then candidates that only ran out of
-time, with more time; then two and more edits, from variants that made progress. The search ends as soon as nothing is
-left to try, because no edit rule restores deleted code.
+Each stage uses the results of the one before. First come all single edits, likeliest first. Then come candidates that
+only ran out of time, with more time. Last come two and more edits, from variants that made progress. The search ends as
+soon as nothing is left to try, because no edit rule restores deleted code.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class SearchAdvisor:
 
 
 # Parts of the budget are shares of the search's whole time.
-#: The top patch is suspicious if it keeps a smaller share of the tool's results than this, and if there are so few
-#: failing checks that it may pass them by chance. Then more candidates are tried, in this part of the budget.
+#: The top patch is suspicious if it keeps a smaller share of the tool's results than this, and may pass the few failing
+#: checks by chance. Then more candidates are tried, in this part of the budget.
 _KEPT_SHARE_MIN, _CHANCE_CHECKS_MAX = 0.75, 2
 _MORE_CANDIDATES, _MORE_CANDIDATES_PART = 1000, 0.15
 #: Single edits that are tried before anything else, and their part of the budget; the first pairs have the same part.
@@ -84,8 +84,8 @@ _SINGLE_EDITS_MIN, _SINGLE_EDITS_PART = 3000, 0.15
 _BASES_PART, _SEVERAL_EDITS_PART, _SINGLE_EDITS_AGAIN_PART = 0.15, 0.35, 0.2
 #: The most candidates of a stage that are considered as bases, or as halves of a fix.
 _CONSIDERED_MAX = 3000
-#: The most candidates retried with more time, and of those with a really long time; its limit in seconds and as a part
-#: of the budget. A right patch may take a second.
+#: The most candidates retried with more time, and the most of those with a really long time. Then the limit of the
+#: latter, in seconds and as a part of the budget. A right patch may take a second.
 _RETRIED_MAX, _RETRIED_LONG_MAX = 40, 4
 _LONG_TIME_S, _LONG_TIME_PART = 5.0, 0.15
 #: How many of the likeliest single edits are paired: at first, when few pairs cost little, and later.
@@ -98,8 +98,8 @@ _PAIRS_MAX = 20_000
 _OTHER_ADVISOR_PRIOR = 0.9
 #: The most patches with the same behaviour that are proposed.
 _SAME_BEHAVIOUR_MAX = 2
-#: The most single edits that lack a call on record and are proposed all the same, where a call may be made and where
-#: none may; outcomes of their checks.
+#: The most single edits that are proposed although a call of theirs is not on record: if calls may be made, and if not.
+#: Then the outcomes of their checks.
 _UNDECIDED_MAX, _UNDECIDED_TOLD, _OPEN = 12, 5, frozenset({PASSED, NOT_ON_RECORD, NOT_RUN})
 #: The most single edits that another advisor's patch is compared with, their time in seconds and as a part of the rest.
 _RIVALS_MAX, _RIVALS_S, _RIVALS_PART = 1200, 0.8, 0.1
@@ -114,9 +114,9 @@ _LOCALIZED_BASES_MAX = 8
 def start_search(
     case: Case, bench: Workbench, advisor: str = "search", author: _Author = "search"
 ) -> Search | None:
-    """Observe the code as it is and return its search; None if there is nothing to search.
+    """Watch the unpatched code and return its search; None if there is nothing to search.
 
-    advisor, author: of its patches.
+    advisor, author: Those of its patches.
 
     If a draft does not parse, the search starts from another advisor's patch that does.
     """
@@ -131,7 +131,7 @@ def start_search(
 
 
 def doubt_by_rivals(case: Case, patch: Patch, bench: Workbench) -> str:
-    """Return why another advisor's patch is doubted, as the search doubts its own; empty if it is not.
+    """Return why another advisor's patch is doubted, by the rules for the search's own; empty if it is not.
 
     It is compared with the single edits that pass too. Raises `BudgetSpent`.
     """
@@ -144,7 +144,8 @@ def doubt_by_rivals(case: Case, patch: Patch, bench: Workbench) -> str:
 class Search:
     """State of a search: the baseline, and the patches found so far.
 
-    made_by: names of advisors that changed the code before. advisor, author: of its patches.
+    made_by: Names of advisors that changed the code before.
+    advisor, author: Those of its patches.
     """
 
     def __init__(
@@ -177,7 +178,7 @@ class Search:
         yield from self._proposed(self._ranked())
 
     def doubt(self, patch: Patch) -> str:
-        """Return why a patch is doubted, beside the single edits that pass too; empty if it is not."""
+        """Return why a patch is doubted, compared with the single edits that pass too; empty if it is not."""
         code, baseline, bench = self._code, self._baseline, self._bench
         most_s = min(_RIVALS_S, _RIVALS_PART * bench.left_s)
         evaluator = CandidateEvaluator(bench, code, baseline.checks, baseline.before, most_s)
@@ -230,7 +231,7 @@ class Search:
             yield from self._partial()
 
     def _undecided(self, tried: Evaluated) -> Generator[Patch, Attempt | None, None]:
-        """Propose the likeliest single edits that only lack a call on record: it may be made, or allowed."""
+        """Propose the likeliest single edits that only lack a recorded call, which may be made or allowed."""
         lacking = [
             tried_candidate
             for tried_candidate, letters in tried.with_outcomes()
@@ -273,7 +274,7 @@ class Search:
             yield from self._partial()
 
     def _partial(self) -> Iterator[Patch]:
-        """Propose the variant that passes most failing checks and breaks none: not a cure, but where to go on."""
+        """Propose the variant that passes most failing checks and breaks none: not a cure, but a start."""
         if self._nearest is not None:
             nearest = PlausiblePatch(self._nearest.code, self._nearest.candidate)
             yield self._patch(nearest, 0.0, doubt=PARTIAL)
@@ -282,8 +283,9 @@ class Search:
         """Propose those patches; return whether to search for more.
 
         The loop sends back the result of each patch. If validation, which is stricter, refused all of them, the search
-        goes on; so it does for a while if all of them only hide the error. Else the likeliest patch is found. A patch
-        ranked below a doubted one is doubted too. At most two patches of the same behaviour are proposed.
+        continues. It also continues for a while if all of them only hide the error. Otherwise the likeliest patch is
+        found. A patch that is ranked below a doubted one is doubted too. At most two patches of the same behaviour are
+        proposed.
         """
         self._refused = True
         refused, doubted, stand = 0, False, Counter[tuple[str, str]]()
@@ -354,7 +356,7 @@ class Search:
         evaluator.evaluate(self._with_new_bases(higher_order, stage), stage, part=_SEVERAL_EDITS_PART)
 
     def _space_of(self, code: str) -> EditSpace | None:
-        """Return the single edits of a base; for the first bases the fault is localized anew."""
+        """Return the single edits of a base; for the first bases the fault is localized again."""
         self._watched += 1
         watched = self._watched <= _LOCALIZED_BASES_MAX
         return self._baseline.space_of(self._bench, code, self._seen, watched=watched)
@@ -452,7 +454,7 @@ class Search:
         return variants
 
     def _others(self) -> Iterator[Candidate]:
-        """Yield other advisors' patches that were not enough: they may fix the first of two mistakes."""
+        """Yield other advisors' insufficient patches: they may fix the first of two mistakes."""
         for attempt in self._case.attempts:
             if not attempt.plausible and attempt.patch.code != self._code and parses(attempt.patch.code):
                 edit = difference(self._code, attempt.patch.code)
@@ -461,15 +463,15 @@ class Search:
 
 # Candidates of a stage are evaluated until the stop criterion is reached.
 
-#: After the first candidate that passes, the search goes on for a while, because a better one may follow. It ends at
-#: the first of these, but not within `_MORE_MIN_S` seconds:
+#: After the first candidate that passes, the search continues for a while, because a better one may follow. It ends
+#: at the first of these events, but not within `_MORE_MIN_S` seconds:
 #: - it has tried as many further candidates as were tried until then, and at least `_MORE_MIN`;
 #: - it has taken as long as until then, plus `_MORE_S` seconds;
 #: - it has taken `_MORE_MAX_S` seconds, or `_MORE_PART` of the budget;
 #: - after `_MORE_LIKELY_MIN` tries, a candidate is less likely than `_LIKELY_SHARE_MIN` times the best one that passed.
 #:   (For 159 tools the first proposal was right. It was always at least 0.6 times as likely as any other that passed.)
-#: Where candidates are so slow that fewer than `_MORE_MIN` were tried until then, it goes on to `_COMPARED_PART` of the
-#: budget; if they are still too few, nothing is claimed of what has passed.
+#: If candidates are so slow that fewer than `_MORE_MIN` were tried until then, it continues to `_COMPARED_PART` of the
+#: budget. If they are still too few, nothing is claimed about the patches that passed.
 _MORE_MIN, _MORE_MIN_S = 400, 0.15
 _MORE_S, _MORE_MAX_S, _MORE_PART = 1.0, 3.0, 0.15
 _LIKELY_SHARE_MIN, _MORE_LIKELY_MIN = 0.2, 200
@@ -492,9 +494,10 @@ class _Success:
 class StopCriterion:
     """Decision when a stage of the search ends; its time starts when it is created.
 
-    part: the part of the budget that the stage may take. least: the number of candidates to try even if they are slow,
-    in up to four times that part. after_success: whether a success may end the stage. clock: returns the time in
-    seconds.
+    part: The part of the budget that the stage may use.
+    least: The number of candidates to try even if they are slow, in up to four times that part.
+    after_success: Whether a success may end the stage.
+    clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -518,9 +521,9 @@ class StopCriterion:
         self._passed.append(_Success(self._clock(), tried, score))
 
     def reached(self, tried: int, score: float) -> bool:
-        """Return whether to stop after that many candidates, the latest of which has that score.
+        """Return whether to stop after that many candidates, the last of which has that score.
 
-        After a success the stage's part of the budget does not end it: a comparison that was begun has its own time.
+        After a success, the stage's part of the budget does not end it: the comparison has its own time.
         """
         if self._after_success and self._passed:
             ends = self._enough_after_success(tried, score)
@@ -532,7 +535,7 @@ class StopCriterion:
         return self._ended is not None
 
     def compared(self, tried: int, score: float) -> bool:
-        """Return whether that many candidates are enough to compare the first that passed with, whatever the time."""
+        """Return whether that many candidates are enough to compare the first passing one with, whatever the time."""
         more = tried - self._passed[0].after
         return more >= _MORE_MIN or (self._unlikely(score) and more > _MORE_LIKELY_MIN)
 
@@ -543,7 +546,7 @@ class StopCriterion:
 
     @property
     def overdue(self) -> bool:
-        """True if candidates that are still running are not worth waiting for."""
+        """True if it is not worth waiting for candidates that are still running."""
         return self._ended is not None and self._clock() - self._ended > _OVERDUE_S
 
     def _enough_after_success(self, tried: int, score: float) -> bool:
@@ -570,15 +573,15 @@ class Evaluated:
     outcomes: dict[int, str] = dataclasses.field(default_factory=dict)
 
     def with_outcomes(self) -> list[tuple[Candidate, str]]:
-        """Return the candidates that were run, with their outcomes."""
+        """Return the candidates that ran, with their outcomes."""
         return [(self.candidates[place], outcomes) for place, outcomes in self.outcomes.items()]
 
 
 class CandidateEvaluator:
     """Runner of candidates for a code; `found` has those that passed all checks and were not proposed yet.
 
-    before: the outcomes of the code as it is, by letter (`Workbench.score`). Checks on which it does not end are run
-    last: most variants do not end there either, which costs the whole time limit, and many of them fail a quick check.
+    before: The outcomes of the unpatched code, by letter (`Workbench.score`). Checks on which it does not end run last.
+        Most variants do not end there either, which costs the whole time limit, and many of them fail a quick check.
     """
 
     def __init__(
@@ -607,9 +610,9 @@ class CandidateEvaluator:
     ) -> None:
         """Try candidates until the source ends or the stop criterion is reached.
 
-        part, least: as in `StopCriterion`. enough: whether a success may end it; if not, all of the source is to be
-        compared. slow, limit_s: as in
-        `Workbench.score`; with them, wait for every candidate, because they are few.
+        part, least: As in `StopCriterion`.
+        enough: Whether a success may end it; if not, the complete source is compared.
+        slow, limit_s: As in `Workbench.score`; with them, wait for every candidate, because they are few.
         """
         offset = len(tried.candidates)
         criterion = StopCriterion(self._budget_s, part, least, after_success=enough)
@@ -681,6 +684,6 @@ def edits_in_words(before: str, after: str, made_by: Sequence[str]) -> str:
 
 
 def _shown(lines: Sequence[str]) -> str:
-    """Write lines on one, as Python could stand there: `if not games: return 0`."""
+    """Write lines on one line of Python: `if not games: return 0`."""
     text = "; ".join(line.strip() for line in lines if line.strip()).replace(":; ", ": ")
     return f"`{text if len(text) <= _LINE_MAX_CHARS else text[: _LINE_MAX_CHARS - 1] + '…'}`"

@@ -1,6 +1,6 @@
 """Kinds of edits, about a hundred, in one `TABLE`.
 
-Between candidates of equal score the order of the rows decides, so the modules are loaded in a fixed order.
+The order of the rows decides between candidates of equal score, so the modules are loaded in a fixed order.
 """
 
 # isort: off

@@ -4,12 +4,12 @@ A row has a small function that looks at one node and yields changes. Its prior 
 the right one, compared with the others; a change's own `weight` lowers or raises it.
 
 The priors come from a study of programs with one mistake each. A kind with few candidates and many hits has a high
-prior, one that can put anything anywhere a low one. They were then corrected on the project's own sets of broken tools
-(`own`, `fresh`, `held_out`; not QuixBugs, not `sealed`): a kind that was right more often there than its rank had led
-to expect was raised a little, one that was right less often was lowered. A prior depends on the kind of mistake only,
-never on a program. A kind that no program's first right patch needs, on any set, on QuixBugs or on the mutants, has no
-row, except for five mistakes of beginners: a forgotten `self.`, a name in quotes, a name left over from a renaming, a
-call without its parentheses, a mask that is not negated.
+prior; a kind that can put anything anywhere has a low one. They were then corrected on the project's own sets of broken
+tools (`own`, `fresh`, `held_out`; not QuixBugs, not `sealed`). A kind that was right more often than its rank suggested
+was raised a little; one that was right less often was lowered. A prior depends only on the kind of mistake, never on a
+program. A kind that no first right patch needs, on any set, on QuixBugs or on the mutants, has no row. Five mistakes of
+beginners are exceptions: a forgotten `self.`, a name in quotes, a name left over from a renaming, a call without its
+parentheses, a mask that is not negated.
 
 Each row has an example, which the tests run: one of the changes turns `before` into `after`.
 """
@@ -30,8 +30,8 @@ Changes = Iterator[Change]
 class Operator:
     """Kind of edit: its nodes, its prior, and its name in a patch's reason.
 
-    most: the highest weight of its changes. The search calls `make` only when no waiting candidate can have a higher
-    score than that weight would give.
+    most: The highest weight of its changes. The search calls `make` only when no waiting candidate can have a higher
+        score than that weight would give.
     """
 
     name: str

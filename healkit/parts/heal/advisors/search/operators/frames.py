@@ -283,7 +283,7 @@ def add_accessor(program: Program, node: ast.Attribute) -> Changes:
 
 
 @operator(
-    "missing values filled otherwise",
+    "missing values filled differently",
     0.7,
     ast.Call,
     before="import pandas\nx = s.fillna(0)",
@@ -322,7 +322,7 @@ _GROUPED = dict.fromkeys(
 
 
 def columns(program: Program) -> list[str]:
-    """Return the columns that are known: those of the frames in the checks, then those that the program names."""
+    """Return the known columns: those of the frames in the checks, then those that the program names."""
     names = dict.fromkeys(program.hints.columns)
     for node in program.nodes:
         named = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
@@ -332,7 +332,7 @@ def columns(program: Program) -> list[str]:
 
 
 def _is_column(program: Program, node: ast.Constant, known: list[str]) -> bool:
-    """Return whether a text stands where a column is named."""
+    """Return whether a text is used as the name of a column."""
     parent, field = program.parents[node]
     if isinstance(parent, ast.List | ast.Tuple) and parent in program.parents:
         parent, field = program.parents[parent]
@@ -517,7 +517,7 @@ _BY_COLUMN = {
     after="import pandas\nx = df.drop_duplicates(subset='a')\ny = df['a']",
 )
 def give_column(program: Program, node: ast.Call) -> Changes:
-    """Say by which column a method works, where it works by all of them."""
+    """Name the column of a method that uses all columns."""
     method = method_of(node)
     if method not in _BY_COLUMN or not deals_with_frames(program):
         return
