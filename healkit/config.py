@@ -372,5 +372,5 @@ def _check_url(name: str, url: str, example: str, instead: str) -> None:
         raise ConfigError(f"{name} holds a user or password.", hint=f"Give it {instead} instead.")
     if wrong:
         raise ConfigError(
-            f"{name}={shown_address(url)!r} is no http or https URL.", hint=f"For example {example}."
+            f"{name}={shown_address(url)!r} is not an http or https URL.", hint=f"For example {example}."
         )

@@ -155,7 +155,7 @@ RESUME = Option(
     "resume", "go on with a decision whose process was killed; of it, nothing else is needed", metavar="ID"
 )
 CHOOSER = Option("chooser", "who chooses where there is no plan: person or model", metavar="WHO")
-SHARE = Option("share", "column whose distinct values the chooser is told", metavar="COLUMN", many=True)
+SHARE = Option("share", "column whose distinct values the chooser sees", metavar="COLUMN", many=True)
 ALIAS = Option("alias", "other names of an entity", metavar="NAME=A,B", many=True)
 HEAL_TOOLS = Option(
     "heal", "heal a tool that fails, where a patch passes every check, and run it again", bool, default=False

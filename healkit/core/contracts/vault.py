@@ -179,7 +179,7 @@ def _wrong(example: object, sql: bool) -> str:
         return f"it is a {type(example).__name__}, not a dict"
     for name in example:
         if name not in _PARTS:
-            return f"{name!r} is no part of an example.{did_you_mean(str(name), _PARTS)}".removesuffix(".")
+            return f"{name!r} is not part of an example.{did_you_mean(str(name), _PARTS)}".removesuffix(".")
     if ("arguments" in example) == ("call" in example):
         return "it needs either arguments or a call, and not both"
     if "result" in example and "raises" in example:
@@ -187,14 +187,14 @@ def _wrong(example: object, sql: bool) -> str:
     if "arguments" in example:
         arguments = example["arguments"]
         if not isinstance(arguments, Mapping) or not all(isinstance(name, str) for name in arguments):
-            return "its arguments are no dict of names and values"
+            return "its arguments are not a dict of names and values"
     elif sql:
         return "a SQL tool has no Python for a call to be beside; give it arguments"
     elif why := _wrong_call(example["call"], valued="result" in example):
         return why
     raises = example.get("raises", "Exception")
     if not isinstance(raises, str) or not all(part.isidentifier() for part in raises.split(".")):
-        return f"raises={raises!r} is no exception's name"
+        return f"raises={raises!r} is not the name of an exception"
     return ""
 
 

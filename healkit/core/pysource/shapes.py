@@ -80,7 +80,7 @@ def read_shape(tree: ast.Module, tool_name: str) -> Shape:
         )
     elif public:
         message = f"{tool_name!r} defines no function to call: it has the functions {', '.join(public)}"
-        message += f", none of them named 'run' or {tool_name!r}."
+        message += f", but not one named 'run' or {tool_name!r}."
     else:
         message = f"{tool_name!r} defines no function to call."
     raise ToolShapeError(

@@ -104,7 +104,7 @@ def data(value: object, *, exact: tuple[str, ...] = (), cleaner: Cleaner | None 
             return [aside(item) for item in part]
         if not isinstance(part, Mapping):
             if part is not None and not isinstance(part, str | int | float):
-                raise TypeError(f"{type(part).__name__} is no JSON.")
+                raise TypeError(f"{type(part).__name__} is not JSON.")
             return part
         result = {}
         for key, item in part.items():

@@ -69,7 +69,7 @@ class Decisions:
         try:
             decision = claims.decode(call.args, _decision, max_bytes=_DECISION_MAX_BYTES)
         except claims.BadClaim as error:
-            refused = rpc.RpcError("CALL_REFUSED", "", f"That is no decision: {error}")
+            refused = rpc.RpcError("CALL_REFUSED", "", f"That is not a decision: {error}")
             return rpc.RpcResult(call.id, success=False, error=refused)
         number = next(self._numbers)
         if number == self._most + 1:

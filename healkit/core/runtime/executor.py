@@ -152,7 +152,7 @@ class ExecutionRequest:
         check_text("tool_name", self.tool_name)
         check_text("persona", self.persona)
         if self.mode not in (None, *get_args(Mode)):
-            raise ConfigError(f"mode={self.mode!r} is none of {', '.join(get_args(Mode))}.")
+            raise ConfigError(f"mode={self.mode!r} is not one of {', '.join(get_args(Mode))}.")
         timeout_s = self.timeout_s
         if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
             raise ConfigError(f"timeout={named(timeout_s)} must be greater than 0 seconds.")
@@ -585,7 +585,7 @@ def _programs_denied(started: Started, outcome: Outcome) -> str:
         return ""
     return (
         f"The tool tried to start a program ({', '.join(tried)}), which no worker may: it was not run. "
-        "Do it in Python, or let the tool call a function of yours (hk.provide)."
+        "Do it in Python, or let the tool call your function (hk.provide)."
     )
 
 

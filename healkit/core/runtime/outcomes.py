@@ -116,7 +116,7 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
         case "disk_limit":
             message = "it filled its scratch folder beyond what it may"
             hint = (
-                "Let it write less, or grant it a folder of yours (write=…); HEALKIT_SCRATCH_MB is the limit."
+                "Let it write less, or grant it one of your folders (write=…); HEALKIT_SCRATCH_MB is the limit."
             )
             return _observed("TOOL_DISK_LIMIT", "DiskLimit", message, hint, outcome, init)
         case "lost":

@@ -652,7 +652,7 @@ _STATE_OF: dict[type[DatabaseError], str] = {
     DatabaseLocked: "is locked by another connection",
     DatabaseReadOnly: "can only be read",
     DatabaseFull: "is out of space",
-    DatabaseCorrupt: "is damaged or is no database",
+    DatabaseCorrupt: "is damaged or is not a database",
 }
 
 

@@ -223,7 +223,7 @@ def check_names(name: str, persona: str) -> None:
     if not (isinstance(name, str) and is_valid_name(name)):
         raise VaultError(
             f"{named(name)} cannot be a tool's name.",
-            hint="Use a Python identifier that is no keyword and does not begin with an underscore.",
+            hint="Use a Python identifier that is not a keyword and does not begin with an underscore.",
         )
     if not (isinstance(persona, str) and _PERSONA.match(persona)):
         raise VaultError(

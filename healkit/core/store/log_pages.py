@@ -361,7 +361,7 @@ def status_is(status: str) -> ColumnElement[bool]:
     """Return the condition on `status`, in upper or lower case; raise `ValueError` for an unknown one."""
     wanted = status_of(status)
     if wanted not in STATUSES:
-        raise ValueError(f"status={status!r} is none of {', '.join(STATUSES)}")
+        raise ValueError(f"status={status!r} is not one of {', '.join(STATUSES)}")
     if wanted == "REFUSED":
         return and_(status_is("FAILURE"), refused(LOG.c.error_code))
     return LOG.c.status == literal_column(f"'{wanted}'")

@@ -272,7 +272,7 @@ def _quiet() -> Iterator[None]:
 
 def _not_allowed(reason: str) -> SqlNotAllowed:
     return SqlNotAllowed(
-        f"This is no SQL tool: {reason}.", hint="A SQL tool is one SELECT, with :name for each argument."
+        f"This is not a SQL tool: {reason}.", hint="A SQL tool is one SELECT, with :name for each argument."
     )
 
 

@@ -74,7 +74,7 @@ def read_summary(session: Session, filters: Filters, by: Sequence[str]) -> Summa
     by: Any of `BY`. Raises `ValueError` for another word.
     """
     if unknown := [word for word in by if word not in BY]:
-        raise ValueError(f"by={unknown[0]!r} is none of {', '.join(BY)}")
+        raise ValueError(f"by={unknown[0]!r} is not one of {', '.join(BY)}")
     wanted = [name for name in BY if name == "tool_name" or name in by]
     keys, sums = [DAYS.c[name] for name in wanted], (*_COUNTS, "total_us")
     statement = select(*keys, DAYS.c.within_ms, *(func.sum(DAYS.c[name]).label(name) for name in sums))

@@ -352,7 +352,7 @@ def change_flags(tool: ToolRegistry, changes: Mapping[str, bool]) -> None:
     for name, value in changes.items():
         if name not in SWITCHES or not isinstance(value, bool):
             raise VaultError(
-                f"{name}={value!r} is no switch of a tool.",
+                f"{name}={value!r} is not a switch of a tool.",
                 hint=f"There are {' and '.join(SWITCHES)}, True or False.",
             )
     tool.flags = {**tool.flags, **changes}

@@ -427,7 +427,7 @@ def _check_path(name: str, path: str) -> None:
     if any(_overlap(real, folder) for folder in _KERNEL):
         raise ConfigError(
             f"The grant {name}={path!r} is a view into the system, not a folder of files.",
-            hint="Let the tool fetch what it needs from there through a function of yours: hk.provide.",
+            hint="Let the tool fetch what it needs from there through your own function: hk.provide.",
         )
     if not os.path.lexists(path):
         raise ConfigError(f"The grant {name}={path!r} names nothing that exists.", hint="Make it first.")

@@ -83,7 +83,7 @@ def grouped(healkit: Healkit, filters: Filters, limit: int, ask: str = "") -> An
 def tallied(healkit: Healkit, filters: Filters, by: Sequence[str] = ()) -> Answer:
     """List tools' summaries, from the counts beside the log."""
     if unknown := [column for column in by if column not in _BY]:
-        wrong(f"--by {unknown[0]!r} is none of {', '.join(_BY)}.")
+        wrong(f"--by {unknown[0]!r} is not one of {', '.join(_BY)}.")
     sums = healkit.log.summary(**filters.given, by=list(by)).rows
     return Answer(lambda: cards.summary(sums, list(by)), lambda: [*map(dataclasses.asdict, sums)], table=True)
 
@@ -155,7 +155,7 @@ def prune(
 ) -> Answer:
     """Delete old executions; by default as HEALKIT_RETENTION_DAYS and HEALKIT_RETENTION_ROWS say."""
     if form not in {"jsonl", "parquet"}:
-        wrong(f"--format {form!r} is none of jsonl, parquet.")
+        wrong(f"--format {form!r} is not jsonl or parquet.")
     report = healkit.log.prune(older_than=older_than, keep=keep, archive=archive, format=form)  # type: ignore[arg-type]  # one of the two, as was checked above
     archives = [str(path) for path in report.archives]
     lines = [f"{count(report.deleted, 'execution')} deleted", *(f"archived in {path}" for path in archives)]

@@ -189,7 +189,7 @@ def _without_values(line: str) -> str:
 
 def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > _DIGITS_MAX:
-        raise UsageInvalid(f"{text[:50]!r} is no number of a log row.")
+        raise UsageInvalid(f"{text[:50]!r} is not the number of a log row.")
     return int(text)
 
 

@@ -251,7 +251,10 @@ def test_a_healing_names_the_views_it_read_and_tells_nothing_of_swapped_evidence
         with replaced(folder / item.path, swap, healkit):
             story = str(story_of(read_run(folder)))
             if swap != "a missing one":
-                assert f"The file '{item.path}' of run '{read.run_id}' has changed since the run recorded it" in story
+                assert (
+                    f"The file '{item.path}' of run '{read.run_id}' has changed since the run recorded it"
+                    in story
+                )
                 with pytest.raises(EvidenceChanged, match=item.path) as raised:
                     read.read_evidence(item)
                 assert raised.value.code == "EVIDENCE_CHANGED"

@@ -163,7 +163,7 @@ def test_all_three_forms_of_examples_are_accepted_as_they_are() -> None:
 
 WRONG: list[tuple[Any, str]] = [
     (7, "it is a int, not a dict"),
-    ({"arguments": {}, "resutl": 1}, "'resutl' is no part of an example. Did you mean 'result'?"),
+    ({"arguments": {}, "resutl": 1}, "'resutl' is not part of an example. Did you mean 'result'?"),
     ({"result": 1}, "it needs either arguments or a call"),
     ({"arguments": {}, "call": "f()"}, "it needs either arguments or a call"),
     ({"arguments": {}, "result": 1, "raises": "ValueError"}, "it cannot both return and raise"),
@@ -173,7 +173,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"call": "f("}, "its call does not parse"),
     ({"call": " "}, "its call is empty"),
     ({"call": "n = f()", "result": 1}, "does not end in an expression"),
-    ({"arguments": {}, "raises": "not a name"}, "raises='not a name' is no exception's name"),
+    ({"arguments": {}, "raises": "not a name"}, "raises='not a name' is not the name of an exception"),
     ({"arguments": {}, "raises": ValueError}, "is no exception's name"),
 ]
 

@@ -177,7 +177,7 @@ def test_a_patch_can_be_declined_or_left_for_later(healkit: Healkit, decision: s
     asked = broken_mean(healkit)
     asked.start("rules")
     consent = asked.until("consent")["asked"]
-    with pytest.raises(UsageInvalid, match="'perhaps' is none of keep, decline, later"):
+    with pytest.raises(UsageInvalid, match="'perhaps' is not one of keep, decline, later"):
         asked.ask("heal_decide", number=consent["number"], decision="perhaps")
     asked.ask("heal_decide", number=consent["number"], decision=decision)
     report = asked.until("done")["report"]

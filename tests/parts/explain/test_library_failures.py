@@ -188,10 +188,10 @@ def page() -> str:
         "below it. `tests/parts/explain` runs each of them and checks this page. They are common mistakes with columns, shapes, types",
         "and missing values, and packages that are not installed.",
         "",
-        "What is said comes from the objects at hand when the line failed: the table that lacks the column, the row whose text",
-        "is not a number, the shapes of both arrays. It is read without running code of yours, and kept with the failure as a few",
-        "short texts, which the [sanitiser](sanitizing.md) cleans like everything else. Where the objects do not show what is",
-        "wrong, healkit says only what the message says.",
+        "healkit looks at the objects at hand when the line failed: the table that lacks the column, the row whose text is not a",
+        "number, the shapes of both arrays. Your code does not run for this. The failure keeps a few short texts, which the",
+        "[sanitiser](sanitizing.md) cleans like everything else. Where the objects do not show what is wrong, healkit says only",
+        "what the message says.",
     ]
     group = ""
     for example in EXAMPLES.values():

@@ -278,7 +278,7 @@ def _classify(error: BaseException, timeout_s: float, facts: dict[str, str]) -> 
     if isinstance(error, PermissionError):
         return "TOOL_EXCEPTION", (
             "A worker has no network, starts no process and sees only its scratch folder. Grant the tool a path "
-            "(read=…, write=…), or let it call a function of yours (hk.provide)."
+            "(read=…, write=…), or let it call your function (hk.provide)."
         )
     if isinstance(error, FileNotFoundError):
         return (

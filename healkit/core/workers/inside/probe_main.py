@@ -69,11 +69,11 @@ def attempt_all(targets: Targets) -> dict[str, str]:
             raise OSError(ctypes.get_errno(), "ptrace")
 
     return {
-        "read a file of yours": _try(read),
-        "write into a folder of yours": _try(write),
-        "change the mode of a file of yours": _try(mode),
+        "read one of your files": _try(read),
+        "write into one of your folders": _try(write),
+        "change the mode of one of your files": _try(mode),
         "open a network socket": _try(network),
-        "connect to a socket of yours": _try(unix_socket),
+        "connect to one of your sockets": _try(unix_socket),
         "start a process": _try(process),
         "trace a process": _try(trace),
         "signal your process": _try(lambda: os.kill(targets.host_pid, 0)),

@@ -411,7 +411,7 @@ class HealSession:
     def decide(self, number: int, decision: str) -> None:
         """Decide on the attempt with that number: `keep`, `decline` or `later`."""
         if decision not in _DECISIONS:
-            raise UsageInvalid(f"{decision!r} is none of {', '.join(_DECISIONS)}.")
+            raise UsageInvalid(f"{decision!r} is not one of {', '.join(_DECISIONS)}.")
         self._reply("consent", number, (_DECISIONS[decision],))
 
     def undo(self) -> str:
