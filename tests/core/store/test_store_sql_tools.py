@@ -63,7 +63,7 @@ def test_one_reading_statement_is_allowed(code: str, names: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_other_statements_are_refused_for_sqlite(code: str) -> None:
-    with pytest.raises(SqlNotAllowed, match="no SQL tool"):
+    with pytest.raises(SqlNotAllowed, match="not a SQL tool"):
         check_sql(code, "sqlite")
 
 

@@ -320,7 +320,7 @@ def test_what_has_no_value_to_cross_is_shown_as_a_notebook_shows_it(db: Path) ->
             for arguments in ({"log_id": 10**30}, {"log_id": -(10**30)}):
                 error = error_of(await client.call_tool("get_execution", arguments))
                 assert error["code"] == "ARGUMENTS_INVALID"
-            with pytest.raises(Exception, match="no number of a log row"):
+            with pytest.raises(Exception, match="not the number of a log row"):
                 await client.read_resource(f"healkit://executions/{10**30}")
 
     run(work)

@@ -442,7 +442,7 @@ def test_openai_itself_gets_the_newer_name_of_the_limit() -> None:
     ("wrong", "why"),
     [
         ({"heal_model_provider": "acme"}, "Choose one of openai, anthropic"),
-        ({"heal_model_url": "ftp://x"}, "heal_model_url='ftp://x' is no http"),
+        ({"heal_model_url": "ftp://x"}, "heal_model_url='ftp://x' is not an http"),
         ({"heal_model_url": "https://me:pw@x.example/v1"}, "HEALKIT_MODEL_KEY"),
         ({"heal_model_attempts": 0}, "greater than 0"),
     ],
