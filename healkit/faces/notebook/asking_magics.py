@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from healkit.app import Healkit
     from healkit.parts.cells.own_cells import FailedCell
     from healkit.parts.heal.questions import Answer, Question
-    from healkit.parts.heal.records import Attempt
+    from healkit.parts.heal.records import Attempt, CellFix
     from healkit.parts.heal.report import CellReport, HealReport
 
 
@@ -73,6 +73,7 @@ def heal(healkit: Healkit, options: Namespace, cell: FailedCell | None) -> Any:
         if row is None:
             raise HealError("Nothing has failed.", hint="Name a tool: %heal TOOL.")
         tool = row.tool_name
+    refuse(options, ("pick",), "is for the edits of a cell", "Leave it out; %heal asks about a tool's patch.")
     if options.panel or options.dock:
         return _panel(healkit, tool, options, names)
     if names is not None and PERSON in names:
@@ -100,16 +101,26 @@ def _heal_cell(
         cards.shown(cell.advice).show()
         return None
     report = healkit.heal_cell(number, advisors=names, budget_s=options.budget)
-    if options.apply:
-        fix = report.chosen
-        if fix is None:
-            raise HealError(f"There is no fix for {report.label}: {report.reason}")
+    if options.apply or options.pick is not None:
+        fix = _picked(report, options.pick)
         replace_cell(get_ipython(), fix.code)
-        what = "fixed text" if fix is report.fix else "text, if this is meant,"
-        sentence = f"The {what} of {fix.cell} is in this cell now: run it. {fix.said}"
+        what = "fixed text" if fix is report.fix else "text, if you mean this,"
+        sentence = f"The {what} of {fix.cell} is in this cell now. Run it. {fix.said}"
         CellOutput.done(sentence, Diff(fix.diff), *fix.unknown).show()
         return None
     return report
+
+
+def _picked(report: CellReport, number: int | None) -> CellFix:
+    """Return the edit with that number on the card, or the one that the card proposes; raise `HealError`."""
+    if number is None and report.chosen is not None:
+        return report.chosen
+    if not report.edits:
+        raise HealError(f"There is no fix for {report.label}: {report.reason}")
+    if number is None or not 0 < number <= len(report.edits):
+        wrong = "Several edits are possible" if number is None else f"There is no edit {number}"
+        raise HealError(f"{wrong} for {report.label}.", hint=f"%heal --pick N takes 1 to {len(report.edits)}.")
+    return report.edits[number - 1]
 
 
 def _panel(healkit: Healkit, tool: str, options: Namespace, names: list[str] | None) -> Any:

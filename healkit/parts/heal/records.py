@@ -401,6 +401,12 @@ class CellReportData:
         only = self.others if self.outcome == "question" else ()
         return self.fix or (only[0] if len(only) == 1 else None)
 
+    @property
+    def edits(self) -> tuple[CellFix, ...]:
+        """All edits that a card shows, in its order: the first is number 1."""
+        first = self.chosen
+        return (*((first,) if first is not None else ()), *(edit for edit in self.others if edit is not first))
+
 
 #: `passed`: every cell ran. `healed`: it fails, and ran to its end with the fixes. `failed`: it did not.
 NotebookOutcome = Literal["passed", "healed", "failed", "stopped"]

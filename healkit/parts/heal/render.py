@@ -214,21 +214,23 @@ def cell_card(report: CellReportData) -> Card:
         if report.outcome == "rerun":
             return Card(head, "→", "warn", below, notes)
         if report.outcome == "question":
-            return Card(head, "?", "warn", below, [*map(_other, report.others), *notes, *not_fixes])
+            shown = [_other(edit, number) for number, edit in enumerate(report.edits, 1)]
+            pick = Facts([("next", Span("`%heal --pick 1` puts edit 1 into this cell", "ticked"))])
+            return Card(head, "?", "warn", below, [*shown, *notes, *not_fixes, pick])
         return Card(head, "✗", "bad", below, [*notes, *not_fixes])
     if fix.cell != report.label:
         place = f", in {fix.cell}?" if head.endswith("?") else f" for {fix.cell}"
         head = f"{head.removesuffix('?')}{place}"
     facts: list[tuple[str, Fact]] = [("change", Span(fix.reason, "ticked")), ("seen", Span(fix.said))]
-    facts += [("not known", Span(sentence, "ticked")) for sentence in fix.unknown]
+    facts += [("not known", Span(sentence, "ticked")) for sentence in fix.unknown if sentence != fix.rerun]
     facts += [("note", Span(note, "ticked")) for note in report.notes]
     then = "" if fix.cell == report.label else f" inserts the new text of {fix.cell} here"
     facts.append(("next", Span(f"`%heal --apply`{then}", "ticked")))
+    facts += [("then", Span(fix.rerun, "ticked"))] if fix.rerun else []
     parts: list[Part] = [Diff(changed(fix)), Facts(facts)]
-    other_edits = [edit for edit in report.others if edit is not fix]
-    if other_edits:
-        rows = [_other(edit) for edit in other_edits]
-        parts.append(Fold(plain.count(len(rows), "other edit"), rows))
+    rows = [_other(edit, number) for number, edit in enumerate(report.edits, 1) if edit is not fix]
+    if rows:
+        parts.append(Fold(f"{plain.count(len(rows), 'other edit')}, for `%heal --pick`", rows))
     parts += not_fixes
     is_sure = fix.ran and fix is report.fix
     return Card(head, "✓" if is_sure else "?", "good" if is_sure else "warn", (), parts)
@@ -250,6 +252,7 @@ def _not_fixes(report: CellReportData) -> list[Part]:
     return [Only("html", Fold(head, rows)), *(Only("text", Line(line)) for line in lines)] if rows else []
 
 
-def _other(fix: CellFix) -> Part:
-    summary = " ".join((*fix.lost, fix.reason, fix.said))
+def _other(fix: CellFix, number: int | None = None) -> Part:
+    label = () if number is None else (f"Edit {number}:",)
+    summary = " ".join((*label, *fix.lost, fix.reason, fix.said))
     return Section((Line(Span(summary, "ticked"), indent=4), Diff(changed(fix), indent=4)))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock, Tool
 
 
-#: Names that are providers of healkit's own.
+#: Names of healkit's own providers.
 RESERVED = frozenset({"host", "vault", "healkit"})
 #: Long, because `npx` and `uvx` may have to fetch the server first.
 START_TIMEOUT_S = 30.0
@@ -52,9 +52,9 @@ class ServerSpec:
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
         if not is_valid_name(self.name) or self.name in RESERVED:
-            why = "healkit's own" if self.name in RESERVED else "no identifier"
+            why = "healkit uses it" if self.name in RESERVED else "it is not an identifier"
             raise ConfigError(
-                f"{self.name!r} cannot be an MCP server's name: it is {why}.",
+                f"{self.name!r} cannot be an MCP server's name: {why}.",
                 hint="Tools write it as mcp.<name>.<tool>(…).",
             )
         if (self.command is None) == (self.url is None):

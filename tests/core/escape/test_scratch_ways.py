@@ -32,7 +32,7 @@ def passed(way: str, ending: str, value: int | None, told: str) -> str:
         return ""  # it wrote to a mapped page for which there was no room
     if ending not in STOPPED:
         return f"ended otherwise: {ending} {told}"
-    return f"is no try: {told}" if ending == "TOOL_EXCEPTION" and not told.startswith(REFUSED) else ""
+    return f"did not try: {told}" if ending == "TOOL_EXCEPTION" and not told.startswith(REFUSED) else ""
 
 
 @pytest.mark.requirement("SAFE-3")

@@ -174,7 +174,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"call": " "}, "its call is empty"),
     ({"call": "n = f()", "result": 1}, "does not end in an expression"),
     ({"arguments": {}, "raises": "not a name"}, "raises='not a name' is not the name of an exception"),
-    ({"arguments": {}, "raises": ValueError}, "is no exception's name"),
+    ({"arguments": {}, "raises": ValueError}, "is not the name of an exception"),
 ]
 
 

@@ -216,7 +216,7 @@ def test_each_lesson_runs_in_jupyterlab_and_fails_where_it_means_to(
     assert [place for place, cell in enumerate(found) if cell["failed"]] == meant
     if path.stem.startswith("08"):
         first = next(place for place, cell in enumerate(code) if cell.source == "%heal")
-        assert "In [4]: is this meant, in In [3]?" in found[first]["text"]
+        assert "In [4]: is this what you mean, in In [3]?" in found[first]["text"]
         assert "order_date" in found[first]["text"]
         book.cell(first).scroll_into_view_if_needed()
         book.shot("76-lesson-08")

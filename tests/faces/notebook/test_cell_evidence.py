@@ -10,6 +10,7 @@ from healkit.errors import HealError
 from healkit.parts.cells.own_cells import notebook_cells
 from healkit.parts.explain.explanation import MatchedFailure
 from healkit.parts.explain.fixes import change_of
+from healkit.plain_text import untick
 
 CUPS = """
 from dataclasses import dataclass
@@ -206,6 +207,27 @@ def test_a_text_that_is_a_number_may_be_meant_as_either(shell):
     report = healed(shell, "entry = {'points': '17'}", "entry['points'] + 3")
     assert report.outcome == "question"
     assert {one.code for one in report.others} == {"int(entry['points']) + 3", "entry['points'] + str(3)"}
+
+
+@pytest.mark.requirement("MEAN-1", "FACE-12")
+def test_an_edit_is_picked_by_its_number_on_the_card(shell, monkeypatch):
+    report = healed(shell, "entry = {'points': '17'}", "entry['points'] + 3")
+    put: list[str] = []
+    monkeypatch.setattr(shell, "set_next_input", lambda text, replace: put.append(text), raising=False)
+
+    def heal(*flags):
+        shell.run_cell(" ".join(["%heal 3", *flags]), store_history=True).raise_error()
+
+    for number, edit in enumerate(report.edits, 1):
+        assert f"Edit {number}: {untick(edit.reason)}" in str(report)
+        heal("--pick", str(number))
+        assert put.pop() == edit.code
+    assert "%heal --pick 1" in str(report)
+    with pytest.raises(HealError, match="Several edits are possible") as refused:
+        heal("--apply")
+    assert "--pick N takes 1 to 2" in refused.value.hint
+    with pytest.raises(HealError, match="There is no edit 3 for"):
+        heal("--pick", "3")
 
 
 @pytest.mark.requirement("MEAN-5")

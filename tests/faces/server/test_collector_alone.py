@@ -63,7 +63,7 @@ def test_a_missing_token_is_generated_and_shown_once(tmp_path: Path) -> None:
 def test_a_start_that_is_not_safe_or_fails_is_refused_in_one_line(tmp_path: Path) -> None:
     file, db = tmp_path / "token", ("--db", str(tmp_path / "h.db"))
     for host in ("0.0.0.0", "::", "192.0.2.1", "collector.example"):
-        assert "no token is given" in refused("--host", host, *db)
+        assert "there is no token" in refused("--host", host, *db)
     assert "only 5 characters" in refused("--host", "0.0.0.0", *db, HEALKIT_COLLECT_TOKEN="short")
     assert "without spaces" in refused(*db, HEALKIT_COLLECT_TOKEN="two words")
     assert "No such file" in refused("--token-file", str(file), *db)

@@ -101,5 +101,5 @@ def test_a_chart_needs_numbers_and_few_rows() -> None:
         draw(data, "bar", "city", ["sodl"])
     with pytest.raises(ValueError, match="201 rows, but a bar chart draws at most 200"):
         draw(pd.DataFrame({"x": range(201), "y": range(201)}), "bar", "x", ["y"])
-    with pytest.raises(ValueError, match="needs a column or more in `y`"):
+    with pytest.raises(ValueError, match="needs at least one column in `y`"):
         draw(data, "line", "city")

@@ -96,8 +96,8 @@ FINAL: dict[str, tuple[Turn, type[HealkitError], str]] = {
     "a packed stream": (
         lambda handler: (handler.begin(Content_Encoding="gzip"), handler.end())[0], ModelError, "packed as gzip"
     ),
-    "no JSON in the stream": (sends(b"data: {nonsense\n\n"), ModelError, "no JSON object"),
-    "a list in the stream": (sends(b"data: [1]\n\n"), ModelError, "no JSON object"),
+    "no JSON in the stream": (sends(b"data: {nonsense\n\n"), ModelError, "not a JSON object"),
+    "a list in the stream": (sends(b"data: [1]\n\n"), ModelError, "not a JSON object"),
     "an error in the stream": (
         sends(b'data: {"error": {"message": "context too long", "type": "invalid"}}\n\n'), ModelError, "context too long"
     ),

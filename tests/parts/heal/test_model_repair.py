@@ -111,7 +111,7 @@ def test_stop_in_the_middle_of_an_answer_ends_the_healing(server: ModelServer, t
     stop = threading.Event()
 
     def progress(sentence: str) -> None:
-        if "of an answer so far" in sentence:
+        if "of the answer so far" in sentence:
             stop.set()
 
     with Healkit(tmp_path / "healkit.db", config=server.config()) as hk:

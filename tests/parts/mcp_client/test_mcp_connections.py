@@ -96,9 +96,9 @@ def test_tools_in_pages_are_all_there_under_names_that_python_can_write(healkit:
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    ("vault", {"command": ["x"]}, "it is healkit's own"),
-    ("two words", {"command": ["x"]}, "it is no identifier"),
-    ("_hidden", {"command": ["x"]}, "it is no identifier"),
+    ("vault", {"command": ["x"]}, "healkit uses it"),
+    ("two words", {"command": ["x"]}, "it is not an identifier"),
+    ("_hidden", {"command": ["x"]}, "it is not an identifier"),
     ("shop", {}, "needs either"),
     ("shop", {"command": ["x"], "url": "http://x"}, "needs either"),
     ("shop", {"command": "npx -y server"}, r"use command=\['npx', '-y', 'server'\]"),
@@ -192,7 +192,7 @@ WRONG_FILES = [
     ('{"mcpServers": {"x": {"command": ["npx"]}}}', "needs a command .a string. and args"),
     ('{"mcpServers": {"x": {"command": "npx", "env": {"A": 1}}}}', "env of the MCP server 'x'"),
     ('{"mcpServers": {"a-b": {"command": "x"}, "a_b": {"command": "x"}}}', "would both be called mcp.a_b"),
-    ('{"mcpServers": {"host": {"command": "x"}}}', "it is healkit's own"),
+    ('{"mcpServers": {"host": {"command": "x"}}}', "healkit uses it"),
 ]
 
 
