@@ -584,5 +584,5 @@ def advice_for(
             tuple(near),
         )
         return advise(case)
-    except Exception:  # noqa: BLE001 - a guess that fails is no guess
+    except Exception:  # noqa: BLE001 - skip a guess that fails
         return None
