@@ -1,4 +1,4 @@
-"""Prose: no forbidden form, few long sentences, short pages, no misspelling."""
+"""Prose: plain sentences, short pages, correct spelling."""
 
 from __future__ import annotations
 
