@@ -21,9 +21,10 @@ class Done:
 
 
 def call(*words: str, stdin: str = "") -> Done:
-    """Run `healkit WORDS…` with streams of its own that are no terminal; what it does not catch fails the test.
+    """Run `healkit WORDS…` in this process, with its own streams instead of a terminal.
 
-    Signals, a terminal, and what holds for a process only are tested in processes.
+    An exception that healkit does not catch fails the test. Tests of signals, of a terminal, or of a whole process start
+    a process instead.
     """
     printed, told = io.BytesIO(), io.BytesIO()
     code: object = 0

@@ -50,7 +50,7 @@ HERE = Path(__file__).parent
 KERNEL = pytest.StashKey["NotebookKernel"]()
 CLAIMED = pytest.StashKey[Claims]()
 
-# A suite that was started in the background was told to ignore Ctrl-C, and the processes it starts inherit that.
+# A suite that runs in the background ignores Ctrl-C, and the processes it starts inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Nor does an example that a property is held against fail for being slow there.

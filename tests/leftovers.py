@@ -18,7 +18,7 @@ _VARIABLE = "HEALKIT_TEST_RUN"
 _HOST = re.compile(r"/healkit-\d+/(\d+)-\d+-\d+/")
 #: Python's own: a process that has used `multiprocessing` has one until its very end.
 _TRACKER = "from multiprocessing.resource_tracker import main"
-#: What was told to end as the last test ended may take this long: a busy machine takes a sandbox down in its own time.
+#: Time for the last test's processes to end: a busy machine takes a sandbox down slowly.
 _GRACE_S = 30.0
 
 

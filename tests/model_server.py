@@ -39,7 +39,7 @@ class Received:
 
     @property
     def text(self) -> str:
-        """Text that the model was told, in either protocol."""
+        """Text of all messages to the model, in either protocol."""
         told = [message["content"] for message in self.body["messages"]]
         return "\n".join([self.body.get("system", ""), *told])
 
@@ -222,7 +222,7 @@ def sends(*pieces: bytes, kind: str = "text/event-stream", ended: bool = True) -
 
 
 def drips(handler: Handler) -> None:
-    """Say a word every few milliseconds, for as long as somebody listens."""
+    """Send a word every few milliseconds, until the client or the server closes."""
     chat = {"choices": [{"index": 0, "delta": {"content": "word "}}]}
     message = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "word "}}
     handler.begin()

@@ -37,7 +37,7 @@ def program(name: str) -> Path:
 
 
 def _account() -> dict[str, Any]:
-    """PostgreSQL refuses to run as root; its own account, or nobody's, does as well."""
+    """Return an account for PostgreSQL, which refuses to run as root: its own, or `nobody`."""
     if os.geteuid() != 0:
         return {}
     import pwd

@@ -1,9 +1,10 @@
-"""Prose of the project: sentences of pages, docstrings, explanations and the extension's texts."""
+"""Prose of the project: pages, docstrings, comments and texts."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,7 +92,7 @@ def markdown_sentences(path: Path) -> Iterator[Sentence]:
 
 
 def docstring_sentences(path: Path) -> Iterator[Sentence]:
-    """Yield the sentences of a module's docstrings and comments of fields."""
+    """Yield the sentences of a module's docstrings."""
     place = path.relative_to(ROOT).as_posix()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -99,8 +100,38 @@ def docstring_sentences(path: Path) -> Iterator[Sentence]:
                 yield from sentences(f"{place}:{getattr(node, 'lineno', 1)}", paragraph)
 
 
+def comment_sentences(path: Path) -> Iterator[Sentence]:
+    """Yield the sentences of a Python file's comments; comments on lines below each other are one text."""
+    place = path.relative_to(ROOT).as_posix()
+    with path.open("rb") as file:
+        tokens = [token for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT]
+    block: list[tokenize.TokenInfo] = []
+    for token in [*tokens, None]:
+        text = token.string.lstrip("#: ") if token else ""
+        if block and not (token and text and _continues(block[-1], token)):
+            joined = " ".join(one.string.lstrip("#: ") for one in block)
+            yield from sentences(f"{place}:{block[0].start[0]}", joined)
+            block = []
+        if token and text:
+            block.append(token)
+
+
+def _continues(above: tokenize.TokenInfo, below: tokenize.TokenInfo) -> bool:
+    """Return whether both comments have a line to themselves, one below the other."""
+    alone = all(not one.line[: one.start[1]].strip() for one in (above, below))
+    return alone and below.start == (above.start[0] + 1, above.start[1])
+
+
+def name_sentences(path: Path) -> Iterator[Sentence]:
+    """Yield the names of a module's tests, as sentences."""
+    place = path.relative_to(ROOT).as_posix()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield from sentences(f"{place}:{node.lineno}", node.name.replace("_", " "))
+
+
 def explanation_texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a TOML file that have more than two words and are no code, in their order."""
+    """Yield the texts of a TOML file that have more than two words and are not code, in their order."""
     pending: list[object] = [tomllib.loads(path.read_text())]
     while pending:
         value = pending.pop(0)
@@ -143,7 +174,7 @@ def pages() -> list[Path]:
 
 
 def literals(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a module with more than three words that are no docstring, with `…` for what is filled in."""
+    """Yield the texts of a module with more than three words, except docstrings; `…` is what is filled in."""
     tree = ast.parse(path.read_text())
     passed: set[int] = set()
     for node in ast.walk(tree):
@@ -179,6 +210,6 @@ def _is_prose(text: str) -> bool:
 
 
 def literal_sentences(path: Path) -> Iterator[Sentence]:
-    """Yield the sentences of a module's texts that are no docstrings."""
+    """Yield the sentences of a module's texts, except docstrings."""
     for line, text in literals(path):
         yield from sentences(f"{path.relative_to(ROOT).as_posix()}:{line}", text)

@@ -1,4 +1,7 @@
-"""Pages of the site, executed: cells in one kernel, commands in one shell's folder, outputs compared."""
+"""Pages of the site, executed, with outputs compared.
+
+The cells of a page share a kernel; its commands share a folder.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}")
 
 
 def spelt(place: str) -> str:
-    """Return source whose value is that secret: code is no secret, and is shown as it is."""
+    """Return source code whose value is that secret, but whose text is not: code is shown as it is."""
     return f"{SECRETS[place][::-1]!r}[::-1]"
 
 
@@ -471,7 +471,7 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def test_no_page_is_told_a_secret(home: Path, words: Mapping[str, str]) -> None:
+def test_no_page_gets_a_secret(home: Path, words: Mapping[str, str]) -> None:
     with Healkit(home / "healkit.db") as hk:
         pages = SidePanelPages(hk)
         new = pages.operations.keys() - QUESTIONS.keys()

@@ -124,7 +124,7 @@ def test_without_a_part_the_rest_starts_and_a_tool_is_run_and_patched(site: Path
 
 @pytest.mark.requirement("ARCH-1")
 @pytest.mark.slow
-def test_without_learning_a_tool_is_healed_all_the_same(site: Path, tmp_path: Path) -> None:
+def test_a_tool_is_healed_without_learning(site: Path, tmp_path: Path) -> None:
     """What learning adds to healing is an advisor, which is left out with it."""
     attributes, _ = without(["learn"], site, tmp_path, WAY.replace("    print(", f"{HEALED}    print(", 1))
     assert "heal" in attributes

@@ -1,4 +1,4 @@
-"""Prose: no forbidden form, few long sentences, short pages, no misspelling."""
+"""Prose: plain sentences, short pages, correct spelling."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from prose import (
     ROOT,
     WORDS_MAX,
     Sentence,
+    comment_sentences,
     docstring_sentences,
     literal_sentences,
     markdown_sentences,
+    name_sentences,
     pages,
     script_sentences,
     toml_sentences,
@@ -29,6 +31,19 @@ SHARE_MAX = 0.03
 def _files(pattern: str, *folders: str) -> Iterator[Path]:
     for folder in folders:
         yield from sorted(path for path in (ROOT / folder).rglob(pattern) if "node_modules" not in path.parts)
+
+
+def _code() -> Iterator[Path]:
+    yield from _files("*.py", "healkit", "tests", "benchmarks", "docs")
+    yield from ROOT.glob("*.py")
+
+
+def _comments_and_tests() -> Iterator[Sentence]:
+    for path in _code():
+        yield from comment_sentences(path)
+        yield from name_sentences(path)
+        if path.relative_to(ROOT).parts[0] != "healkit":
+            yield from docstring_sentences(path)
 
 
 SOURCES = {
@@ -47,6 +62,7 @@ SOURCES = {
         for path in (*_files("*.ts*", "js/lab/src"), *_files("*.js", "js/src"))
         for sentence in script_sentences(path)
     ),
+    "comments and tests": _comments_and_tests,
 }
 
 

@@ -30,9 +30,9 @@ def claims(tmp_path_factory: pytest.TempPathFactory, claimed: Claims | None) -> 
         return claimed
     out = tmp_path_factory.mktemp("claims") / "claims.json"
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", f"--claims={out}", str(HERE)]
-    # What the run around this one was told, to share its work out for example, is not meant for this one.
-    told = ("PYTEST_", "HEALKIT_TEST_RUN")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(told)}
+    # Settings of the surrounding run, such as how it shares its work, do not apply to this one.
+    outer = ("PYTEST_", "HEALKIT_TEST_RUN")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(outer)}
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=HERE.parent, env=environment
     )

@@ -1,4 +1,4 @@
-"""Documentation site: its tutorials run, its reference pages are complete."""
+"""Documentation site: tutorials run, reference is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue of texts: all that users read on screen, in one file."""
+"""Catalogue of texts that users read on screen."""
 
 from __future__ import annotations
 

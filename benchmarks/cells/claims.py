@@ -53,7 +53,7 @@ CONTEXTS = {
     "argument": "print({})",
     "chain": "result = ({}).head(3).tail(1)",
 }
-#: Raises what an example raises, about an object that it is given; its text is no cell's.
+#: Defines `treat`, which raises the error of an example about any object, as a library would.
 ANEW = """
 def _made(example):
     space = {{"__name__": "__main__"}}

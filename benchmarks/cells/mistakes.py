@@ -1,10 +1,10 @@
 """Mistakes that programs plant in working cells.
 
 `kinds` has them by name; they stand in `code_mistakes` and `data_mistakes`. Each is a function that yields the plants
-of a working notebook: the notebook with one mistake in it, and what stood there. Where a plant does not fail when it
-is run, it is no mistake and is left out; so a kind may be generous. What a cell gave without the mistake is the right
-result of its repair, except where a plant has a `reference` of its own, or is `lost`: what is right cannot be known
-from what is left, and any fix is an invention.
+of a working notebook: the notebook with one mistake in it, and what stood there. A plant that does not fail when it
+runs is left out, so a kind may be generous. The right result of a repair is what the cell gave without the mistake. Two
+plants differ: one with a `reference` of its own, and one that is `lost`. Nothing that is left says what was right in a
+lost one, so any fix is an invention.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def working() -> list[Working]:
 
 
 def whole(words: str) -> str:
-    """Return a pattern of words that are no part of a longer one, or of a path."""
+    """Return a pattern of words that stand alone, not within a longer word or a path."""
     first, last = r"(?<![\w/.])" if words[:1].isalnum() else "", r"(?!\w)" if words[-1:].isalnum() else ""
     return f"{first}{re.escape(words)}{last}"
 

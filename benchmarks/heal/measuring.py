@@ -81,9 +81,9 @@ def measure(
     seed: int = 0,
     right: str = "",
 ) -> Row:
-    """Heal it in a vault of its own, and score what came of it.
+    """Heal it in a vault of its own, and score the result.
 
-    right: code that is right, which answers the loop's questions; with none there is nobody to ask.
+    right: correct code, which answers the loop's questions; without it the loop asks no questions.
     """
     row = Row(program.name, program.kind, program.shows, program.bugs, program.places, program.knowable, seed)
     row.fails = program.fails
@@ -148,7 +148,7 @@ def register(healkit: Healkit, program: Program) -> World:
 
 
 def _answering(right: str, program: Program, judge: Judge) -> Callable[[Any], Answer | None]:
-    """Somebody who knows what is right, and says it when asked."""
+    """Return an `ask` that answers from the correct code."""
 
     def answer(question: Any) -> Answer | None:
         example = {"arguments": question.arguments}

@@ -22,7 +22,7 @@ from heal.scoring import Judge
 _GENERATORS = {"flatten", "kheapsort"}
 #: Tests that the reference does not end in useful time either; the project's own tests skip them too.
 _TOO_SLOW = (("knapsack", 6404180), ("levenshtein", "amanaplanacanalpanama"))
-#: Inputs that the reference answers and a patch must answer alike.
+#: Inputs on which a patch must give the same answer as the reference.
 DIFFERENTIAL_INPUTS = 30
 _REFERENCE_TIMEOUT_S = 2.0
 _BROKEN_TIMEOUT_S = 3.0
@@ -40,7 +40,7 @@ class Checkout:
 
 
 def read(path: Path) -> list[Checkout]:
-    """Return all 40 programs; raise `FileNotFoundError` where `path` is no checkout."""
+    """Return all 40 programs; raise `FileNotFoundError` where `path` is not a checkout."""
     programs = sorted((path / "python_programs").glob("*.py"))
     if not programs:
         raise FileNotFoundError(f"{path} holds no python_programs: is it a checkout of QuixBugs?")
@@ -59,7 +59,7 @@ def read(path: Path) -> list[Checkout]:
 def survey(checkouts: list[Checkout], judge: Judge) -> tuple[dict[str, list[bool]], list[str]]:
     """Return which tests each broken program passes, and the programs whose correct version fails one.
 
-    There should be none of these. Raises `ValueError` for a broken program that passes all.
+    The second list should be empty. Raises `ValueError` for a broken program that passes all.
     """
     passed, doubtful = {}, []
     for checkout in checkouts:
@@ -208,7 +208,7 @@ def _assigns(statement: ast.stmt, name: str) -> bool:
 
 
 def _literal(node: ast.expr) -> tuple[Any] | None:
-    """Return the value of a display of constants and `float("inf")`; a 1-tuple, None where it is no such thing."""
+    """Return the value of a display of constants and `float("inf")` as a 1-tuple; None for anything else."""
     inner = ast.walk(node)
     if any(isinstance(part, ast.Name) and part.id != "float" for part in inner):
         return None

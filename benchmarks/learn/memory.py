@@ -250,7 +250,7 @@ def replay(played: Sequence[Played], orders: int, *, recurring: bool) -> None:
 
 
 def in_earnest(played: Sequence[Played], seed: int, judge: Judge) -> None:
-    """Heal the second half of an order with and without what the first half teaches, and print what came of it."""
+    """Heal the second half of an order with and without what the first half teaches, and print the results."""
     order = list(played)
     random.Random(seed).shuffle(order)
     first, second = order[: len(order) // 2], order[len(order) // 2 :]

@@ -214,7 +214,7 @@ def _text_of(value: object) -> str:
 
 
 def outcomes(code: str, name: str, calls: Sequence[dict[str, Any]]) -> list[Outcome] | None:
-    """Return how each call ends; None for code that is no tool, or hangs too often."""
+    """Return how each call ends; None for code without that function, or that hangs too often."""
     space: dict[str, Any] = {"__name__": "tool"}
     hangs, found = 0, []
     try:

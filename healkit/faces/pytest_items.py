@@ -233,14 +233,14 @@ class DoctestItem(RestrictedItem, pytest.DoctestItem):
         text, titles, cards = str(usual), list[str](), list[str]()
         for failure in failures:
             want, got = failure.example.want.strip(), getattr(failure, "got", "").strip()
-            told = f"expected {want or 'nothing'}, got {got or 'nothing'}"
+            message = f"expected {want or 'nothing'}, got {got or 'nothing'}"
             error = getattr(failure, "exc_info", (None, None))[1]
             if isinstance(error, ExampleRaised):
                 here = "\n".join(part.strip("\n") for part in traceback.format_exception(*failure.exc_info))
                 text = text.replace(here, error.traceback, 1)
-                told = error.summary
+                message = error.summary
                 cards.append(error.card)
-            titles.append(f"line {failure.test.lineno + failure.example.lineno + 1}: {one_line(told)}")
+            titles.append(f"line {failure.test.lineno + failure.example.lineno + 1}: {one_line(message)}")
         return harmless(cleaning.text("\n".join([*titles, text, *cards])))
 
 
@@ -278,8 +278,8 @@ class DoctestWorker:
         try:
             self.run(f"__import__({self._module or 'sys'!r})", "import")
         except ExampleRaised as error:
-            told = f"It cannot be imported: {error.summary}\n{error.traceback}\n{error.card}"
-            raise HealkitError(harmless(cleaning.text(told))) from None
+            message = f"It cannot be imported: {error.summary}\n{error.traceback}\n{error.card}"
+            raise HealkitError(harmless(cleaning.text(message))) from None
         self._own(f"begin_examples({self._module!r}, {dict(modules)!r})")
 
     def run(self, source: str, number: int | str) -> str:

@@ -57,9 +57,9 @@ def message_of(error: BaseException) -> str:
         return f"<no message: {type(trouble).__name__} while it was read>"
 
 
-def traceback_text(told: TracebackException, message: str) -> str:
+def traceback_text(exception: TracebackException, message: str) -> str:
     """Return a traceback as Python prints it; `message` replaces a message that Python could not read."""
-    return "".join(told.format()).replace(_NO_TEXT, message)
+    return "".join(exception.format()).replace(_NO_TEXT, message)
 
 
 def linked_to(error: BaseException) -> list[tuple[Link, BaseException]]:
@@ -105,14 +105,14 @@ def _shortened(error: BaseException) -> Iterator[None]:
             _BASE["__traceback__"].__set__(exception, stack)
 
 
-def _ends_of(told: TracebackType | None) -> TracebackType | None:
+def _ends_of(outermost: TracebackType | None) -> TracebackType | None:
     """Return a traceback with both ends of a stack that is longer than `FRAMES_MAX`; a shorter one is unchanged."""
-    entries, entry = 0, told
+    entries, entry = 0, outermost
     while entry is not None:
         entries, entry = entries + 1, entry.tb_next
     if entries <= FRAMES_MAX:
-        return told
-    ends, entry = list[TracebackType](), told
+        return outermost
+    ends, entry = list[TracebackType](), outermost
     for number in range(entries):
         assert entry is not None
         if number < FRAMES_MAX // 2 or number >= entries - FRAMES_MAX // 2:

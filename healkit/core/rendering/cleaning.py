@@ -158,14 +158,14 @@ def _words(shown: Document) -> dict[str, None]:
     return words
 
 
-def _rebuilt(part: Any, told: Mapping[str, str]) -> Any:
+def _rebuilt(part: Any, texts: Mapping[str, str]) -> Any:
     if isinstance(part, str):
-        return told.get(part, part)
+        return texts.get(part, part)
     if isinstance(part, list | tuple):
-        return tuple([_rebuilt(item, told) for item in part])
+        return tuple([_rebuilt(item, texts) for item in part])
     if type(part) not in _WORDED:
         return part
-    changed = {name: _rebuilt(getattr(part, name), told) for name in _WORDED[type(part)]}
+    changed = {name: _rebuilt(getattr(part, name), texts) for name in _WORDED[type(part)]}
     return dataclasses.replace(part, **changed)
 
 

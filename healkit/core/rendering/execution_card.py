@@ -152,14 +152,14 @@ _WHY_MAX_CHARS = 120
 _VALUES = re.compile(r"`|\d")
 
 
-def _folded(why: list[Part], told: Explanation | None) -> list[Part]:
+def _folded(why: list[Part], advice: Explanation | None) -> list[Part]:
     """Fold the parts of an explanation, under their names; parts for terminals only are not folded."""
-    if told is None or all(isinstance(part, Only) and part.form == "text" for part in why):
+    if advice is None or all(isinstance(part, Only) and part.form == "text" for part in why):
         return why
     named = [
-        *(["why"] if told.why and not _is_short(told.why) else []),
-        *(["hint"] if told.hint else []),
-        *(["suggested fix"] if told.fix or told.code else []),
+        *(["why"] if advice.why and not _is_short(advice.why) else []),
+        *(["hint"] if advice.hint else []),
+        *(["suggested fix"] if advice.fix or advice.code else []),
     ]
     title = ", ".join(named) or "more"
     return [Fold(f"{title[:1].upper()}{title[1:]}", why, "body")]
@@ -171,8 +171,8 @@ def title_of(execution: ExecutionData, explained: ExplainLevel) -> str:
     return "" if failure is None else _title(failure, _told(execution, Aside(explained=explained)))
 
 
-def _title(failure: Failure, told: Explanation | None) -> str:
-    what = _with_values(failure, told)
+def _title(failure: Failure, advice: Explanation | None) -> str:
+    what = _with_values(failure, advice)
     return plain.one_line(f"{failure.ename}: {untick(what)}" if what else failure.summary, 400)
 
 
@@ -181,14 +181,14 @@ def _is_short(why: str) -> bool:
     return len(why) <= _WHY_MAX_CHARS and "`" in why
 
 
-def _with_values(failure: Failure, told: Explanation | None) -> str:
+def _with_values(failure: Failure, advice: Explanation | None) -> str:
     """Return what happened, if it names values and the exception's own message does not."""
-    what = "" if told is None else told.what
+    what = "" if advice is None else advice.what
     return what if _VALUES.search(what) and what.rstrip(".") not in failure.summary else ""
 
 
 def _below(
-    execution: ExecutionData, failure: Failure, aside: Aside, told: Explanation | None
+    execution: ExecutionData, failure: Failure, aside: Aside, advice: Explanation | None
 ) -> Iterator[Part]:
     """Yield lines on where it failed, the failed code, how it ended, and how often it has happened."""
     where, own_line = place(execution), tool_line(execution)
@@ -199,8 +199,8 @@ def _below(
     more += [aside.history] if aside.history else []
     quiet = [Span("  " + " · ".join(more), "quiet")] if more else []
     yield Only("html", Line((*html_line, *quiet)))
-    if told is not None and _is_short(told.why):
-        yield Only("html", Line(Span(told.why, "ticked"), "quiet"))
+    if advice is not None and _is_short(advice.why):
+        yield Only("html", Line(Span(advice.why, "ticked"), "quiet"))
     # A terminal cannot fold, and the whole text may not fit into one line.
     if where:
         yield Only("text", Line(tuple(line)))
@@ -210,8 +210,8 @@ def _below(
         yield Only("text", Line(ending(failure), "quiet"))
     if aside.history:
         yield Only("text", Line(aside.history, "quiet", "seen"))
-    if told is not None and told.what and told.what.rstrip(".") not in failure.summary:
-        yield Only("text", Line(Span(told.what, "ticked"), label="what"))
+    if advice is not None and advice.what and advice.what.rstrip(".") not in failure.summary:
+        yield Only("text", Line(Span(advice.what, "ticked"), label="what"))
 
 
 def _told(execution: ExecutionData, aside: Aside) -> Explanation | None:
@@ -229,24 +229,24 @@ def _told(execution: ExecutionData, aside: Aside) -> Explanation | None:
     return advice.at(execution.explained).at(aside.explained)
 
 
-def _explained(failure: Failure, told: Explanation | None) -> list[Part]:
+def _explained(failure: Failure, advice: Explanation | None) -> list[Part]:
     """Show why as text, the hint set apart, and the fix, which a page folds so that the reader can try first."""
-    if told is None:
+    if advice is None:
         return []
     lines: list[Part] = []
-    if told.what and not _with_values(failure, told) and told.what.rstrip(".") not in failure.summary:
-        lines.append(Only("html", Line(Span(told.what, "ticked"))))
-    if told.why:
-        why = Line(Span(told.why, "ticked"), label="why")
-        lines.append(Only("text", why) if _is_short(told.why) else why)
-    if told.hint and told.hint != failure.hint:  # the failure's own hint is shown anyway
-        lines.append(Line((Span("Hint: ", "strong", plain=""), Span(told.hint, "ticked")), "hint", "hint"))
-    if told.fix:
-        lines.append(Line((Span("Fix: ", "strong", plain=""), Span(told.fix, "ticked")), label="fix"))
-    if told.code:
-        terminal = Facts([("code" if told.fix else "fix", told.code)])
-        lines += [Only("html", Code(told.code)), Only("text", terminal)]
-    for linked in told.linked:
+    if advice.what and not _with_values(failure, advice) and advice.what.rstrip(".") not in failure.summary:
+        lines.append(Only("html", Line(Span(advice.what, "ticked"))))
+    if advice.why:
+        why = Line(Span(advice.why, "ticked"), label="why")
+        lines.append(Only("text", why) if _is_short(advice.why) else why)
+    if advice.hint and advice.hint != failure.hint:  # the failure's own hint is shown anyway
+        lines.append(Line((Span("Hint: ", "strong", plain=""), Span(advice.hint, "ticked")), "hint", "hint"))
+    if advice.fix:
+        lines.append(Line((Span("Fix: ", "strong", plain=""), Span(advice.fix, "ticked")), label="fix"))
+    if advice.code:
+        terminal = Facts([("code" if advice.fix else "fix", advice.code)])
+        lines += [Only("html", Code(advice.code)), Only("text", terminal)]
+    for linked in advice.linked:
         title = Span(f"{linked.title}: ", "strong", plain="")
         lines.append(Line((title, Span(linked.in_one_line, "ticked")), label=linked.title.lower()))
     return lines

@@ -115,9 +115,7 @@ def failure_of(outcome: Outcome, init: Init) -> Failure | None:
             return _observed("TOOL_OUTPUT_LIMIT", "OutputLimit", message, hint, outcome, init)
         case "disk_limit":
             message = "it filled its scratch folder beyond what it may"
-            hint = (
-                "Let it write less, or grant it one of your folders (write=…); HEALKIT_SCRATCH_MB is the limit."
-            )
+            hint = "Let it write less, or grant it one of your folders (write=…); HEALKIT_SCRATCH_MB is the limit."
             return _observed("TOOL_DISK_LIMIT", "DiskLimit", message, hint, outcome, init)
         case "lost":
             hint = "The tool may not be to blame: run it again."

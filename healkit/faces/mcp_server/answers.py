@@ -224,8 +224,8 @@ def _failed(execution: Execution) -> CallToolResult:
     return answer
 
 
-def _error(told: Json) -> CallToolResult:
-    cleaned = cleaning.data(told)
+def _error(problem: Json) -> CallToolResult:
+    cleaned = cleaning.data(problem)
     lines = [f"{cleaned['code']}: {cleaned.get('type', '')}: {cleaned.get('message', '')}".rstrip(": ")]
     lines += [
         f"  line {frame['line']}, {frame['function']}: {frame['source']}"

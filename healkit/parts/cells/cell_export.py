@@ -269,10 +269,10 @@ def _was_sent(run: CellRun, sent: Mapping[int, str]) -> bool:
     return run.count is not None and sent.get(run.count) == run.source
 
 
-def _read_values(folder: Path, told: Mapping[str, _Value]) -> dict[str, Any]:
+def _read_values(folder: Path, listed: Mapping[str, _Value]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     left_bytes = _ALL_MAX_BYTES
-    for name, value in told.items():
+    for name, value in listed.items():
         if isinstance(value, str):
             values[name] = types.ModuleType(value)  # its name is all that is asked of it
         elif isinstance(value, RemoteValue):

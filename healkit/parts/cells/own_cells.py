@@ -403,11 +403,11 @@ class ValuesBefore:
             self._unknown.append(name)
 
 
-def _entries(told: TracebackType | None) -> Iterator[TracebackType]:
-    while told is not None:
-        if not _is_ipython(told.tb_frame.f_code.co_filename):
-            yield told
-        told = told.tb_next
+def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
+    while entry is not None:
+        if not _is_ipython(entry.tb_frame.f_code.co_filename):
+            yield entry
+        entry = entry.tb_next
 
 
 def _is_ipython(filename: str) -> bool:
@@ -584,5 +584,5 @@ def advice_for(
             tuple(near),
         )
         return advise(case)
-    except Exception:  # noqa: BLE001 - a guess that fails is no guess
+    except Exception:  # noqa: BLE001 - skip a guess that fails
         return None

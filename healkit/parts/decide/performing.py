@@ -140,9 +140,9 @@ class Workshop:
         self.names.share(share.column for share in shared if share.column is not None)
         for name, dataset in data.items():
             columns = [share.column for share in shared if share.view == name]
-            told = {label: self._share(label, dataset.frame) for label in columns if label is not None}
+            shares = {label: self._share(label, dataset.frame) for label in columns if label is not None}
             told_labels = frozenset(label for label in dataset.frame.columns if self.names.knows(label))
-            facts = view_facts(name, dataset.frame, self.names, told_labels, told)
+            facts = view_facts(name, dataset.frame, self.names, told_labels, shares)
             if dataset.texts is not None:
                 text = text_facts(dataset.texts, self._cleaner, is_shared=None in columns)
                 facts = msgspec.structs.replace(facts, text=text)
@@ -343,15 +343,15 @@ class Workshop:
         inputs, hidden = _told_by(views), set[str]().union(*(view.hidden for view in views))
         if operation is not None and not operation.is_free:
             return self.names.of_operation(labels, inputs, hidden, words, code, frames)
-        told = self.names.of_tool(labels, words, code, hidden, frames)
+        named = self.names.of_tool(labels, words, code, hidden, frames)
         passed = inputs.intersection(labels) if operation is not None else set()
-        return told | passed
+        return named | passed
 
-    def _shared_in(self, frame: pd.DataFrame, told: Collection[str]) -> dict[Any, list[Any]]:
+    def _shared_in(self, frame: pd.DataFrame, labels: Collection[str]) -> dict[Any, list[Any]]:
         """Return the values of a result's columns for the chooser, if the shared column of that name has them all."""
         told_values = {}
         for position, label in enumerate(frame.columns[:COLUMNS_MAX]):
-            for distinct, shared in self._shared_values.get(label, ()) if label in told else ():
+            for distinct, shared in self._shared_values.get(label, ()) if label in labels else ():
                 if distinct == _distinct(frame.iloc[:, position]):
                     told_values[label] = shared
         return told_values

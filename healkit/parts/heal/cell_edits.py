@@ -53,14 +53,14 @@ def edited_cell(program: CellProgram, code: str) -> tuple[CellRun, str] | None:
 def in_cell(program: CellProgram, reason: str) -> str:
     """Return a sentence on the program with the line numbers of the cell."""
 
-    def told(match: re.Match[str]) -> str:
+    def line_of_cell(match: re.Match[str]) -> str:
         place = program.cell_at(int(match[1]))
         if place is None:
             return match[0]
         run = place[0].run
         return f"line {place[1]}" + (f" of {prompt_of(run)}" if run in program.above else "")
 
-    return _LINE.sub(told, reason)
+    return _LINE.sub(line_of_cell, reason)
 
 
 def _are_imports(lines: Sequence[str]) -> bool:

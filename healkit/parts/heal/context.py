@@ -138,7 +138,7 @@ class Voice:
             many = f"{advisor}: {len(sentences)} patches only hide the error."
             self._progress(self.shown(sentences[0]) if len(sentences) == 1 else many)
 
-    def shown(self, told: Told) -> Told:
+    def shown(self, report: Told) -> Told:
         """Return a text about the healing without secrets."""
         if self._cleaner is None:
             self._cleaner = cleaning.sanitizer().of_record()
@@ -146,7 +146,7 @@ class Voice:
                 cleaning.report(self._case.checks, self._cleaner)
                 if self._case.failure is not None:
                     learn(self._case.failure, self._cleaner)
-        return cleaning.report(told, self._cleaner)
+        return cleaning.report(report, self._cleaner)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -238,10 +238,10 @@ def prepare(hk: Services, options: HealOptions) -> tuple[HealContext, Case, list
         except HealkitError:
             return False
 
-    def tell_call(told: str) -> None:
+    def tell_call(note: str) -> None:
         """Report a live call before it is made."""
-        voice.notes.append(told)
-        voice.say(told)
+        voice.notes.append(note)
+        voice.say(note)
 
     calls = LiveCalls(options.live, cassette.live, acts, tell_call)
     tape = Tape(msgspec.structs.replace(cassette, live=[name for name in names if calls.may_make(name)]))

@@ -204,8 +204,8 @@ class NotebookCheck:
             cell_export.read_failing_cell, exchange, sent, NotebookFile(tuple(cells)), self._read
         )
         exported = failing_cell if failing_cell is not None and failing_cell.run.count == prompt else None
-        told = exported.failure if exported is not None else None
-        return _Run(tuple(done), cell, failure_of(reply, told, self.timeout), exported)
+        written = exported.failure if exported is not None else None
+        return _Run(tuple(done), cell, failure_of(reply, written, self.timeout), exported)
 
     def _healed(self, run: _Run) -> CellReportData | None:
         cell, failure = run.exported, run.failure
@@ -255,18 +255,20 @@ class NotebookCheck:
 
 
 def failure_of(
-    reply: Mapping[str, Any], told: Failure | None, timeout_s: float, piece: str = "cell"
+    reply: Mapping[str, Any], written: Failure | None, timeout_s: float, piece: str = "cell"
 ) -> Failure:
-    """Return the failure of a cell: as its kernel wrote it (`told`), or as the host has seen it.
+    """Return the failure of a cell: as its kernel wrote it (`written`), or as the host has seen it.
 
     reply: the reply to it, of `NotebookSession.run`. piece: what the cell is to its reader.
     """
     if reply.get("status") in _ENDINGS:
         code, ename, words = _ENDINGS[reply["status"]]
         evalue = words.format(piece=piece, timeout=timeout_s, status=reply.get("exit_status"))
-        return Failure(code, ename, evalue, f"{ename}: {evalue}", told.frames if told is not None else [])
-    if told is not None:
-        return told
+        return Failure(
+            code, ename, evalue, f"{ename}: {evalue}", written.frames if written is not None else []
+        )
+    if written is not None:
+        return written
     trace = visible("\n".join(map(str, reply.get("traceback") or ())))
     ename, evalue = str(reply.get("ename") or "Error"), str(reply.get("evalue") or "")
     return capped(Failure("TOOL_EXCEPTION", ename, evalue, trace))

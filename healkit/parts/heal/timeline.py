@@ -103,7 +103,7 @@ class Teller:
             teller(event)
         except EvidenceChanged as changed:
             self._step(event, "untold", changed.message, "bad")
-        except Exception as error:  # noqa: BLE001 - an event that cannot be told costs itself only
+        except Exception as error:  # noqa: BLE001 - leave out an event that cannot be shown
             message = f"The event {event.event_type} cannot be shown: {type(error).__name__}."
             self._step(event, "untold", message, "warn")
 

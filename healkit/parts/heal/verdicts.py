@@ -580,7 +580,7 @@ def _lost(rows: Sequence[_Row], *, discreet: bool) -> str:
         result, changes = values.remade(check.expected if check.known else now.value), dict[str, Change]()
         if not tables or check.raises or not values.is_tabular(result):
             continue
-        with contextlib.suppress(Exception):  # what cannot be compared is not told
+        with contextlib.suppress(Exception):  # leave out what cannot be compared
             changes = Seen().made(tables, result, known=check.known)
         same = (values.equal(pair[1], result) and not values.equal(pair[0], tables) for pair in previous)
         if result.shape[:1] != (0,) and any(same):

@@ -106,7 +106,7 @@ class MCPServer:
         try:
             self._known = self._wait(lambda session: session.definitions(), limit_s)
         except _CannotStart as error:
-            raise error.told(str(error)) from None
+            raise error.error_class(str(error)) from None
         except TimeoutError:
             raise McpUnavailable(
                 f"The MCP server {self.server!r} did not list its tools within {limit_s:g} s."
@@ -137,7 +137,7 @@ class MCPServer:
                 f"The MCP server {self.server!r} gave no answer within {context.timeout_s:g} s."
             ) from None
         except _CannotStart as error:
-            raise error.told(
+            raise error.error_class(
                 f"The MCP server {self.server!r} is not available.",
                 hint="The record of this call in the log says why.",
             ) from error
@@ -234,13 +234,13 @@ class MCPServer:
 class _CannotStart(Exception):
     """Reason why a server is unavailable, in full: for the user and the log, not for tools."""
 
-    told: type[McpUnavailable] = McpUnavailable
+    error_class: type[McpUnavailable] = McpUnavailable
 
 
 class _Missing(_CannotStart):
     """Its program is missing or may not run, and trying again does not help."""
 
-    told = McpMissing
+    error_class = McpMissing
 
 
 class MCPServers:

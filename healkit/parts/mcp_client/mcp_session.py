@@ -140,7 +140,7 @@ class Session:
                 await self._live()
             if self._scope.cancelled_caught and not self.ready:
                 self.problem = f"it did not answer within {self.spec.start_timeout_s:g} s{self._strange}"
-        except Exception as error:  # noqa: BLE001 - whatever ended it is told with the next question
+        except Exception as error:  # noqa: BLE001 - the next question reports what ended it
             first = _first(error)
             self.problem = _reason(first) + self._strange
             self.missing = isinstance(first, FileNotFoundError | PermissionError)

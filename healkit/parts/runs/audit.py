@@ -63,7 +63,7 @@ KEPT_ELSEWHERE = ""
 COLUMNS = ("id", *HASHED, "previous_hash", "hash")
 
 _INSERT = (
-    f"INSERT INTO traceauditentry ({', '.join(COLUMNS)}) "  # noqa: S608 - names of ours
+    f"INSERT INTO traceauditentry ({', '.join(COLUMNS)}) "  # noqa: S608 - our own column names
     f"VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
 )
 _HEAD = """SELECT chain, id, hash FROM traceauditchain

@@ -54,9 +54,9 @@ def show_run(
     read = _validated(run, db)
     if not story:
         return Answer(lambda: runs.run_card(read), lambda: _run_json(read), table=True)
-    if (told := hooks.first("story", run=read)) is None:
+    if (shown_story := hooks.first("story", run=read)) is None:
         wrong("No installed part of healkit can tell a run step by step.", "Leave --story out.")
-    card, data = told
+    card, data = shown_story
     return Answer(card, lambda: data, clipped=True)
 
 

@@ -83,14 +83,14 @@ class _Entries:
 
     def of(self, event: TraceEvent) -> AuditStep | None:
         self._files |= {ref.uri: ref.sha256 for ref in event.evidence_refs}
-        if (told := self._tell(event)) is None:
+        if (step := self._tell(event)) is None:
             return None
-        metadata = told.metadata
+        metadata = step.metadata
         if self._files:
             files, self._files = {**(metadata.run_files or {}), **self._files}, {}
             metadata = msgspec.structs.replace(metadata, run_files=files)
         return AuditStep(
-            event.run_id, self._kind, told.choice_type, told.tool_name, told.params, metadata, told.description,
+            event.run_id, self._kind, step.choice_type, step.tool_name, step.params, metadata, step.description,
             event.run_id, event.seq, event.ts_utc, self._is_clean,
         )  # fmt: skip
 

@@ -173,7 +173,7 @@ class Replay:
         server, tool = opened.record.server, opened.record.tool
         name = f"{server}.{tool}"
         if call.server == rpc.UNKNOWN_SERVER and server in self.cassette.listed:
-            return None  # it is refused, and told why
+            return None  # the call is refused, with the reason
         lookup = self.playback.look_up(server, tool, call.args)
         if (lookup is None or lookup.displaced) and self.may_make(name):
             if self.calls is None:

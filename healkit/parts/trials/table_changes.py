@@ -55,7 +55,7 @@ class Seen:
         try:
             if call not in _MAKES_OTHER:
                 self._compare(value)
-        except Exception:  # noqa: BLE001 - a stranger's columns; what cannot be compared is not told
+        except Exception:  # noqa: BLE001 - columns from elsewhere; leave out what cannot be compared
             return value
         return value
 

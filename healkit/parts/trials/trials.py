@@ -324,7 +324,7 @@ class Trials:
             failure = self._recorder.without_secret_facts(result.failure)
             result = msgspec.structs.replace(result, failure=failure)
             finished = _finished(result)
-        except Exception as error:  # noqa: BLE001 - an error of ours ends this trial, and none of the others
+        except Exception as error:  # noqa: BLE001 - our own error ends this trial only
             finished = fault_of(recording.started, error, done.duration_ms)
         recording.finish(finished)
         if (fault := recording.fault or finished.failure) is not result.failure:

@@ -231,7 +231,7 @@ class TrialLoop:
             if (numbers := sys.modules.get("numpy.random")) is not None:
                 numbers.seed()  # `random` reseeds itself after a fork
             sys.stdout = sys.stderr = self.stream
-            kept, told, until = list[object](), 0, time.perf_counter() + _TOGETHER_S
+            kept, sent_bytes, until = list[object](), 0, time.perf_counter() + _TOGETHER_S
             for init in trials:
                 began = time.perf_counter()
                 complete = self.runner.complete(init)
@@ -245,8 +245,12 @@ class TrialLoop:
                 view = memoryview(claim)
                 while view:
                     view = view[os.write(writing, view) :]
-                told += len(claim)
-                if len(claim) == _HEAD.size or told + size > _TOGETHER_BYTES or time.perf_counter() > until:
+                sent_bytes += len(claim)
+                if (
+                    len(claim) == _HEAD.size
+                    or sent_bytes + size > _TOGETHER_BYTES
+                    or time.perf_counter() > until
+                ):
                     break
                 self._renew(kept)
         except BaseException:  # noqa: BLE001 - the last thing this process can do is to say why

@@ -111,7 +111,7 @@ def test_texts_of_frames_and_arrays_are_readable() -> None:
     )
 
 
-def test_a_difference_between_frames_is_told_in_one_line() -> None:
+def test_the_difference_between_two_frames_fits_one_line() -> None:
     told = values.why_different(values.kept(FRAME), values.kept(FRAME.assign(a=[1, 3])))
     assert "\n" not in told
     assert 'column name="a"' in told

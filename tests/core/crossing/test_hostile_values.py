@@ -107,7 +107,7 @@ with Healkit({str(tmp_path / "healkit.db")!r}) as hk:
     assert "TOOL_PROTOCOL" in ran.stdout
 
 
-def test_a_preview_that_a_worker_forges_is_no_value(healkit: Healkit) -> None:
+def test_a_forged_preview_is_rejected(healkit: Healkit) -> None:
     """B19: its card could not be shown."""
     code = (
         "from healkit.core.crossing import values\n"

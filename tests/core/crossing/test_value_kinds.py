@@ -88,7 +88,7 @@ def same_array(one: Any, other: Any) -> None:
     assert one.shape == other.shape
     if one.dtype == object:
         same([*one.ravel()], [*other.ravel()])
-    elif one.dtype.char in "gG":  # has bytes that are none of its value
+    elif one.dtype.char in "gG":  # long doubles have padding bytes
         assert np.array_equal(one, other, equal_nan=True)
     else:
         assert one.tobytes() == other.tobytes()

@@ -40,7 +40,7 @@ _HOST_S = 540
 
 @dataclasses.dataclass(frozen=True)
 class User:
-    """Interpreter, and who runs it: `uid` None for whoever runs the tests."""
+    """Interpreter and its user: `uid` is None for the user that runs the tests."""
 
     python: str
     uid: int | None
@@ -190,7 +190,7 @@ def _tried(user: User, host: Host, short_folder: Path, at_a_time: int, script: s
 def _ordinary_user(folder: Path) -> User:
     """Make the interpreter and its packages readable for an ordinary user: as links, which take no room.
 
-    An interpreter often lies in root's home, which nobody else may enter; that folder is left alone.
+    An interpreter often lies in root's home, which no other user may enter; that folder stays as it is.
     """
     base, venv, site, probes = (folder / name for name in ("base", "venv", "site", "probes"))
     _link_tree(Path(sys.base_prefix), base)

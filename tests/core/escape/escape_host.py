@@ -2,8 +2,8 @@
 
 So it can run as any user.
 
-`python escape_host.py TIER FOLDER AT_A_TIME runs` sets up things worth reaching in FOLDER, runs the batch of probes and,
-if asked to, the separate runs at that tier, AT_A_TIME of them at once, and prints one JSON object: name → what came of it.
+`python escape_host.py TIER FOLDER AT_A_TIME runs` creates the probes' targets in FOLDER, and runs the batch of probes at
+that tier. With `runs` it also makes the separate runs, AT_A_TIME at once. It prints one JSON object: name → result.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def batch(healkit: Healkit, tier: str, folder: Path) -> dict[str, str]:
 
 
 def _lasting(folder: Path) -> dict[str, str]:
-    """Report what the probes left in the granted folder that they must not, whatever they were told."""
+    """Report forbidden files that the probes left in the granted folder, whatever the probes reported."""
     left = [
         path.name
         for path in (folder / "writable").iterdir()

@@ -171,7 +171,7 @@ WAYS: dict[str, str] = {
     "a mount": "os.mkdir('m')\ncalled('mount', b'none', b'm', b'tmpfs', 0, None)\nfor n in range(8):\n    put(f'm/{n}')\nreturn held(GOAL)",
     "a mount in namespaces of its own": "called('unshare', 0x10020000)\ncalled('mount', b'none', b'/tmp', b'tmpfs', 0, None)\nreturn held(GOAL)",
     "a file system without a mount": "syscall('fsopen', b'tmpfs', 0)\nreturn held(GOAL)",
-    # memory that is no file
+    # memory instead of files
     "files in memory": "fd = os.memfd_create('x')\nreturn held(fill(fd, LIMIT - MB) * 4)",
     "secret memory": "syscall('memfd_secret', 0)\nreturn held(GOAL)",
     "System V shared memory": "syscall('shmget', 0, GOAL, 0o1600)\nreturn held(GOAL)",

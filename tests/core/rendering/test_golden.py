@@ -1,8 +1,8 @@
 """Every subject in text and in HTML, compared with files.
 
 `HEALKIT_REGENERATE=1 pytest tests/core/rendering/test_golden.py` writes the files in `golden/` anew; the diff is then
-reviewed. HTML has a line break after each element, marked by `⏎`, so that a diff shows which element changed; its files end
-in `.txt`, because they are no pages.
+reviewed. HTML has a line break after each element, marked by `⏎`, so that a diff shows which element changed. With these
+marks a file is not a valid page, so its name ends in `.txt`.
 """
 
 from __future__ import annotations

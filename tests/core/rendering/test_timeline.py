@@ -57,7 +57,7 @@ def test_a_decision_is_a_step_of_its_own(tmp_path: Path, action: str, said: str,
     assert (step["title"], step["tone"], step["attempt"]) == (said, tone, 3)
 
 
-def test_errors_on_the_way_are_told(tmp_path: Path) -> None:
+def test_the_timeline_shows_errors_during_a_run(tmp_path: Path) -> None:
     writer = begun(tmp_path, mode="dry_run")
     observed(writer)
     warned = error_object("HEAL_ERROR", "proposal", "the model is busy", utc_now(), severity="warning")
@@ -90,7 +90,7 @@ def test_errors_on_the_way_are_told(tmp_path: Path) -> None:
     assert story["attempts"][0]["mark"] == "✗"
 
 
-def test_torn_and_empty_runs_are_told_as_far_as_possible(tmp_path: Path) -> None:
+def test_the_timeline_shows_what_torn_and_empty_runs_still_have(tmp_path: Path) -> None:
     folder = healing(tmp_path)
     trace = folder / "trace.jsonl"
     trace.write_bytes(trace.read_bytes()[:-40])
@@ -155,7 +155,7 @@ def test_long_values_and_many_checks_are_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("RUN-8", "HEAL-2", "HEAL-3")
-def test_every_event_of_a_real_healing_is_told(tmp_path: Path) -> None:
+def test_the_timeline_shows_every_event_of_a_real_healing(tmp_path: Path) -> None:
     with Healkit(tmp_path / "healkit.db") as hk:
         right = {"arguments": {"values": [2, 4]}, "result": 3.0}
         hk.vault.add("mean", "def mean(values: list):\n    return sum(values) / len(value)", examples=[right])

@@ -54,7 +54,7 @@ class Injection:
 
     @staticmethod
     def fail() -> None:
-        """Raise an error that none of healkit's own functions expects."""
+        """Raise an error that no function of healkit expects."""
         raise ArithmeticError("injected")
 
     def __call__(self, frame: FrameType, _event: str, _arg: object) -> Any:

@@ -57,8 +57,8 @@ def test_executions_beyond_a_limit_go_by_themselves(database: Path) -> None:
 
 
 @pytest.mark.requirement("LOG-12")
-def test_a_round_that_fails_is_told_and_tried_again(database: Path) -> None:
-    """C5: a database that others hold is no reason to give up."""
+def test_a_failed_round_is_reported_and_tried_again(database: Path) -> None:
+    """C5: a locked database must not end retention."""
     config = Config(retention_rows=5, log_wait_s=0.05)
     with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as other:
         other.execute(

@@ -149,7 +149,7 @@ def test_a_finished_row_always_has_a_summary(healkit: Healkit) -> None:
 
 
 @pytest.mark.requirement("LOG-9")
-def test_the_last_error_is_told_in_five_headed_lines(healkit: Healkit) -> None:
+def test_the_last_error_is_a_text_with_five_headings(healkit: Healkit) -> None:
     """C5: the words are those that callers of `get_last_error` look for."""
     healkit.seed(debug_tools_only=True)
     healkit.vault.add("fails", "def run(n):\n    return 1 / n\n")

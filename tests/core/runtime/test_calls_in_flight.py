@@ -92,7 +92,7 @@ def slow(healkit: Healkit) -> Any:
         pytest.param("out of time", "worker", "", '"done at last"', marks=pytest.mark.slow),
     ],
 )
-def test_a_call_under_way_when_its_worker_ends_fails_and_what_came_of_it_is_added(
+def test_a_call_fails_with_its_worker_and_gets_its_late_result(
     healkit: Healkit, slow: Slow, end: str, mode: Any, came: str, kept: str
 ) -> None:
     """C1: its `success` stayed NULL for ever, and what the function returned reached the log with the next start."""

@@ -94,7 +94,7 @@ def test_the_row_is_there_whatever_the_callers_transaction_does(tmp_path: Path) 
 
 
 @pytest.mark.requirement("LOG-4")
-def test_a_session_in_memory_is_told_why_it_cannot_have_a_log() -> None:
+def test_the_error_says_why_a_session_in_memory_has_no_log() -> None:
     engine = create_engine("sqlite://")
     with Session(engine) as session, pytest.raises(ConfigError, match="in memory"):
         execute_tool("x", session=session)

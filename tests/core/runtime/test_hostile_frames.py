@@ -143,7 +143,7 @@ def returned(healkit: Healkit, code: str, **more: object) -> Execution:
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_a_tool_is_told_that_its_arguments_or_its_result_hold_too_much(healkit: Healkit) -> None:
+def test_the_error_says_that_arguments_or_a_result_are_too_large(healkit: Healkit) -> None:
     healkit.provide(take)
     execution = returned(
         healkit,

@@ -196,7 +196,7 @@ def _killworker_processes() -> None:
         ),
     ],
 )
-def test_a_program_that_was_not_run_is_told(healkit: Healkit, body: str, named: str) -> None:
+def test_a_warning_names_the_program_that_was_not_run(healkit: Healkit, body: str, named: str) -> None:
     """`os.system` gave 32512 without a word."""
     healkit.vault.add("starts", f"import os, subprocess\ndef starts():\n    {body}\n")
     (warning,) = healkit.execute("starts").warnings

@@ -56,8 +56,8 @@ def contexts() -> list[zmq.Context]:
     return [one for one in gc.get_objects() if isinstance(one, zmq.Context) and not one.closed]
 
 
-#: What an execution may say in which one of our functions raised. While what a worker sent is read, a fault of ours cannot
-#: be told from bytes that are wrong: TOOL_PROTOCOL. A process that was forked and could not be taken over is lost.
+#: Error codes of an execution in which one of our functions raised. TOOL_PROTOCOL: while the host reads what a worker
+#: sent, it cannot distinguish our own error from wrong bytes. WORKER_LOST: the host could not take over a forked process.
 _TRUTHFUL = {
     "",
     "INTERNAL_ERROR",
@@ -171,7 +171,7 @@ def test_an_error_of_healkits_own_is_a_failure_that_says_so(
 def test_a_sanitizer_that_fails_ends_the_row_without_contents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Contents that could not be cleaned are not written; the error is on record all the same."""
+    """Contents that could not be cleaned are not written, but the error is on record."""
 
     word = "xyzzy-1234"
 

@@ -46,7 +46,7 @@ def test_a_recursion_with_a_high_limit_has_its_type_line_and_frames(failed: Fail
     assert "line 5" in execution.to_text()
 
 
-def test_a_recursion_in_c_code_that_crashes_is_told_as_a_recursion(failed: Failed) -> None:
+def test_a_crash_by_recursion_in_c_code_is_a_recursion_error(failed: Failed) -> None:
     code = "import sys\ndef deep():\n    sys.setrecursionlimit(10**8)\n    class A:\n        def __repr__(self): return repr(self)\n    return repr(A())"
     execution = failed(code, "deep")
     assert execution.failure.ename == "RecursionError"
@@ -94,7 +94,7 @@ def test_each_linked_exception_is_explained_once(failed: Failed, kind: str) -> N
     assert [each for each in said if each not in text and each.capitalize() not in text] == []
 
 
-def test_an_error_that_is_raised_anew_is_told_once(failed: Failed) -> None:
+def test_an_error_that_is_raised_anew_is_shown_once(failed: Failed) -> None:
     code = "def anew():\n    try:\n        return {}['a']\n    except KeyError as error:\n        raise KeyError('a') from error"
     execution = failed(code, "anew")
     assert [one.ename for one in execution.failure.linked] == ["KeyError"]

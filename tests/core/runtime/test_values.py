@@ -205,7 +205,7 @@ def test_rich_outputs_reach_the_caller_as_they_come(healkit: Healkit) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-1")
 def test_a_tool_that_displays_faster_than_the_host_reads_loses_no_output(healkit: Healkit) -> None:
-    """ZeroMQ drops what is over 1,000 waiting messages, in the middle and without a word, unless it is told not to."""
+    """ZeroMQ silently drops messages when more than 1,000 are waiting, unless a setting forbids it."""
     healkit.vault.add(
         "quick",
         "from IPython.display import display\n"

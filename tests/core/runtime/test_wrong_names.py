@@ -89,9 +89,7 @@ GETTERS: dict[str, Callable[[Healkit, Any], Any]] = {
 
 @pytest.mark.requirement("FACE-6")
 @pytest.mark.parametrize("getter", GETTERS.values(), ids=GETTERS)
-def test_what_is_no_name_is_refused_in_healkits_words(
-    hk: Healkit, getter: Callable[[Healkit, Any], Any]
-) -> None:
+def test_a_wrong_name_raises_an_error_of_healkit(hk: Healkit, getter: Callable[[Healkit, Any], Any]) -> None:
     """D7: `hk.views.get(None)` ended in AttributeError (`casefold`), and many others did."""
     for given in NO_NAMES:
         with pytest.raises(HealkitError) as caught:
@@ -100,7 +98,7 @@ def test_what_is_no_name_is_refused_in_healkits_words(
         assert "\n" not in str(caught.value), "a frame is not printed in a sentence"
 
 
-def test_a_function_in_place_of_its_code_is_told_what_gives_the_code(hk: Healkit) -> None:
+def test_the_error_for_a_function_in_place_of_code_names_getsource(hk: Healkit) -> None:
     def double(n: int) -> int:
         return 2 * n
 

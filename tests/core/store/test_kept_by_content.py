@@ -263,7 +263,7 @@ def test_a_healing_names_the_views_it_read_and_tells_nothing_of_swapped_evidence
     assert view.name in fault.message
 
 
-def test_a_row_that_leads_a_name_to_other_data_is_found_and_a_view_that_is_gone_is_no_fault(
+def test_verify_finds_a_swapped_view_and_accepts_a_removed_one(
     healkit: Healkit,
 ) -> None:
     decision = decide(healkit)

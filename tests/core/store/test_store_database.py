@@ -378,7 +378,7 @@ def test_a_transaction_whose_connection_is_lost_says_so_and_changes_nothing(serv
 @pytest.mark.slow
 @pytest.mark.requirement("SCALE-1")
 def test_records_wait_while_a_server_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SCALE-1: a server that is stopped in the middle of an execution and started again loses none of its records."""
+    """SCALE-1: a server that stops during an execution and starts again loses no records."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with cluster() as server, contextlib.closing(Database(server.url, wait_s=0.5)) as database:
         with contextlib.closing(Recorder(database)) as recorder:
@@ -583,9 +583,7 @@ def test_a_read_is_of_the_file_that_is_there_now(sqlite_database: Database) -> N
 
 
 @pytest.mark.slow
-def test_a_database_that_is_closed_or_dropped_leaves_none_of_its_files_open(
-    tmp_path: Path, empty_database: Path
-) -> None:
+def test_a_closed_or_dropped_database_leaves_no_file_open(tmp_path: Path, empty_database: Path) -> None:
     path = Path(trusted_copy(empty_database, tmp_path / "healkit.db"))
     database = Database(path)
     database.fetch(NEWEST, limit=1)

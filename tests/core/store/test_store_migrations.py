@@ -40,7 +40,7 @@ def seed_database(path: Path, rows: list[tuple[Any, ...]] = ROWS, *more: str) ->
         connection.execute(SEED)
         connection.execute(
             "CREATE INDEX ix_executionlog_time ON executionlog (timestamp)"
-        )  # a name of ours too
+        )  # healkit has an index of that name
         connection.execute("CREATE TABLE mine (x)")
         connection.executemany(f"INSERT INTO executionlog VALUES ({', '.join('?' * 8)})", rows)
         for statement in more:

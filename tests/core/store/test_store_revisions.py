@@ -197,7 +197,7 @@ def test_a_cure_stays_one_however_much_runs_later(
 
 
 @pytest.mark.requirement("SCALE-3")
-def test_history_and_blame_of_a_renamed_tool_read_none_of_its_runs(
+def test_history_and_blame_of_a_renamed_tool_do_not_read_its_runs(
     three: Vault, database: Database, writer: LogWriter
 ) -> None:
     run(writer, 1, 3)

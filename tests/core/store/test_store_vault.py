@@ -210,7 +210,7 @@ def test_a_sql_tool_takes_its_parameters_as_its_arguments(vault: Vault) -> None:
     assert vault.patch("top", "SELECT :a AS a").input_schema["required"] == ["a"]
 
 
-def test_code_that_is_no_tool_is_refused_with_a_reason(vault: Vault) -> None:
+def test_code_without_a_tool_is_refused_with_a_reason(vault: Vault) -> None:
     with pytest.raises(ToolShapeError, match="'run' or 'twins'"):
         vault.add("twins", "def a(): ...\ndef b(): ...")
     assert vault.names() == []

@@ -260,7 +260,7 @@ def test_an_untrusted_database_with_a_trigger_or_index_of_its_own_is_not_opened(
 
 
 @pytest.mark.parametrize("statements", REPLACED, ids=lambda one: one[0])
-def test_an_untrusted_database_with_another_table_in_the_place_of_ours_is_not_opened(
+def test_an_untrusted_database_with_a_replaced_table_is_not_opened(
     foreign: Callable[..., Path], statements: tuple[str, ...]
 ) -> None:
     path = foreign(None, "PRAGMA foreign_keys = OFF", *statements)
@@ -336,7 +336,7 @@ def test_grants_are_checked_where_they_are_used(
 
 
 @pytest.mark.parametrize("stored", ["'[1]'", "'{\"read\": 3}'", "'{\"unknown\": 1'"])
-def test_grants_that_cannot_be_read_are_told_as_such(
+def test_the_error_names_grants_that_cannot_be_read(
     foreign: Callable[..., Path], opened: Callable[[Path], Healkit], stored: str
 ) -> None:
     healkit = opened(foreign(None, f"UPDATE toolregistry SET grants = {stored}"))

@@ -74,7 +74,7 @@ def test_structure_behind_any_text_is_counted(unit: str, times: int) -> None:
     ],
     ids=lambda part: part[:12].decode(errors="replace") if isinstance(part, bytes) else "",
 )
-def test_what_breaks_a_limit_or_is_no_json_is_refused(data: bytes, said: str) -> None:
+def test_a_claim_over_a_limit_or_not_in_json_is_refused(data: bytes, said: str) -> None:
     """S2: 31 MB of empty lists became 0.9 GB, because nothing was counted before the objects were made."""
     with pytest.raises(BadClaim, match=said):
         claims.decode(data, value_of)
@@ -109,7 +109,7 @@ def test_whatever_comes_is_a_message_or_a_bad_claim() -> None:
 
 
 class Waiting:
-    """Handler that answers no call until it is told to."""
+    """Handler that answers no call before `go` is set."""
 
     def __init__(self) -> None:
         self.calls: list[int] = []
@@ -192,7 +192,7 @@ def test_small_calls_are_answered_while_large_messages_wait_for_their_turn(
 
 @pytest.mark.requirement("SAFE-2")
 def test_calls_that_time_out_are_answered_without_waiting_for_a_worker_that_does_not_read() -> None:
-    """S2: the event loop waited in `expire` for a worker that read none of its answers, and the host hung for ever."""
+    """S2: the event loop waited in `expire` for a worker that did not read its answers, and the host hung for ever."""
     ours, theirs = socket.socketpair()
     bridge = Bridge(ours, lambda _: None, lambda _: None, rpc_timeout_s=0.0, max_in_flight=16)
     handler = Waiting()

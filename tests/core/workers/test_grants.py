@@ -251,7 +251,7 @@ def test_the_page_on_grants_does_what_it_says(tmp_path: Path) -> None:
         assert run("bash", "-c", command) == shown
 
 
-def test_one_other_folder_is_used_where_the_base_is_somebody_elses(
+def test_one_other_folder_is_used_where_another_user_owns_the_base(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S8: 21 folders were made, one at each use, and a tool could be granted the one of the workers."""

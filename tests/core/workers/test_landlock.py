@@ -37,7 +37,7 @@ print(json.dumps([before, both(), layers["landlock"]]))
 
 @pytest.mark.requirement("WORK-2")
 def test_landlock_refuses_tcp_by_itself_and_says_so(tmp_path: Path) -> None:
-    """S10: TCP was refused by a library's default, which no call of ours asked for and no report named."""
+    """S10: a library's default refused TCP; our code had not asked for it, and no report named it."""
     done = python(_TCP, tmp_path)
     before, after, report = json.loads(done.stdout or done.stderr)
     assert before == ["done", "done"]

@@ -140,7 +140,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.requirement("SAFE-3", "WORK-2")
-def test_what_cannot_be_listed_is_too_much_and_is_removed_all_the_same(tmp_path: Path) -> None:
+def test_an_unlistable_folder_counts_as_too_much_and_is_removed(tmp_path: Path) -> None:
     """S3: a folder that a tool had made unreadable was taken for an empty one, and stayed after the run."""
     tmp_path.chmod(0o777)
     here = os.open(tmp_path, os.O_RDONLY)  # an ordinary user cannot pass through the folders above

@@ -3,7 +3,7 @@
 The probe's process does get it.
 
 `python weak_worker_host.py TIER FOLDER` starts workers in every way there is, with the package that it finds. It prints
-one JSON object: way → what came of it.
+one JSON object: way → result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Pictures of README and docs, taken from the real thing.
 
-`make pictures` runs this file, which is no test and which plain `pytest` does not collect: a real JupyterLab with the
-real extension, used as a person does. What differs from run to run are times. `docs/images/host_flame.svg` is made by
-`benchmarks/flame.py`.
+`make pictures` runs this file; plain `pytest` does not collect it. It uses a real JupyterLab with the real extension as a
+person does. Only times differ from run to run. `benchmarks/flame.py` makes `docs/images/host_flame.svg`.
 """
 
 from __future__ import annotations

@@ -33,12 +33,12 @@ KEPT = (
     "odd: {'parts': ({1, 2}, (1+2j), b'x', DataFrame 100,000 × 2)}, as in", "long: 'xxxx",
 )  # fmt: skip
 SUM = str(sum(range(100_000)) + 2)
-#: What no panel shows: a class of ours, an address, a fault of ours.
+#: What no panel may show: an internal class, an address, an internal error.
 OURS = re.compile(r"<healkit\.| object at 0x|PANEL_ERROR|fault of healkit")
 
 
 def shown(panel: Locator) -> str:
-    """Return all that a panel says, with what is folded; nothing of it is a `repr` of ours."""
+    """Return all text of a panel, also of folded parts; fail where it shows something internal."""
     text = panel.text_content() or ""
     found = OURS.search(text)
     assert found is None, text[max(found.start() - 300, 0) : found.end() + 300]

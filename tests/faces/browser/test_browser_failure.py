@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.requirement("FACE-4", "VAULT-5")
-def test_a_failure_is_mended_tried_accepted_run_again_and_reverted_below_the_failing_cell(
+def test_a_failure_is_fixed_tried_accepted_rerun_and_reverted(
     notebook: Open,
 ) -> None:
     book, panel = failing(notebook, "mean_of")

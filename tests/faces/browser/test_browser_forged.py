@@ -79,7 +79,7 @@ def document(*cells: Json, **metadata: Any) -> Json:
 
 
 def failure(cards: Any, source: str = FAILING, **more: Any) -> Json:
-    """A card of ours, as data and as HTML."""
+    """Return an output with a card of healkit, as data and as text."""
     data = {"version": 1, "source": text_hash(source), "fixable": True, "cards": cards, **more}
     return {FAILURE: data, "text/plain": "a card"}
 
@@ -104,7 +104,7 @@ def parts(every: str) -> list[Any]:
 
 
 def widget(state: Json, **metadata: Any) -> Json:
-    """A notebook with a panel of ours and the state that was saved of it."""
+    """Return a notebook with a healkit panel and its saved state."""
     version = anywidget.AnyWidget.class_traits()["_model_module_version"].default_value
     models = {
         "panel": {
@@ -264,7 +264,7 @@ PANEL_BUTTONS = 20
 
 
 def press_all(book: Notebook) -> int:
-    """Press each button of ours, and run each command on each cell; how often one was pressed."""
+    """Press each healkit button, run each command on each cell, and return the number of presses."""
     page, pressed = book.page, 0
     for number in range(book.cells()):
         for button in book.cell(number).locator(".hk-lab-fix").all():

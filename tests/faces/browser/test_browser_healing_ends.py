@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-#: Of two numbers between the examples nobody has said what is right, so that a search has a question.
+#: No example covers two numbers between the examples, so a search has a question.
 FILL = """
 from healkit import Healkit
 hk = Healkit()

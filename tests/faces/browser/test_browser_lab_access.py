@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, expect
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 TABS = ("Failures", "Executions", "Tools", "Runs", "Decisions", "Requests")
-#: All of ours that the page shows.
+#: Everything of healkit that the page shows.
 OURS = "#healkit-side-panel, .hk-lab-fix, .hk-lab-status, .hk-lab-card, .jp-Cell .hk, [data-jp-item-name=healkit-fix]"
 #: Whether the focus can be seen: an outline, or a border or a shadow that is there with the focus only.
 VISIBLE = """
@@ -172,9 +172,7 @@ def test_the_button_covers_nothing_of_the_traceback(notebook: Open, width: int) 
 
 @pytest.mark.requirement("FACE-9", "FACE-10")
 @pytest.mark.parametrize("view", [LAB, NOTEBOOK_7])
-def test_with_the_extension_disabled_card_and_fix_work_and_the_console_has_no_error_of_ours(
-    disabled: None, notebook: Open, view: str
-) -> None:
+def test_card_and_fix_work_with_the_extension_disabled(disabled: None, notebook: Open, view: str) -> None:
     book = notebook(
         f"off_{len(view)}", LOAD, "%config HealkitMagics.explain = 'why'", "1 / 0", ORDERS, SUM, view=view
     )

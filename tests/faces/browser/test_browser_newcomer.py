@@ -159,7 +159,7 @@ COUNT = """
 def test_a_press_counts_once_where_the_page_moves_or_replaces_the_button_meanwhile(
     notebook: Open, change: str
 ) -> None:
-    """N17: Accept was pressed while the panel drew itself anew, and nothing came of it."""
+    """N17: Accept was pressed while the panel drew itself anew, and the press had no effect."""
     book = ran(notebook, f"pressed_{change}", LOAD, ORDERS, SUM)
     button = book.panel(2).get_by_role("button", name="✚ Fix")
     box = button.bounding_box()
@@ -210,7 +210,7 @@ def test_each_lesson_runs_in_jupyterlab_and_fails_where_it_means_to(
         """(meant) => meant.forEach((place) => jupyterapp.shell.currentWidget.content.model.cells.get(place).setMetadata("tags", ["raises-exception"]))""",
         meant,
     )
-    book.page.evaluate(RUN_ALL)  # which is told of the first failure, and goes on
+    book.page.evaluate(RUN_ALL)  # may return at the first failure, while cells still run
     book.page.wait_for_function(ALL_RAN, timeout=800_000)
     found = book.page.evaluate(OUTPUTS)
     assert [place for place, cell in enumerate(found) if cell["failed"]] == meant

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.requirement("FACE-4")
-def test_in_notebook_7_a_failure_is_mended_tried_accepted_and_run_again_below_the_cell(
+def test_in_notebook_7_a_failure_is_fixed_tried_accepted_and_rerun(
     notebook: Open,
 ) -> None:
     book, panel = failing(notebook, "mean_of_seven", view=NOTEBOOK_7)

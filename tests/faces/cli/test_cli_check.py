@@ -192,7 +192,7 @@ def test_a_value_that_cannot_leave_the_kernel_is_made_again_for_healing(cli: Cli
 
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-13")
-def test_names_that_are_used_above_their_cell_are_told_first(cli: Cli, tmp_path: Path) -> None:
+def test_check_first_reports_names_that_a_later_cell_defines(cli: Cli, tmp_path: Path) -> None:
     name = book(
         tmp_path, "print(price)", {"cell_type": "markdown", "metadata": {}, "source": "x"}, "price = 3"
     )
@@ -217,7 +217,7 @@ def test_remarks_magics_await_and_a_cell_that_may_fail(cli: Cli, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_cell_that_never_ends_is_interrupted_and_its_line_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_an_endless_cell_is_interrupted_and_its_line_reported(cli: Cli, tmp_path: Path) -> None:
     name = book(tmp_path, "x = 1\nwhile True:\n    x += 1", "2")
     done = cli("check", name, "--timeout", "2", "--heal", "--json")
     (failure,) = told(done)["failures"]
@@ -384,7 +384,7 @@ NO_NOTEBOOKS = {
 }
 
 
-def test_a_file_that_is_no_notebook_is_one_clear_error_before_anything_runs(cli: Cli, tmp_path: Path) -> None:
+def test_an_invalid_notebook_is_one_error_before_anything_runs(cli: Cli, tmp_path: Path) -> None:
     book(tmp_path, "1 / 0", name="other.ipynb")
     for content, why in NO_NOTEBOOKS.items():
         if content is not None:

@@ -217,7 +217,7 @@ def test_the_vault_is_listed_shown_compared_and_reverted(fibonacci, tmp_path):
 
 @pytest.mark.slow
 def test_a_tool_is_renamed_removed_and_restored(cli):
-    """C4: in a terminal, with who calls it by the old name."""
+    """C4: in a terminal, with a tool that calls it by the old name."""
     cli("vault", "add", "price", "-", stdin="def run(n):\n    return n\n")
     cli("vault", "add", "bill", "-", stdin="def run(n):\n    return mcp.vault.price(n=n)\n")
     assert cli("vault", "rename", "price", "cost").stdout == (

@@ -107,7 +107,7 @@ def test_wrong_calls_are_one_line(mean):
 
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-4", "FACE-6")
-def test_somebody_at_the_terminal_is_shown_the_patch_and_asked(mean, terminal):
+def test_the_terminal_shows_the_patch_and_asks(mean, terminal):
     code, seen = terminal(["heal", "mean", "--with", "rules"], ("ater [l]:", "y"))
     assert code == 0, seen
     assert "+    return sum(values) / len(values)" in seen

@@ -46,7 +46,7 @@ def test_a_recorded_execution_names_its_run_and_is_shown_event_by_event(fibonacc
 
 
 @pytest.mark.requirement("RUN-8", "FACE-6")
-def test_a_run_is_told_step_by_step(cli, tmp_path):
+def test_trace_show_prints_the_story_of_a_run_step_by_step(cli, tmp_path):
     folder = healing(tmp_path / "sent")
     told = cli("trace", "show", str(folder), "--story")
     assert told.returncode == 0

@@ -28,7 +28,7 @@ WITHIN_S = 240
 ROOT = Path(__file__).parents[3]
 #: The code that JupyterLab's extension has a kernel run.
 CALL = (ROOT / "js" / "lab" / "src" / "call.py").read_text()
-#: Where a plug-in of ours, or of what we use, may claim to be.
+#: Entry-point groups of healkit and its dependencies, in which a foreign plug-in may register.
 GROUPS = (
     "healkit",
     "sqlalchemy.dialects",

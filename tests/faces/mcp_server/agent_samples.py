@@ -90,7 +90,7 @@ def error_of(result: CallToolResult) -> dict[str, Any]:
 
 
 def data_of(result: CallToolResult) -> dict[str, Any]:
-    """Return the data of an answer, which is no error."""
+    """Return the data of an answer; fail where it is an error."""
     assert not result.is_error, result
     assert result.structured_content is not None
     return result.structured_content
@@ -134,7 +134,7 @@ class RawClient:
         self.ask(number, "tools/call", {"name": tool, "arguments": arguments})
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Yield each line of its standard output; one that is no message of the protocol fails the test."""
+        """Yield each line of its standard output; fail at a line outside the protocol."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             message = json.loads(line)

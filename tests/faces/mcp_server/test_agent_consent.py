@@ -63,7 +63,7 @@ def test_the_clients_user_is_shown_the_diff_and_decides(db: Path, beside: Healki
     ],
 )
 @pytest.mark.slow
-def test_no_is_no_and_no_answer_leaves_the_request_waiting(
+def test_a_refusal_stands_and_no_answer_leaves_the_request_waiting(
     db: Path, beside: Healkit, mode: str, action: str, apply: bool, state: str, code: str
 ) -> None:
     async def work() -> None:

@@ -212,7 +212,7 @@ def test_no_other_door_leads_an_agents_code_to_the_file(db: Path, granted: Healk
     assert [leaks(text) for text in texts] == [[]] * len(texts)
 
 
-def test_two_patches_that_ask_a_file_for_a_bit_are_told_the_same(
+def test_patches_that_ask_a_file_for_a_bit_get_the_same_answer(
     db: Path, granted: Healkit, folder: Path
 ) -> None:
     """By its outcome, its type, its size, its exception or its time, a check would tell what is in the file."""
@@ -264,7 +264,7 @@ def test_a_patch_whose_checks_need_a_grant_waits_for_a_person(
     assert report.counts == {"same": 1}
 
 
-def test_what_a_check_gave_is_told_by_type_and_size_only(db: Path, beside: Healkit) -> None:
+def test_an_agent_gets_only_type_and_size_of_a_checks_result(db: Path, beside: Healkit) -> None:
     examples = [{"arguments": {"n": 2}, "result": [4, 5, 6]}, {"arguments": {"n": 777}, "result": "word"}]
     beside.vault.add("tool", "def tool(n: int):\n    return undefined\n", examples=examples)
     bodies = {

@@ -104,7 +104,7 @@ def test_a_patch_is_validated_before_it_is_offered_and_applied_only_with_consent
 
 @pytest.mark.slow
 @pytest.mark.requirement("MEAN-2", "MEAN-5")
-def test_an_agent_is_told_what_its_patch_loses_in_numbers(db: Path, beside: Healkit) -> None:
+def test_an_agent_gets_the_loss_of_its_patch_in_numbers(db: Path, beside: Healkit) -> None:
     code = "import pandas as pd\ndef clean(df):\n    return df.assign(units=df['units'].astype(int))\n"
     lake, rows = pd.DataFrame({"units": ["1"]}), pd.DataFrame({"units": ["1", "secret", "3"]})
     examples = [{"arguments": {"df": lake}, "result": lake.assign(units=[1])}]
@@ -227,7 +227,7 @@ def test_a_persona_has_its_own_rows_views_and_tools_only(db: Path, beside: Healk
     run(work)
 
 
-def test_the_list_of_tools_changes_with_the_vault_and_clients_are_told(db: Path, beside: Healkit) -> None:
+def test_a_change_of_the_vault_changes_the_tools_and_notifies_clients(db: Path, beside: Healkit) -> None:
     async def work(mode: str) -> None:
         told = asyncio.Event()
 
@@ -348,7 +348,7 @@ def test_a_session_learns_nothing_of_what_another_persona_has(db: Path, beside: 
     run(work)
 
 
-def test_the_same_code_again_is_no_patch(db: Path) -> None:
+def test_a_patch_without_a_change_is_refused(db: Path) -> None:
     async def work() -> None:
         async with in_process(db) as client:
             await client.call_tool("write_tool", {"name": "mean", "code": MEAN})

@@ -10,7 +10,7 @@ from waiting import wait_until
 
 from healkit.faces.notebook.widgets.panel import Panel
 
-#: What no face may show: a class of ours, an address, an error of ours that was not meant.
+#: What no face may show: an internal class, an address, an unexpected internal error.
 OURS = re.compile(r"<healkit\.| object at 0x|PANEL_ERROR")
 
 

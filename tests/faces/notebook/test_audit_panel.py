@@ -61,7 +61,7 @@ def opened(panel: Any) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("DECIDE-6", "DECIDE-5")
-def test_a_decision_is_shown_alike_by_itself_and_by_its_id(healkit: Healkit) -> None:
+def test_the_panel_shows_the_same_for_a_decision_and_its_id(healkit: Healkit) -> None:
     decision = decided(healkit)
     panel = healkit.audit_panel(decision)
     found = opened(panel)

@@ -34,7 +34,7 @@ def the_failure() -> Failure:
 
 @pytest.mark.slow
 @pytest.mark.requirement("MEAN-2")
-def test_an_edit_that_loses_values_is_no_fix_and_says_what_it_costs(shell):
+def test_an_edit_that_loses_values_does_not_fix_and_names_the_loss(shell):
     report = healed(shell, ORDERS, "orders['region'].astype(int)")
     assert (report.outcome, report.fix, report.others) == ("not_cured", None, ())
     (coerced,) = report.not_fixes
@@ -164,7 +164,7 @@ def test_where_a_value_may_be_missing_it_is_a_question(shell, cells, reading):
 
 
 @pytest.mark.requirement("MEAN-1")
-def test_an_assert_of_a_library_is_no_reason_to_search(shell):
+def test_an_assert_in_a_library_does_not_start_a_search(shell):
     report = healed(shell, ORDERS, "orders.groupby('region').agg('revenue', 'sum')")
     assert report.fix is None
 
@@ -231,7 +231,7 @@ def test_an_edit_is_picked_by_its_number_on_the_card(shell, monkeypatch):
 
 
 @pytest.mark.requirement("MEAN-5")
-def test_a_change_that_the_card_names_and_the_fix_is_not_is_told_no_more(shell, tmp_path, monkeypatch):
+def test_the_report_leaves_out_a_change_that_other_cells_refute(shell, tmp_path, monkeypatch):
     """Cells show that the near name, which the card knows, is the misspelt one."""
     cells = ["survye = [3, 1]", "sorted(survey)", "max(survey)"]
     below(tmp_path, monkeypatch, *cells)

@@ -137,6 +137,6 @@ MESSAGES = (
 )
 
 
-def test_a_message_is_told_up_to_where_it_may_quote_a_value() -> None:
+def test_a_message_is_cut_where_it_may_quote_a_value() -> None:
     names = {"totl", "total", "int", "str", *dir(builtins)}
     assert [_without_values(message, names) for message, _ in MESSAGES] == [told for _, told in MESSAGES]

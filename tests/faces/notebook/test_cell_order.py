@@ -28,7 +28,7 @@ RunSome = Callable[..., nbformat.NotebookNode]
 def run_some(
     database: Path, notebook_kernel: NotebookKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> RunSome:
-    """Save these cells as a notebook, and run some of them, by number from 1, in a kernel that was told its path."""
+    """Save these cells as a notebook, and run some of them by number from 1; the kernel knows its path."""
 
     def run(cells: list[str], order: list[int], name: str = "book.ipynb") -> nbformat.NotebookNode:
         book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
@@ -67,9 +67,7 @@ def test_a_file_that_cannot_be_read_costs_no_card(run: Any, tmp_path: Path) -> N
         assert "'prices' is not defined." in cell.outputs[1].data["text/plain"]
 
 
-def test_a_teacher_who_keeps_the_mending_back_keeps_the_button_back_too(
-    run_some: RunSome, monkeypatch: Any
-) -> None:
+def test_a_setting_that_hides_the_fix_also_hides_its_button(run_some: RunSome, monkeypatch: Any) -> None:
     cells = [LOAD, "%config HealkitMagics.explain = 'why'", "prices = [1]", "sum(prices)"]
     outputs = run_some(cells, [1, 2, 4]).cells[2].outputs
     assert len(outputs) == 2

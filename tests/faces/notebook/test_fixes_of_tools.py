@@ -81,7 +81,7 @@ def test_a_fix_is_not_lost_below_a_later_revision(loaded):
     ],
     ids=["seed", "a person's edit", "a fix that was taken back"],
 )
-def test_what_is_no_fix_stops_no_cell(loaded, change):
+def test_a_revision_that_is_not_a_fix_does_not_stop_a_cell(loaded, change):
     change(default_healkit().vault)
     assert ran(loaded, f"%%tool half\n{BROKEN}").success
     assert default_healkit().vault.get("half").code == BROKEN

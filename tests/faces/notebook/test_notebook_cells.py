@@ -35,7 +35,7 @@ def test_a_failing_cell_keeps_its_error_and_gets_one_card_below(run, database):
     assert "an ordinary cell: not recorded" in card
     assert "%healkit keep NAME" in card
     assert "ipykernel" not in card
-    assert not database.exists()  # a cell that failed is no reason to make a database
+    assert not database.exists()  # a failed cell does not create a database
 
 
 def test_the_place_is_the_last_own_line_whatever_compiled_code_lies_below_it(shell):
@@ -81,7 +81,7 @@ def test_a_warning_of_a_cell_above_that_names_what_fails_is_quoted(shell, text, 
 
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-7")
-def test_it_is_traced_explained_and_made_a_tool_that_fails_alike_and_is_mended(run, healkit):
+def test_a_failed_cell_is_traced_explained_kept_as_a_tool_and_fixed(run, healkit):
     book = run(
         "%load_ext healkit",
         "prices = {'apple': 3}\nwanted = 'pear'",

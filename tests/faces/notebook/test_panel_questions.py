@@ -112,7 +112,7 @@ def test_each_button_below_a_failure_works_on_a_large_frame(healkit: Healkit) ->
 @pytest.mark.slow
 @pytest.mark.requirement("DATA-5")
 def test_each_kind_of_argument_is_kept_as_it_was_where_it_cannot_be_edited(healkit: Healkit) -> None:
-    """D2: the box held the `repr` of a class of ours."""
+    """D2: the box held the `repr` of an internal class."""
     for value, said in KINDS.values():
         failed = failed_with(healkit, value)
         page = Page(TracebackView(healkit, failed))
@@ -206,7 +206,7 @@ def test_a_malformed_question_is_refused_with_what_to_do_by_every_panel(healkit:
 
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-4", "FACE-6")
-def test_no_face_shows_a_class_of_ours_or_an_address(healkit: Healkit, database: Any) -> None:
+def test_no_face_shows_an_internal_class_or_an_address(healkit: Healkit, database: Any) -> None:
     """D3: `<healkit.core.crossing.codec.Preview object>` stood in the panel, the editor, the bug report and the JSON."""
     healkit.vault.add("same", "def same(value):\n    return value\n")
     healkit.vault.add("twice", "def twice(value):\n    return mcp.vault.same(value=value)\n")

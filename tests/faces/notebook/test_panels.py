@@ -71,7 +71,7 @@ def test_a_question_asked_again_runs_once_and_each_goodbye_counts(healkit: Healk
     assert sorted(calls) == ["ask", "left", "left"]
 
 
-def test_the_page_is_told_which_panel_belongs_at_the_side_and_if_it_is_new(healkit: Healkit) -> None:
+def test_a_panel_says_if_it_is_docked_and_if_it_is_new(healkit: Healkit) -> None:
     page = Page(healkit.browse(dock=True))
     assert page.ask("hello")["place"] == {"title": "Executions", "docked": True, "new": True}
     assert page.ask("hello")["place"]["new"] is False
@@ -79,7 +79,7 @@ def test_the_page_is_told_which_panel_belongs_at_the_side_and_if_it_is_new(healk
 
 
 @pytest.mark.slow
-def test_a_secret_argument_is_hidden_on_the_page_and_used_all_the_same(healkit: Healkit) -> None:
+def test_a_secret_argument_is_hidden_on_the_page_but_used(healkit: Healkit) -> None:
     code = "def login(token: str, times: int):\n    return len(token) * times"
     healkit.vault.add("login", code)
     patching = Patching(healkit, PageData(healkit))
@@ -173,7 +173,7 @@ def test_a_panel_shows_no_control_characters(healkit: Healkit) -> None:
 PASSWORD, HEADER = "correct horse battery", "sk-" + "Zq8Lw3Rt6Yp1Xc5Vb9Nm2Kd7"
 URL_PASSWORD, PRINTED, RETURNED = "Tr0ub4dor&3x", "Winter7Yellow", "quartz66pine"
 PLANTED = (PASSWORD, HEADER, URL_PASSWORD, PRINTED, RETURNED, "Reason31Oak")
-#: Named by their pieces, so that the tool's own code, which is edited and shown, holds none of them.
+#: Its code is edited and shown, so it has the secrets in pieces only.
 PAY = f"""def s_pay(password: str, headers: dict):
     p = password
     print("access_token=" + {PRINTED[:6]!r} + {PRINTED[6:]!r})

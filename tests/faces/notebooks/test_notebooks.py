@@ -183,7 +183,7 @@ def told(cell) -> str:
 
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-6")
-def test_the_first_repair_ends_mended_and_its_exercises_do_what_the_text_says(ran):
+def test_the_first_repair_ends_fixed_and_its_exercises_work(ran):
     executed, (exercise,), _ = ran(FIRST_REPAIR)
     assert "ZeroDivisionError: division by zero" in text_of(cell_of(executed, "trace"))
     assert "-        growth = current / previous" in text_of(cell_of(executed, "diff"))

@@ -41,7 +41,7 @@ def stored_on_a_new_connection(url: str) -> object:
 
 
 @pytest.mark.slow
-def test_more_connections_than_files_block_nobody(tmp_path: Path) -> None:
+def test_more_connections_than_files_do_not_block_other_clients(tmp_path: Path) -> None:
     """S8: as many half-open connections as the collector may open files, without a token, and no one else was served."""
     with contextlib.ExitStack() as held:
         with open_files_at_most(256):

@@ -176,7 +176,7 @@ def test_more_than_a_hundred_traces_at_once_are_refused(collector: Collecting) -
         (gzip.compress(b"[]", mtime=0)[:-4], {"Content-Encoding": "gzip"}, 400, "is cut off"),
     ],
 )
-def test_a_body_that_is_no_batch_is_refused_with_its_place(
+def test_an_invalid_batch_is_refused_with_the_place_of_the_error(
     collector: Collecting, body: bytes, headers: dict[str, str], status: int, said: str
 ) -> None:
     answer = collector.client.post("/api/traces", content=body, headers=headers)
@@ -316,7 +316,7 @@ def test_slow_and_lost_clients_are_dropped(tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_clients_with_slow_bodies_block_nobody(tmp_path) -> None:
+def test_clients_with_slow_bodies_do_not_block_other_clients(tmp_path) -> None:
     """S8: 64 bodies that arrived slowly, with the token or to `/api/health` without it, gave all others 503."""
     # What is held must not be given up while a busy machine is still opening the rest of it.
     settings = {"TIMEOUT_S": "600", "MAX_BYTES": "2000", "RATE_PER_S": "10000"}

@@ -151,7 +151,7 @@ def test_the_authorizer_decides_who_reads_and_who_writes(tmp_path: Path) -> None
         assert server.client.get("/healkit/api/traces").json()["traces"] == []
         asked = (tmp_path / "asked").read_text().splitlines()
         assert asked == ["read healkit_traces", "write healkit_traces", "read healkit_traces"]
-        # Somebody else was at a short address first, so all of those are left alone.
+        # Another extension already had one short address, so the collector takes no short address.
         assert server.client.get("/api/health").text == "theirs"
         assert server.client.get("/api/traces").status_code == 404
         with httpx.Client(base_url=server.url) as nobody:

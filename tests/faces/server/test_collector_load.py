@@ -75,9 +75,7 @@ def processor_s(server: Collecting) -> float:
 @pytest.mark.slow
 @pytest.mark.requirement("TRACE-4")
 @pytest.mark.parametrize("pattern", ["sk-", "DB_PASS=ZPxzt8Mv "])
-def test_a_request_full_of_prefixes_costs_bounded_work_and_holds_up_nobody(
-    tmp_path: Path, pattern: str
-) -> None:
+def test_a_request_full_of_prefixes_does_not_block_other_clients(tmp_path: Path, pattern: str) -> None:
     """R8: one authorised request of 4.8 MB of `sk-sk-…` took 35 s."""
     text = pattern * (96_000 // len(pattern))
     body = [trace(taskResults=[task(number, result=text) for number in range(1, 11)]) for _ in range(5)]

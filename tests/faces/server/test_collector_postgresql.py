@@ -54,7 +54,7 @@ def test_traces_are_stored_once_paged_and_linked(url: str, server: Collecting) -
 
 
 def stored_unless_busy(client: httpx.Client, batch: list[dict[str, Any]]) -> bool:
-    """Send the batch; return False where its turn did not come in time, which a client is told to try again."""
+    """Send the batch; return False where the answer asks the client to try again."""
     answer = client.post("/api/traces", json=batch)
     if answer.status_code == 503:
         assert (answer.json()["error"]["code"], answer.headers["Retry-After"]) == ("STORE_UNAVAILABLE", "1")

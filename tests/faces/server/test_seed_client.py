@@ -77,7 +77,7 @@ def test_equal_traces_without_ids_of_one_batch_are_each_stored_and_once(collecto
 
 
 @TRACE_4
-def test_an_id_that_is_given_is_kept_and_one_that_is_not_is_told(collector: Collecting) -> None:
+def test_a_given_id_is_kept_and_a_new_one_is_returned(collector: Collecting) -> None:
     given = str(uuid.uuid4())
     wrong = {**BODY, "timestamp": 1764062400}
     answer = collector.post({**BODY, "id": given.upper()}, wrong, {**BODY, "durationMs": 5}).json()

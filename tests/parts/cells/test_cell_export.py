@@ -20,7 +20,7 @@ from healkit.parts.cells.own_cells import FailingCell
 FIRST, FAILING = CellRun("rows = [1]", 1), CellRun("rows.appendd(2)", 2, ok=False, failed_line=1)
 SENT = {1: FIRST.source, 2: FAILING.source}
 FAILED = Failure("TOOL_EXCEPTION", "AttributeError", "no 'appendd'", "AttributeError: no 'appendd'")
-#: File or folder in what the kernel wrote → what was done to it → whether the cell can be read all the same.
+#: File or folder that the kernel wrote; how it is changed; whether the cell can still be read.
 Tampering = tuple[str, Callable[[Path], object], bool]
 
 

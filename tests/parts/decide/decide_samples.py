@@ -36,7 +36,7 @@ def decide(hk: Healkit, chooser: Any, data: Any = None, **more: Any) -> Decision
 
 
 class Scripted:
-    """Chooser that makes each choice in turn, whatever it is told; a stranger, unless it is told in full."""
+    """Chooser that makes the given choices in turn; a stranger, unless `told_in_full` is set."""
 
     name = "scripted"
 

@@ -1,4 +1,4 @@
-"""Analysis: words of a model that is told metadata only."""
+"""Analysis: words of a model that gets metadata only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 
 
 class Says:
-    """Analyst that writes the same text, whatever it is told."""
+    """Analyst that always writes the same text."""
 
     name = "says"
 
@@ -166,7 +166,9 @@ def test_a_numbered_column_is_named_by_its_number(deciding: Healkit) -> None:
 
 
 @pytest.mark.requirement("DECIDE-5")
-def test_without_a_model_or_a_result_is_no_analysis(deciding: Healkit, server: ModelServer) -> None:
+def test_a_decision_without_a_model_or_a_result_has_no_analysis(
+    deciding: Healkit, server: ModelServer
+) -> None:
     assert decided(deciding, SALES, None).analysis == ""
     analyst = Says("Text.")
     assert decided(deciding, SALES, analyst, [OP]).outcome == "stopped"

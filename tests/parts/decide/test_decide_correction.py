@@ -130,7 +130,7 @@ def test_without_a_candidate_the_step_is_marked_after_two_tries(deciding: Healki
 
 
 @pytest.mark.requirement("DECIDE-4")
-def test_a_retry_that_misses_the_intended_state_is_no_correction(deciding: Healkit) -> None:
+def test_a_retry_that_misses_the_intended_state_does_not_correct(deciding: Healkit) -> None:
     decision = decided(deciding, "AAPL", "meta", rows=7)
     assert corrections(decision) == [False]
     kept = deciding.views.load(str(decision.raw_data_view_name))

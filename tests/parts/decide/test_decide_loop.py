@@ -81,7 +81,7 @@ def test_a_chooser_gets_counts_names_and_types_and_no_cell(deciding: Healkit) ->
         assert value not in "".join(map(told, decision.sent))
 
 
-def test_a_failed_step_is_told_by_its_code_and_never_by_its_message(deciding: Healkit) -> None:
+def test_the_chooser_gets_the_code_of_an_error_never_its_message(deciding: Healkit) -> None:
     chooser = Scripted(
         op("as_numbers", "numbers", column="region"),
         op("as_numbers", "others", column="regoin"),
@@ -102,7 +102,7 @@ def test_a_failed_step_is_told_by_its_code_and_never_by_its_message(deciding: He
 
 
 @pytest.mark.requirement("DECIDE-1")
-def test_a_shared_column_is_told_by_its_values_and_the_audit_says_so(deciding: Healkit) -> None:
+def test_the_chooser_gets_the_values_of_shared_columns(deciding: Healkit) -> None:
     decision = decide(deciding, [end("sales")], share=["region"])
     region, amount = decision.sent[0].views[0].columns
     assert (sorted(region.values or []), amount.values) == (["Meta Inc", "North", "South"], None)
@@ -194,7 +194,7 @@ STRANGE: dict[str, pd.DataFrame] = {
 }
 
 
-def test_a_strange_frame_is_told_in_counts(deciding: Healkit) -> None:
+def test_the_chooser_gets_bounded_metadata_of_a_strange_frame(deciding: Healkit) -> None:
     for name, frame in STRANGE.items():
         decision = decide(deciding, [end("sales")], {"sales": frame})
         assert decision.ok, name

@@ -44,7 +44,7 @@ def test_no_marker_reaches_a_chooser(markers: ModuleType, tmp_path: Path, cases:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_what_an_attacker_is_told_does_not_depend_on_cells(markers: ModuleType, tmp_path: Path) -> None:
+def test_what_an_attacker_sees_does_not_depend_on_cells(markers: ModuleType, tmp_path: Path) -> None:
     """Two frames with other names and salaries: names made of cells, counts that spell them, guesses by the dozen."""
     with markers.opened(tmp_path / "healkit.db") as healkit:
         assert markers.differences(healkit, random.Random(25)) == []

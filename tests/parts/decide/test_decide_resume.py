@@ -74,7 +74,7 @@ else:
 
 
 def killed(healkit: Healkit, after: int, method: str = "finished", *resumed: str) -> str:
-    """Kill a decision, or the resumed one, once its record was told so often; return its id."""
+    """Kill a decision, or the resumed one, after that many calls of its record; return its id."""
     folder = str(Path(__file__).parent)
     words = [sys.executable, "-c", KILLED, str(healkit.path), str(after), folder, method, *resumed]
     env = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"}

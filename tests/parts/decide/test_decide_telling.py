@@ -58,7 +58,7 @@ def test_counts_are_rounded_to_one_digit_and_small_ones_to_ten() -> None:
     assert [rounded(count) for count in counts] == [0, 10, 10, 10, 10, 20, 90, 100, 900, 90_000, 3_000_000]
 
 
-def test_a_plan_is_told_counts_as_they_are_and_a_stranger_those_of_results_in_one_digit(hk: Healkit) -> None:
+def test_a_plan_gets_exact_counts_and_a_stranger_rounded_ones(hk: Healkit) -> None:
     steps = [op("filter_rows", "few", data="staff", column="salary", operator=">", value=44_500), end("few")]
     for_plan = decided(hk, *steps, plan=True).sent[-1]
     for_stranger = decided(hk, *steps).sent[-1]
@@ -157,7 +157,7 @@ def test_names_of_columns_made_of_cells_are_numbered(hk: Healkit) -> None:
         assert wide.columns_numbered >= 2, name
 
 
-def test_ordinary_names_are_told(hk: Healkit) -> None:
+def test_the_chooser_gets_ordinary_names(hk: Healkit) -> None:
     frame = pd.DataFrame(
         {"first name": ["Ann", "Bo"], "is_active": [True, True], "is_new": [True, False], "count": [0, 1]},
         index=pd.Index([3, 4], name="id"),
@@ -211,7 +211,7 @@ def test_a_name_that_is_there_and_not_told_is_missing_for_a_stranger(hk: Healkit
 
 
 @pytest.mark.requirement("DECIDE-4")
-def test_an_entity_is_resolved_to_a_name_of_ours_by_which_the_next_step_means_it(hk: Healkit) -> None:
+def test_the_next_step_can_use_the_name_of_a_resolved_entity(hk: Healkit) -> None:
     decision = decided(
         hk,
         look("resolve_entity", data="staff", column="patient", entity="SMITH"),
@@ -289,7 +289,7 @@ def test_gather_info_takes_a_tool_that_calls_one_that_looks(hk: Healkit) -> None
 
 
 @pytest.mark.requirement("DECIDE-2", "DECIDE-7")
-def test_a_text_is_a_view_that_is_told_in_counts_and_that_tools_read(hk: Healkit) -> None:
+def test_a_text_is_a_view_with_counts_that_tools_can_read(hk: Healkit) -> None:
     hk.vault.add(
         "shorten", "def shorten(text: str, words: int):\n    return ' '.join(text.split()[:words])\n"
     )
@@ -326,7 +326,7 @@ def test_a_text_is_a_view_that_is_told_in_counts_and_that_tools_read(hk: Healkit
     assert hk.views.get(again.views["doc"]).sha256 == hk.views.get(decision.views["doc"]).sha256
 
 
-def test_a_shared_text_is_told_by_its_most_frequent_words_and_entities(hk: Healkit) -> None:
+def test_the_chooser_gets_the_most_frequent_words_of_a_shared_text(hk: Healkit) -> None:
     (doc,) = decided(hk, end("doc"), data={"doc": LETTER}, share=["doc"]).sent[0].views
     assert doc.text is not None
     assert doc.text.most_frequent is not None

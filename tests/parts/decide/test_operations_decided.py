@@ -166,7 +166,7 @@ def test_the_operations_are_the_tools_of_a_decision_that_names_none(equipped: He
 
 
 @pytest.mark.requirement("DECIDE-1")
-def test_the_columns_of_a_query_are_told_by_its_own_words_unless_they_are_data(equipped: Healkit) -> None:
+def test_columns_keep_the_names_in_a_query_unless_they_are_data(equipped: Healkit) -> None:
     states = load(["statecrime"])["statecrime"]
     query = "SELECT max(murder) AS most, min(poverty) AS Ohio, count(*) FROM states"
     plan = [

@@ -45,7 +45,7 @@ class Ran:
 
 
 class _Absent:
-    """Import hook that finds none of these packages."""
+    """Import hook that reports these packages as missing."""
 
     def __init__(self, packages: Sequence[str]) -> None:
         self._packages = packages

@@ -22,7 +22,7 @@ from healkit.parts.heal.advisors.simple import PATCHES_MAX, RulesAdvisor, site_o
 QUIET = {name for pattern in patterns() if NO_EXCEPTION in pattern.raises for name in pattern.fixes}
 
 
-#: Rows of facts that name a change which depends on what is meant, or which is no change of the failing line.
+#: Rows of facts whose change depends on what you mean, or lies outside the failing line.
 BY_A_PERSON = frozenset((
     "position_past_end", "position_of_none", "concat_nothing", "labels_twice", "column_length",
     "column_lengths", "too_few_names", "filter_length", "infinite", "wrong_fill", "chained", "axis", "mask",

@@ -114,7 +114,7 @@ def test_a_column_is_not_offered_for_a_keyword_or_another_text(tmp_path: Path) -
         ("raise NotImplementedError('`interp2d` was removed in 1.14.')", "`interp2d` was removed in 1.14.", ""),
     ],
 )  # fmt: skip
-def test_a_library_s_own_message_is_told_with_its_advice(
+def test_an_explanation_has_a_librarys_own_message_and_advice(
     code: str, what: str, fix: str, tmp_path: Path
 ) -> None:
     said = explained(run(Example("", "", "", code), tmp_path).failure)
@@ -122,7 +122,7 @@ def test_a_library_s_own_message_is_told_with_its_advice(
     assert said.fix == fix
 
 
-def test_reading_a_failure_of_the_user_s_own_object_runs_none_of_its_code(
+def test_reading_a_failure_does_not_run_code_of_the_users_object(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = (
@@ -175,7 +175,7 @@ def test_what_the_documentation_says_of_a_name_is_quoted(
         assert MatchedFailure(failure).edits[0].kind == "migrates"
 
 
-def test_reading_a_documentation_runs_none_of_the_user_s_code(
+def test_reading_documentation_does_not_run_the_users_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = (

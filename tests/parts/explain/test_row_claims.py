@@ -17,7 +17,7 @@ from healkit.parts.explain.explanation import explain, holds
 TEXTS = [text for pattern in patterns() for text in pattern.texts]
 #: Rows that take something for granted beyond their message.
 CLAIMED = [text for text in TEXTS if text.claim != "message" and text.example]
-#: Objects that none of these rows is about, in the cell in which the message is raised anew.
+#: Objects that these rows do not describe, in the cell in which the message is raised anew.
 ELSEWHERE = "from library_double import treat\n{value}\nresult = treat(value)"
 VALUES = (
     "value = 'a text'",

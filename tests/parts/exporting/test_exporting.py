@@ -153,7 +153,7 @@ def test_a_file_is_not_written_over_and_a_success_is_not_written(healkit, tmp_pa
         failed.to_notebook(tmp_path / "no_folder" / "x.ipynb")
 
 
-def test_what_a_tool_of_sql_said_is_told(healkit, tmp_path):
+def test_the_notebook_has_the_error_of_an_sql_tool(healkit, tmp_path):
     healkit.vault.add("rows", "SELECT * FROM nothing_there", type="sql")
     book = json.loads(healkit.execute("rows").to_notebook(tmp_path / "sql.ipynb").read_text())
     assert "nothing_there" in json.dumps(book)

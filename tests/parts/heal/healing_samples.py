@@ -30,7 +30,7 @@ STEP_EXAMPLES = [{"arguments": {"n": 10}, "result": 20}, {"arguments": {"n": 3},
 
 
 class Idea:
-    """Advisor that proposes what it is given, in that order, and keeps what it is told of each."""
+    """Advisor that proposes the given codes in order, and keeps the attempt that it gets back for each."""
 
     name = "idea"
 

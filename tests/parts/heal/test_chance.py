@@ -50,7 +50,7 @@ def test_each_source_of_chance_has_an_example_that_no_other_pattern_catches() ->
 
 
 @pytest.mark.requirement("HEAL-9")
-def test_a_tool_that_fails_by_chance_is_told_so_with_counts(healing: Healkit) -> None:
+def test_the_report_counts_failures_of_a_tool_that_fails_by_chance(healing: Healkit) -> None:
     """E7: "nothing fails any more", or patches that were tried against luck."""
     healing.vault.add("tool", FLAKY)
     ended = [healing.execute("tool", arguments={"n": 1}).failure is None for _ in range(12)]
@@ -126,7 +126,7 @@ def test_what_fails_each_time_is_healed_beside_what_chance_decides(healing: Heal
     assert any("sometimes passes and sometimes fails. The example (n=" in note for note in report.notes)
 
 
-def test_a_patch_that_passes_by_chance_is_no_fix(healing: Healkit) -> None:
+def test_a_patch_that_passes_by_chance_does_not_fix(healing: Healkit) -> None:
     known = [{"arguments": {"n": n}, "result": n} for n in range(6)]
     healing.vault.add(
         "tool", "import random\ndef tool(n: int) -> int:\n    return n + 7\n", examples=known[:1]
@@ -155,7 +155,7 @@ def test_calls_that_answered_otherwise_decide_and_healing_goes_on(healing: Healk
 
 
 @pytest.mark.slow
-def test_a_healthy_tool_is_told_what_is_known_of_its_failure(healing: Healkit, tmp_path: Path) -> None:
+def test_the_report_of_a_healthy_tool_names_its_last_failure(healing: Healkit, tmp_path: Path) -> None:
     """E7: "nothing fails any more" of code that has not changed since it failed."""
     code = "def tool(path: str) -> str:\n    return open(path).read()\n"
     folder = tmp_path / "data"
@@ -192,7 +192,7 @@ LAZY = "def tool(n: int) -> list:\n    return (i for i in range(n))\n"
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-9")
 @pytest.mark.parametrize("known", [False, True], ids=["without an example", "with an example"])
-def test_what_no_execution_may_return_is_no_result_of_a_check(healing: Healkit, known: bool) -> None:
+def test_a_check_fails_on_a_result_that_no_execution_may_return(healing: Healkit, known: bool) -> None:
     """E15: a generator passed the checks, so the tool was healthy, or a peer's generator was accepted."""
     examples = [{"arguments": {"n": n}, "result": list(range(n))} for n in (2, 4)]
     healing.vault.add("tool", LAZY, examples=examples if known else [])
@@ -227,7 +227,7 @@ def test_a_check_finds_the_loop_that_a_run_finds(healing: Healkit) -> None:
 
 
 @pytest.mark.slow
-def test_memory_is_told_as_memory(healing: Healkit) -> None:
+def test_a_check_that_runs_out_of_memory_says_so(healing: Healkit) -> None:
     """E9: a check was stopped before the memory ran out: "does not end in time"."""
     healing.vault.add(
         "tool", "def tool(n: int) -> int:\n    kept = []\n    while True:\n        kept.append(n)\n"

@@ -38,7 +38,7 @@ def patch(code: str = AFTER, *, guard: bool = False, doubt: str = "") -> Patch:
         ([FAILING, DECLARED], [RAISED, PASSED], [PASSED, PASSED], patch(), "unproven"),
         ([FAILING], [RAISED], [PASSED], patch(guard=True), "silenced"),
         ([FAILING], [RAISED], [RAISED], patch(guard=True), "not_cured"),
-        # What its own advisor would not vouch for is no cure, unless somebody was asked.
+        # A patch that its own advisor doubts needs the answer of a person.
         ([DECLARED], [RAISED], [PASSED], patch(doubt="Chance."), "unproven"),
         ([DECLARED, ANSWERED], [RAISED, WRONG], [PASSED, PASSED], patch(doubt="Chance."), "cured"),
         # H10: one answer that the broken code meets too lifted every doubt; a second one, or one that it fails, does.
@@ -102,7 +102,7 @@ def test_a_silencing_patch_is_recognised(after: str, hides: bool) -> None:
         ("def f(x):\n    return 2\n", 2, False),
     ],
 )
-def test_a_copied_answer_is_no_cure(after: str, expected: object, copied: bool) -> None:
+def test_a_copied_answer_does_not_cure(after: str, expected: object, copied: bool) -> None:
     check = Check(origin="declared", arguments={"x": 0}, known=True, expected=expected)
     assert verdict_on(BEFORE, patch(after), [check], [RAISED], [PASSED]) == (
         "silenced" if copied else "cured"
@@ -148,7 +148,7 @@ def test_a_constant_from_a_handler_or_a_guard_only_hides_the_error(
         ("g(y)", "g(x)", "NameError: name 'y' is not defined", [3.0, 2], "unproven"),
     ],
 )  # fmt: skip
-def test_an_argument_removed_and_another_type_are_no_proof(
+def test_a_removed_argument_or_another_type_does_not_prove_a_fix(
     before: str, after: str, said: str, value: object, verdict: str
 ) -> None:
     """E14: the search deleted `dtype=np.float`, and got the int 3 for the example's 3.0."""
@@ -171,7 +171,7 @@ def test_an_argument_removed_and_another_type_are_no_proof(
         ("def f(x):\n    if x:\n        raise ValueError(x)\n    return x\n", False),
     ],
 )
-def test_a_patch_that_makes_code_idle_is_no_cure(after: str, idle: bool) -> None:
+def test_a_patch_that_makes_code_idle_only_silences(after: str, idle: bool) -> None:
     """H3: the same on both sides of a condition, or statements that are never reached, only hide the failure."""
     assert verdict_on(BEFORE, patch(after), [DECLARED], [RAISED], [PASSED]) == (
         "silenced" if idle else "cured"

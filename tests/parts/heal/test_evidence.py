@@ -40,7 +40,7 @@ def test_a_patch_that_the_docstring_refutes_is_not_fixed(healkit: Healkit) -> No
 
 
 @HEAL_10
-def test_another_authors_docstring_is_no_evidence(healkit: Healkit) -> None:
+def test_another_authors_docstring_does_not_count_as_evidence(healkit: Healkit) -> None:
     examples = [{"arguments": {"n": n}, "result": n / 2} for n in (4, 6, 8)]
     healkit.vault.add("half", HALF, examples=examples)
     healkit.vault.patch("half", HALF.replace("1.5", "7.0"), author="model")

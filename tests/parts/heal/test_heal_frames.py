@@ -85,7 +85,7 @@ def test_a_recorded_run_with_a_frame_must_stay_equal(healkit: Healkit) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("DATA-5")
 def test_a_failure_on_a_long_frame_is_checked_on_a_sample_of_its_rows(healkit: Healkit) -> None:
-    """DATA-5: a frame of more than 100,000 items is no check itself, and no failure was among the checks."""
+    """DATA-5: a frame of more than 100,000 items cannot be a check, so the checks had no failure."""
     healkit.vault.add("total", "def total(df):\n    return float(df['unit'].sum())\n")
     large = pd.DataFrame({"units": range(200_000), "city": "Bern"})
     assert healkit.execute("total", arguments={"df": large}).failure is not None
@@ -237,7 +237,7 @@ def test_an_answer_copied_as_a_table_only_hides_the_error(answer: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("HEAL-8")
 def test_the_change_that_an_explanation_names_is_tried_checked_and_kept(healkit: Healkit) -> None:
-    """E8: the explanation named the fix of seven kinds of frame mistakes, and healing found none of them."""
+    """E8: the explanation named the fix of seven kinds of frame mistakes, but healing did not find it."""
     people = pd.DataFrame({"age": [17, 40, 18, 30], "sex": list("mffm"), "wage": ["1,200", "800", "9", "7"]})
     more = pd.DataFrame({"age": ["17"], "team": ["a"]})
     rows = [
@@ -360,7 +360,7 @@ def test_a_result_that_does_not_depend_on_the_table_is_said() -> None:
 
 
 @pytest.mark.requirement("MEAN-2")
-def test_an_agent_is_told_the_loss_without_names_and_values() -> None:
+def test_an_agent_gets_the_loss_without_names_and_values() -> None:
     rows = (SMALL, SMALL_RIGHT, True), (TEXTS, NUMBERS.assign(units=7), False)
     assert _attempt(*rows, discreet=True).lost == "All 3 values become equal."
     assert _attempt(rows[0], (TEXTS, NUMBERS, False), discreet=True).lost == "1 of 3 values become missing."

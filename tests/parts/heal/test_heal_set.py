@@ -73,7 +73,7 @@ def test_every_reference_passes_visible_and_hidden_examples(heal, judge):
     ]
     together = judge.run([_all_at_once(*case) for case in cases])
     left = [case for case, result in zip(cases, together, strict=True) if not _met(scoring, case[2], result)]
-    assert len(left) < len(cases) / 2  # scripts, values that are no JSON, calls: each example of theirs alone
+    assert len(left) < len(cases) / 2  # scripts, values outside JSON, calls: run each example alone
     alone = [(code, name, example) for code, name, examples in left for example in examples]
     results = zip(alone, judge.each(alone), strict=True)
     assert {name for (_, name, example), result in results if not scoring.met(example, result)} == set()

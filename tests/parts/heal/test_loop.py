@@ -45,7 +45,7 @@ def test_a_healing_does_not_hide_the_users_last_failure(healing: Healkit) -> Non
     assert [execution.log_id for execution in listed] == before
     assert listed.left_out == healing.log.count() - len(before) > 0
     tried = healing.executions(tried=True, status="FAILURE")
-    assert tried[0].origin == "trial"  # the newest failure of all, and nobody's
+    assert tried[0].origin == "trial"  # the newest failure of all
     last = healing.last_error()
     assert last is not None
     assert last.log_id == failed.log_id
@@ -64,7 +64,7 @@ def test_a_patch_must_keep_recorded_results(healing: Healkit) -> None:
     assert "the recorded run (a=8, b=2): gives 0, but 4.0 is right" in report.attempts[0].why
 
 
-def test_a_random_recorded_value_is_no_check(healing: Healkit) -> None:
+def test_a_random_recorded_value_is_not_a_check(healing: Healkit) -> None:
     healing.vault.add("dice", "import random\ndef dice(n):\n    return [random.random(), 1 / n][0]\n")
     assert healing.execute("dice", arguments={"n": 1}).ok
     healing.execute("dice", arguments={"n": 0})
@@ -95,7 +95,7 @@ def test_a_patch_of_a_tool_with_side_effects_waits_for_a_person(healing: Healkit
 
 
 def test_another_tool_is_a_replacement_that_is_asked_about(healing: Healkit) -> None:
-    """H5: another program is no repair: it keeps the tool's signature, and a person decides."""
+    """H5: another program does not repair the tool: it keeps the tool's signature, and a person decides."""
     typed = (
         "from typing import Any\ndef ratio(a: int, b: int, more: Any = None) -> float:\n    return a / b\n"
     )
@@ -114,7 +114,7 @@ def test_another_tool_is_a_replacement_that_is_asked_about(healing: Healkit) -> 
 
 
 @pytest.mark.requirement("HEAL-2")
-def test_another_tool_is_no_proposal_where_no_example_says_what_is_right(healing: Healkit) -> None:
+def test_another_tool_is_proposed_only_where_an_example_has_a_result(healing: Healkit) -> None:
     """E11: `Replace the tool by b_gen v1, another program` was offered for whatever took the same arguments."""
     healing.vault.add("first", "def first(items: list):\n    return items[0]\n")
     healing.vault.add("b_gen", "def b_gen(items: list):\n    return (item for item in items)\n")

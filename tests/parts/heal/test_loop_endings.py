@@ -72,7 +72,7 @@ def test_a_spent_budget_says_how_far_it_got(healing: Healkit, budget_s: float, s
 
 
 def test_a_healing_without_a_proposal_says_that_nothing_was_tried(healing: Healkit) -> None:
-    """H9: an advisor that has nothing to propose is told from a search that has ended."""
+    """H9: the reason distinguishes an advisor without a proposal from a search that has ended."""
     report = healing.heal("ratio", advisors=[Idea()])
     assert report.reason == (
         "No fix found: no advisor had a patch. Still failing: the example (a=1, b=0): raises ZeroDivisionError: "
@@ -81,7 +81,7 @@ def test_a_healing_without_a_proposal_says_that_nothing_was_tried(healing: Healk
 
 
 @pytest.mark.requirement("HEAL-3")
-def test_patches_that_nothing_was_compared_with_are_no_cure(healing: Healkit) -> None:
+def test_patches_that_were_not_compared_are_unverified(healing: Healkit) -> None:
     """H10: with the budget spent before plausible patches were compared, the first one was called fixed."""
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
     idea = Idea(STEP.replace("> 10", "> 3"), STEP.replace("> 10", ">= 10"))
@@ -146,7 +146,7 @@ def test_the_caps_of_a_healing_can_be_given(healing: Healkit) -> None:
     ideas = [BROKEN.replace("a / b", f"a / b - a / b + {n}") for n in range(9)]
     report = healing.heal("ratio", advisors=[Idea(*ideas)], policy=PolicyDefaults(hard_cap_steps=4))
     assert (report.outcome, len(report.attempts)) == ("halted", 3)
-    # The failure was ZeroDivisionError each time, but a rule's different ideas are no loop.
+    # Each failure was ZeroDivisionError, but a rule's different ideas do not count as a loop.
     assert healing.heal("ratio", advisors=[Idea(*ideas)]).outcome == "not_cured"
     looping = healing.heal("ratio", advisors=[Idea(*ideas, author="model")])
     assert looping.outcome == "halted"

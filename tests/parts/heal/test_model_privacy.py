@@ -51,7 +51,7 @@ def case(code: str = BROKEN, **more: Any) -> Case:
 
 
 def told(server: ModelServer, of: Case, bench: Budget | None = None, **more: Any) -> tuple[str, ModelAdvisor]:
-    """Return what the model is told of a case in its first question, and the advisor that told it."""
+    """Return the text of the first question about a case, and the advisor that asked the model."""
     server.plan.append(says(ANSWER))
     settings = {name: more.pop(name) for name in list(more) if name in Config.__dataclass_fields__}
     advisor = ModelAdvisor(server.config(**settings), environ=HERE, **more)
@@ -181,7 +181,7 @@ def stack(_: Case) -> Sequence[tuple[KeptFrame, list[Local]]]:
 
 
 @pytest.mark.requirement("HEAL-2")
-def test_local_variables_are_told_by_type_and_shape_only(server: ModelServer) -> None:
+def test_the_model_gets_only_types_and_shapes_of_local_variables(server: ModelServer) -> None:
     text, _ = told(server, case(), locals_of=stack)
     assert "halve.table: pandas.DataFrame of shape (3, 2)\nhalve.password: str\nhalve.n: int\n" in text
     for value in ("3141592", "hunter2", "2718281"):
@@ -359,7 +359,7 @@ def other(name: str, code: str) -> Peer:
 
 
 @pytest.mark.requirement("HEAL-2")
-def test_the_model_is_told_earlier_revisions_and_similar_tools(
+def test_the_model_gets_earlier_revisions_and_similar_tools(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEALKIT_MODEL_KEY", SECRET_KEY)
@@ -383,7 +383,7 @@ def test_the_model_is_told_earlier_revisions_and_similar_tools(
     assert "greet" not in text
 
 
-def test_at_most_three_versions_and_two_other_tools_are_told(server: ModelServer) -> None:
+def test_the_model_gets_at_most_three_versions_and_two_other_tools(server: ModelServer) -> None:
     versions = [version(9 - n, f"{FIXED}# version {9 - n}\n") for n in range(6)]
     others = [other(f"tool_{n}", f"{FIXED}# tool {n}\n") for n in range(4)]
     text, _ = told(server, case(peers=(*versions, *others)))

@@ -78,7 +78,7 @@ def test_a_whole_number_and_its_decimal_are_one_choice(healing: Healkit) -> None
     assert any(note.endswith(": 0 or 1. It is not known which one is right.") for note in report.notes)
 
 
-def test_patches_that_differ_within_words_are_told_apart(healing: Healkit) -> None:
+def test_healing_distinguishes_patches_that_differ_within_words(healing: Healkit) -> None:
     """H10: two claimed patches differed on inputs that were not generated: words with a hyphen in them."""
     code = "def names(text):\n    return ' '.join(w.lower() for w in text.split())\n"
     examples = [{"arguments": {"text": "ada lovelace"}, "result": "Ada Lovelace"}]
@@ -120,7 +120,7 @@ def test_an_answer_too_late_to_check_leaves_no_patch_cured(healing: Healkit) -> 
     assert {attempt.verdict for attempt in report.attempts} == {"unproven"}
 
 
-def test_a_question_that_nobody_answers_is_not_asked_again(healing: Healkit) -> None:
+def test_a_question_without_an_answer_is_not_asked_again(healing: Healkit) -> None:
     healing.vault.add("step", STEP, examples=STEP_EXAMPLES)
     ideas = Idea(STEP.replace("> 10", "> 4"), STEP.replace("> 10", ">= 10"))
     report = healing.heal("step", advisors=[ideas], auto=True, ask=lambda _: None)

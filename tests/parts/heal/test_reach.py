@@ -117,7 +117,7 @@ def test_a_harmless_patch_reaches_no_further(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(("before", "after", "further"), FURTHER)
-def test_what_a_patch_reaches_further_is_told(before: str, after: str, further: list[str]) -> None:
+def test_added_reach_names_what_a_patch_reaches_further(before: str, after: str, further: list[str]) -> None:
     assert list(added_reach(before, after)) == further
 
 

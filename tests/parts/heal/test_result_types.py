@@ -48,7 +48,7 @@ def healed(healkit: Healkit, name: str, code: str, examples: list[dict[str, Any]
 def test_what_only_its_json_makes_equal_is_wrong(
     healkit: Healkit, right: dict[str, object], code: str, wrong: str, said: str
 ) -> None:
-    """E10: checks and the search compare types too: a set is no sorted list, and 2 is no '2'."""
+    """E10: checks and the search compare types too: a set differs from a sorted list, and 2 from '2'."""
     code = f"def letters(text):\n    return {code}\n"
     examples = [{"arguments": {"text": text}, "result": result} for text, result in right.items()]
     bad = f"def letters(text):\n    return {wrong}\n"
@@ -71,7 +71,7 @@ def test_a_patch_that_keeps_the_types_comes_before_one_that_changes_them(healkit
 
 
 def test_the_list_of_an_example_may_be_met_by_a_tuple(healkit: Healkit) -> None:
-    """H7: JSON cannot say tuple, so a tuple for a list is no change where the tool returned nothing before."""
+    """H7: JSON has no tuples, so a tuple may stand for a list where the tool returned nothing before."""
     code = "def pair(a, b):\n    return (missing, b)\n"
     examples = [{"arguments": {"a": 1, "b": 2}, "result": [1, 2]}]
     report = healed(healkit, "pair", code, examples, code.replace("missing", "a"))
@@ -79,7 +79,7 @@ def test_the_list_of_an_example_may_be_met_by_a_tuple(healkit: Healkit) -> None:
 
 
 @pytest.mark.slow
-def test_a_tool_that_calls_others_is_told_of_a_changed_type_too(healkit: Healkit) -> None:
+def test_a_changed_type_is_also_found_in_a_tool_that_calls_others(healkit: Healkit) -> None:
     """H7: a check in a worker said nothing of types that JSON has not."""
     healkit.vault.add("chars", "def chars(text):\n    return list(text)\n")
     code = LETTERS.replace("set(text[1:])", "set(mcp.vault.chars(text=text)[1:])")
@@ -88,7 +88,7 @@ def test_a_tool_that_calls_others_is_told_of_a_changed_type_too(healkit: Healkit
     assert report.attempts[0].why.endswith("a set, but ['a', 'b', 'c'] is right")
 
 
-def test_a_float_that_an_example_asks_for_is_no_change_of_type(healkit: Healkit) -> None:
+def test_a_float_in_an_example_allows_floats_for_its_other_results(healkit: Healkit) -> None:
     """H7: `//` for `/` returned an int where the result is whole; the failing example has a float."""
     code = "def mean(a, b):\n    return (a + b) // 2\n"
     examples = [
@@ -137,7 +137,7 @@ def test_an_annotation_says_which_types_fit(annotation: str, names: set[str]) ->
     assert returned_types(f"def f(x) -> {annotation}:\n    return x\n", "f") == names
 
 
-def test_an_address_is_no_part_of_a_value() -> None:
+def test_describe_leaves_out_the_addresses_of_objects() -> None:
     """E11: two patches seemed to disagree, as each run has its own `<generator object … at 0x7f…>`."""
     assert describe(iter(())) == "<tuple_iterator object>"
     assert describe("at 0x7f> is text") == "'at 0x7f> is text'"

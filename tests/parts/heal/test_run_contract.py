@@ -190,7 +190,7 @@ def test_a_healing_that_may_not_recover_is_halted(healing: Healkit) -> None:
     assert RawRun(report.folder).lines[-1]["metadata"]["status"] == "halted"
 
 
-def test_a_refusal_by_a_run_is_no_failure_to_heal(healing: Healkit) -> None:
+def test_a_refusal_by_a_run_is_not_healed(healing: Healkit) -> None:
     """Here the newest row of the tool is the run's refusal; its code was not run."""
     with healing.run(allow="other"), pytest.raises(RunNotAllowed):
         healing.execute("ratio", arguments={"a": 1, "b": 2})

@@ -87,7 +87,7 @@ def test_waiting_for_consent_and_an_editor_is_think_time(healing: Healkit) -> No
     assert THOUGHT_S <= edited.think_time_s < edited.duration_s
 
 
-def test_without_a_wait_only_the_work_is_told(healing: Healkit) -> None:
+def test_without_a_wait_the_report_has_working_time_only(healing: Healkit) -> None:
     report = healing.heal("ratio", advisors=[Idea(FIXED)], auto=True)
     assert report.think_time_s == 0
     assert report.working_time_s == report.duration_s

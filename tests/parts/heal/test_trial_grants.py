@@ -50,7 +50,7 @@ def notes_on_grants(report: HealReport) -> list[str]:
     return [note for note in report.notes if "not decided for new code" in note]
 
 
-def test_without_files_a_person_is_told_in_one_line_what_was_not_decided(hk: Healkit, folder: Path) -> None:
+def test_without_files_one_line_says_what_was_not_decided(hk: Healkit, folder: Path) -> None:
     right = code_of(hk).replace("rate + n", "rate * n")
     report = hk.heal("bill", advisors=[Idea(right)], auto=True)
     (attempt,) = report.attempts
@@ -65,7 +65,7 @@ def test_without_files_a_person_is_told_in_one_line_what_was_not_decided(hk: Hea
     )
     assert notes_on_grants(report) == [line]
     assert line in " ".join(str(report).split())
-    # What the tool itself does there is known all the same: it has been accepted.
+    # The tool's own code was accepted, so its result with the files is known.
     assert "gives 7, but 12 is right" in report.reason
     assert hk.vault.get("bill").revision == 1
 
@@ -177,7 +177,7 @@ def test_a_sql_patch_reads_the_log_only_where_that_is_named(healkit: Healkit) ->
 
 
 @pytest.mark.slow
-def test_a_model_is_told_no_value_that_its_patch_gave(
+def test_a_model_gets_no_value_that_its_patch_returned(
     server: ModelServer, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With `files=` its code may read the file; what it read stays here, whatever way the code passes it on."""

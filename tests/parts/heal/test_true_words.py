@@ -62,23 +62,21 @@ def test_a_cause_outside_of_the_code_ends_the_healing(
 
 
 @pytest.mark.parametrize(
-    ("code", "mended"),
+    ("code", "fixed"),
     [
         ("import jsn\ndef tool(n: int) -> str:\n    return jsn.dumps(n)\n", "import json\n"),
         ("import zzyzx\ndef tool(n: int) -> str:\n    return zzyzx.dumps(n)\n", "def tool(n: int) -> str:\n"),
     ],
     ids=["a rule knows the name", "an earlier version did without"],
 )
-def test_what_a_rule_or_a_version_knows_is_tried_all_the_same(
-    healing: Healkit, code: str, mended: str
-) -> None:
+def test_patches_of_rules_and_versions_are_still_tried(healing: Healkit, code: str, fixed: str) -> None:
     healing.vault.add("tool", "def tool(n: int) -> str:\n    return str(n)\n")
     healing.vault.patch("tool", code)
     assert healing.execute("tool", arguments={"n": 1}).failure is not None
     report = healing.heal("tool", advisors=["rules", "peers", "search"])
     assert report.outcome == "pending"
     assert report.best is not None
-    assert report.best.patch.code.startswith(mended)
+    assert report.best.patch.code.startswith(fixed)
 
 
 PRICE = (
@@ -195,7 +193,7 @@ def test_a_called_tool_that_refuses_what_it_got_is_not_to_blame(
     )
 
 
-def test_a_rejected_statement_is_told_once(healing: Healkit) -> None:
+def test_a_rejected_statement_is_reported_once(healing: Healkit) -> None:
     """E9: "The database rejected the statement: The database rejected the statement: …"."""
     healing.vault.add("names", "SELECT nam FROM vaultentry", type="sql")
     told = healing.execute("names").explain().what

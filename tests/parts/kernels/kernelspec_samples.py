@@ -14,7 +14,7 @@ from waiting import wait_until
 
 WAIT_S = 60.0
 _AGAIN_S = 5.0
-#: What was told to end may take this long.
+#: Time for stopped processes to end.
 LEFT_S = 10.0
 
 #: Each is a cell that tries what must not be possible, and prints what it got.

@@ -61,14 +61,14 @@ def test_install_again_replaces_the_grants_and_remove_takes_it_away(tmp_path: Pa
     assert json.loads(again.stdout)["error"]["code"] == "USAGE_INVALID"
 
 
-def test_a_place_where_jupyter_does_not_look_is_told(tmp_path: Path) -> None:
+def test_install_warns_of_a_place_where_jupyter_does_not_look(tmp_path: Path) -> None:
     done = kernelspec("install", "--prefix", str(tmp_path / "elsewhere"))
     assert done.returncode == 0
     assert f"add {tmp_path / 'elsewhere/share/jupyter'} to JUPYTER_PATH" in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["install", "remove"])
-def test_somebody_elses_kernel_is_left_alone(tmp_path: Path, verb: str) -> None:
+def test_another_kernel_is_left_alone(tmp_path: Path, verb: str) -> None:
     other = tmp_path / "data/kernels/julia/kernel.json"
     other.parent.mkdir(parents=True)
     other.write_text('{"argv": [], "metadata": {}}')

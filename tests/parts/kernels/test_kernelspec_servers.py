@@ -90,7 +90,7 @@ async def send(socket: WebSocketClientConnection, code: str) -> str:
         "silent": False,
         "store_history": True,
         "allow_stdin": False,
-        "stop_on_error": False,  # what waits behind a cell that fails is run all the same
+        "stop_on_error": False,  # a cell that fails does not stop the cells behind it
     }
     message = Session(key=b"").msg("execute_request", content)
     message["channel"] = "shell"

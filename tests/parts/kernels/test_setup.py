@@ -160,7 +160,7 @@ def test_another_profile_gets_it_and_one_that_is_not_there_is_not_made(tmp_path:
     assert not (tmp_path / "ipython/profile_default").exists()
 
 
-def test_a_folder_of_ipython_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_setup_reports_an_ipython_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "ipython").write_text("a file in its place, which also root cannot write into")
     done = setup()
     assert done.returncode == 2
@@ -200,5 +200,7 @@ def test_a_kernel_whose_healkit_is_missing_or_broken_runs_as_before(
     assert printed(*cells, kernel="elsewhere") == "False\n1 False\n"
     (elsewhere / "healkit.py").write_text("raise RuntimeError('an old one')")
     assert printed(*cells, kernel="elsewhere") == "False\n1 False\n"
-    with pytest.raises(CellExecutionError, match="an old one"):  # it is told where it is asked for
+    with pytest.raises(
+        CellExecutionError, match="an old one"
+    ):  # the error appears where you load the extension
         printed("%load_ext healkit", kernel="elsewhere")

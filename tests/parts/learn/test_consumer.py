@@ -178,7 +178,7 @@ def test_a_thread_learns_once_nothing_happens(healkit: Healkit, monkeypatch: pyt
 
 
 @LEARN_1
-def test_a_failure_of_the_database_is_told_and_tried_again(
+def test_a_failure_of_the_database_is_reported_and_tried_again(
     healkit: Healkit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ConsumerThread, "IDLE_S", 0.05)

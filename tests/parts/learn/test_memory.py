@@ -94,7 +94,7 @@ def test_a_declined_patch_counts_against_its_templates(healkit: Healkit) -> None
     assert all(row["against"] and not row["proposed"] for row in rows)
 
 
-def test_a_persons_own_change_is_no_fix(healkit: Healkit) -> None:
+def test_a_persons_own_change_is_not_remembered_as_a_fix(healkit: Healkit) -> None:
     healkit.vault.add("load_prices", PRICES)
     healkit.vault.patch("load_prices", FIXED)
     assert FixMemory(healkit.database).show() == []

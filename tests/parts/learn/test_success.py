@@ -96,7 +96,7 @@ def test_a_warning_is_a_count_that_is_on_record_of_the_code_of_now(shared: Healk
     assert success.warning_of(*asked, {"value": 30}, entry.code_hash) is None
 
 
-def test_few_runs_chance_and_a_tool_that_always_fails_are_no_evidence() -> None:
+def test_few_runs_chance_and_constant_failure_give_no_warning() -> None:
     for runs in (by_arguments(20)[:4], by_chance(100), by_chance(100, share=0.1)):
         assert warning(runs, {"n": 3, "value": 3}, "a") is None
 

@@ -82,7 +82,7 @@ def test_calls_that_overlap_are_parallel_and_never_a_sequence(database: Database
 
 
 @LEARN_2
-def test_executions_that_overlap_or_lie_far_apart_are_no_sequence(database: Database) -> None:
+def test_overlapping_or_distant_executions_do_not_form_a_sequence(database: Database) -> None:
     collect(
         database,
         trace("first", at_s=0), trace("beside", at_s=0.2), trace("next", at_s=5), trace("later", at_s=4_000),

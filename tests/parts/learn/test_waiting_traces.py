@@ -200,7 +200,7 @@ def test_interleaved_executions_of_two_hosts_make_no_edges_between_each_other(da
 
 @LEARN_2
 @pytest.mark.slow  # it starts processes
-def test_processes_that_share_a_database_are_told_apart(healkit: Healkit) -> None:
+def test_traces_distinguish_processes_that_share_a_database(healkit: Healkit) -> None:
     healkit.vault.add("work", "def work():\n    return 1\n")
     for _ in range(2):
         assert healkit.execute("work").ok

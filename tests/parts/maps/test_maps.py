@@ -202,7 +202,7 @@ def test_an_input_that_failed_is_compared_too(healkit: Healkit) -> None:
         healkit.map("inverse", [{"n": 4}, {"n": object()}, {"n": 2}], run_id=run_id)
 
 
-def test_a_file_of_values_that_others_wrote_is_no_harm(healkit: Healkit, tmp_path: Path) -> None:
+def test_a_foreign_file_of_values_does_no_harm(healkit: Healkit, tmp_path: Path) -> None:
     healkit.vault.add("inverse", INVERSE)
     report = healkit.map("inverse", [1, 2, 4])
     (file,) = folder_of(healkit.database).iterdir()

@@ -95,7 +95,7 @@ def test_an_answer_that_breaks_the_protocol_is_an_error(healkit: Healkit, run: R
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-4")
-def test_a_slow_call_times_out_and_the_server_is_told_to_stop(
+def test_a_slow_call_times_out_and_the_server_stops_it(
     tmp_path: Path, folder: Path, reached: dict[str, Any]
 ) -> None:
     with Healkit(tmp_path / "x.db", config=Config(rpc_timeout_s=1, start_timeout_s=30)) as healkit:

@@ -65,7 +65,7 @@ def test_a_server_that_cannot_be_started_is_one_clear_error_and_leaves_nothing(
 
 
 @pytest.mark.slow
-def test_a_page_that_is_no_mcp_server_is_one_clear_error(healkit: Healkit, http: Any) -> None:
+def test_a_page_without_an_mcp_server_is_one_clear_error(healkit: Healkit, http: Any) -> None:
     with pytest.raises(McpUnavailable, match=r"cannot be used: .* \(HTTP 404 Not Found\)"):
         healkit.connect("shop", url=http.url.replace("/mcp", "/elsewhere"))
 

@@ -12,7 +12,7 @@ from healkit.errors import PostMortemError
 
 
 @pytest.mark.requirement("WORK-5")
-def test_frames_locals_and_source_of_nested_calls_are_told(failed: Callable[..., Execution]) -> None:
+def test_a_post_mortem_has_frames_locals_and_source_of_nested_calls(failed: Callable[..., Execution]) -> None:
     asked = failed(NESTED, "report", n=3).post_mortem()
     outer, inner = asked.frames()
     assert (outer.name, outer.filename, outer.lineno) == ("report", "<report@1>", 10)
@@ -29,7 +29,7 @@ def test_frames_locals_and_source_of_nested_calls_are_told(failed: Callable[...,
     assert "pandas.DataFrame (3, 2)" in asked._repr_mimebundle_()["text/html"]
 
 
-def test_frames_of_libraries_are_told_on_request(failed: Callable[..., Execution]) -> None:
+def test_frames_of_libraries_are_shown_on_request(failed: Callable[..., Execution]) -> None:
     asked = failed("import json\n\ndef tool():\n    return json.loads('{')\n").post_mortem()
     assert [frame.name for frame in asked.frames()] == ["tool"]
     named = [frame.name for frame in asked.frames(libraries=True)]

@@ -154,7 +154,7 @@ def tool():
     ],
     ids=["a wrong type", "200,000 levels", "8 MB"],
 )
-def test_what_is_no_answer_is_refused(failed: Callable[..., Execution], answer: str, said: str) -> None:
+def test_an_invalid_answer_is_refused(failed: Callable[..., Execution], answer: str, said: str) -> None:
     """S2: an answer was parsed whole before anything of it was counted, and a deep one raised RecursionError."""
     execution = failed(ANSWERING.replace("ANSWER", answer.strip(), 1))
     with pytest.raises(PostMortemError, match=said):

@@ -97,7 +97,7 @@ def test_a_second_process_on_a_run_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("RUN-1")
-def test_a_run_id_that_is_no_folder_name_is_refused(tmp_path: Path) -> None:
+def test_a_run_id_that_cannot_be_a_folder_name_is_refused(tmp_path: Path) -> None:
     names = [
         "",
         ".",
@@ -117,7 +117,7 @@ def test_a_run_id_that_is_no_folder_name_is_refused(tmp_path: Path) -> None:
     ]
     for run_id in names:
         with pytest.raises(RunFolderError, match="cannot be a run's id"):
-            begin(tmp_path / "runs", run_id)  # type: ignore[arg-type]  # some are no texts
+            begin(tmp_path / "runs", run_id)  # type: ignore[arg-type]  # some are not text
     assert not (tmp_path / "runs").exists()
 
 
@@ -132,7 +132,7 @@ def test_ids_sort_by_time_and_differ_within_a_second() -> None:
 def test_evidence_is_named_by_its_hash_and_listed(tmp_path: Path) -> None:
     run = checked(written(tmp_path, steps=2))
     assert len(run.evidence) == 4
-    assert len({item.path for item in run.evidence}) == 3  # both steps failed alike: one file
+    assert len({item.path for item in run.evidence}) == 3  # both steps failed in the same way: one file
     for item in run.evidence:
         content = run.read_evidence(item)
         assert hashlib.sha256(content).hexdigest() == item.sha256

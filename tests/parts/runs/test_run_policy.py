@@ -128,13 +128,13 @@ def test_a_healing_halts_when_two_failures_take_turns() -> None:
 
 
 @pytest.mark.requirement("RUN-6")
-def test_polling_and_enumerating_are_no_loop() -> None:
+def test_polling_and_enumerating_do_not_count_as_a_loop() -> None:
     healing = RunPolicy(None, HEAL_CAPS)
-    for number in range(50):  # different ideas, each failing in its own way or in one that nobody compares
+    for number in range(50):  # different ideas, whose failures are not compared
         assert healing.observe(Observation(f"state {number}", failed=True, fingerprint=None)).granted
     assert all(
         healing.observe(Observation("waiting", failed=False, fingerprint="same")).granted for _ in range(100)
     )
     batch = RunPolicy(PolicyDefaults())
-    for number in range(50):  # ten inputs may well fail alike
+    for number in range(50):  # many inputs may fail in the same way
         assert batch.observe(Observation(f"input {number}", failed=True, fingerprint="same")).granted

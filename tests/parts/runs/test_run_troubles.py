@@ -42,7 +42,7 @@ def test_a_taken_id_and_an_unwritable_folder_are_errors_of_the_call(divide: Heal
     (tmp_path / "file").write_text("")
     config = Config(record_runs=True, runs_dir=str(tmp_path / "file" / "runs"), start_timeout_s=30)
     with Healkit(divide.database.url, config=config) as healkit:
-        execution = healkit.execute("divide", arguments={"n": 1})  # nobody asked by name: it runs
+        execution = healkit.execute("divide", arguments={"n": 1})  # without `record=True` the tool still runs
         assert execution.value == 1
         assert any("No run can be recorded" in warning for warning in execution.warnings)
         with pytest.raises(RunFolderError, match="No run can be recorded"):

@@ -58,7 +58,7 @@ def evidence(run: Run, step: str = "step_1") -> dict[str, bytes]:
 
 
 def walk(healkit: Healkit, path: str) -> None:
-    """Go down one of the roads above, recorded."""
+    """Take one of the paths above, recorded."""
     match path:
         case "a plain execution that returns":
             assert healkit.execute("divide", arguments={"n": 4}, record=True).value == 0.25
@@ -142,7 +142,7 @@ def test_signatures_tell_what_changed_between_two_steps(divide: Healkit) -> None
     ends = [event for event in validate_run(run.folder).events if event.event_type == "action_executed"]
     first, again, other, fixed, reverted = [event.state_signature_after for event in ends]
     assert None not in (first, again, other, fixed, reverted)
-    assert first == again == reverted  # a revision's number is no part of the state
+    assert first == again == reverted  # the state leaves out the revision's number
     assert (other.tool, other.worker) == (first.tool, first.worker)
     assert len({other.arguments, first.arguments}) == len({other.state_key, first.state_key}) == 2
     assert fixed.arguments == first.arguments

@@ -24,7 +24,7 @@ TRACE_2 = pytest.mark.requirement("TRACE-2")
 TEMPLATES = [template for rule in RULES for template in (*rule.caught, *rule.survives)]
 BASE64_CUT = "cert: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSU"
 SECRET = "password=Tr0ub4dor&3"
-#: What a mutation puts in: line ends, escapes, digits that are no ASCII, half a surrogate pair.
+#: What a mutation puts in: line ends, escapes, digits outside ASCII, half a surrogate pair.
 PUT_IN = (
     "", " ", "\n", "\\n", "\0", "=", "@", ".", "-", '"', "'", "²", "٤", "İ", "ſ", "é", "\ud800", "a1B2" * 20,
 )  # fmt: skip

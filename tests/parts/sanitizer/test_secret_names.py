@@ -44,7 +44,7 @@ def test_a_secrets_name_is_known_in_any_spelling() -> None:
 
 
 @TRACE_2
-def test_a_name_with_a_secrets_letters_is_no_secret() -> None:
+def test_a_name_with_a_secrets_letters_is_not_a_secret() -> None:
     for name in OTHER_NAMES:
         assert secrecy_of(name) in {Secrecy.NONE, Secrecy.WEAK, Secrecy.QUERY}, name
         assert SANITIZER.clean([{name: "value"}, {name: 4096}]).hidden == {}, name
@@ -245,7 +245,7 @@ def test_a_url_is_read_as_one() -> None:
 
 
 def loaded() -> Any:
-    """Load the samples of the benchmark, which is no package."""
+    """Load the samples of the benchmark, which is not a package."""
     path = Path(__file__).parents[3] / "benchmarks" / "secret_samples.py"
     spec = importlib.util.spec_from_file_location("secret_samples", path)
     module = importlib.util.module_from_spec(spec)
@@ -318,7 +318,7 @@ def test_what_follows_a_long_value_stays() -> None:
 
 
 @TRACE_2
-def test_the_element_behind_a_closing_tag_is_no_value_of_it() -> None:
+def test_the_element_after_a_closing_tag_is_not_its_value() -> None:
     """R11: `</password><user>jane</user>` lost jane."""
     for text in (
         "<password></password><user>jane99</user>",

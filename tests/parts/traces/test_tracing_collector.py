@@ -284,7 +284,7 @@ def test_a_trace_holds_no_secrets_and_counts_them(hk: Healkit) -> None:
 
 
 @TRACE_2
-def test_payloads_are_cut_after_cleaning_and_their_size_is_told(hk: Healkit) -> None:
+def test_payloads_are_truncated_after_cleaning_and_their_size_kept(hk: Healkit) -> None:
     hk.provide(lambda: {"rows": ["word " * 20] * 500, "end": KEY}, "much")
     hk.vault.add("much", "def much(text: str):\n    return mcp.host.much()\n")
     execution = hk.execute("much", arguments={"text": "word " * 4000})

@@ -202,7 +202,7 @@ def test_a_fault_in_another_clients_trace_is_named_with_its_place(changes: dict[
     [b"", b"null", b"3", b"{", b'{"traces": 3}', b'["\\ud800"]', b"[" * 100_000, b"\xff\xfe", b"[NaN]", b"[1e999]",
      b"[" + b"1," * 200 + b"1]"],
 )  # fmt: skip
-def test_a_body_that_is_no_batch_is_refused(body: bytes) -> None:
+def test_an_invalid_batch_is_refused(body: bytes) -> None:
     try:
         read = read_batch(body, 100)
     except TraceInvalid:

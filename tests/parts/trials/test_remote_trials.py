@@ -116,7 +116,7 @@ NO_CLAIM = {
 
 
 @pytest.mark.requirement("SCALE-2")
-def test_a_forged_reply_is_no_result(tmp_path: Path, empty_database: Path) -> None:
+def test_a_forged_reply_is_rejected(tmp_path: Path, empty_database: Path) -> None:
     database = trusted_copy(empty_database, tmp_path / "healkit.db")
     with Healkit(database, config=Config(result_max_bytes=1_000_000)) as healkit:
         for kind, answer in NO_REPLY.items():

@@ -99,7 +99,7 @@ HOSTILE = {
     "import os, signal\ndef f(n):\n    os.kill(os.getpid(), signal.SIGKILL)\n": "dd",
     "import sys\nsys.setrecursionlimit(10**9)\ndef f(n):\n    return max([n], key=f)\n": "dd"
     if sys.version_info < (3, 12)
-    else "ee",  # C code has a limit of its own since, which nobody can raise
+    else "ee",  # since 3.12, C code has a limit of its own, which cannot be raised
     "def f(n):\n    while True:\n        pass\n": "tt",
     "def f(n):\n    while True:\n        try:\n            while True: pass\n        except: pass\n": "tt",
     "def f(n):\n    try:\n        while True: pass\n    except:\n        return n + 1\n": "tt",

@@ -66,7 +66,7 @@ ENDINGS = {
 
 @pytest.mark.slow
 @pytest.mark.requirement("WORK-6", "WORK-4")
-def test_every_ending_is_told_apart_with_the_line_it_happened_in(
+def test_every_ending_has_a_code_and_the_line_where_it_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("healkit.core.workers.worker.GRACE_S", 5)  # in which a busy machine writes a stack

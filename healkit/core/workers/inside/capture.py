@@ -343,12 +343,12 @@ def _starts_process(error: OSError, tool_filename: str) -> bool:
     return any(call in line for call in _PROCESS_CALLS)
 
 
-def _cut_own_frames(told: traceback.TracebackException, seen: set[int]) -> None:
-    if id(told) in seen:
+def _cut_own_frames(exception: traceback.TracebackException, seen: set[int]) -> None:
+    if id(exception) in seen:
         return
-    seen.add(id(told))
-    told.stack = traceback.StackSummary.from_list([f for f in told.stack if not is_own(f.filename)])
-    for linked in (told.__cause__, told.__context__, *(told.exceptions or [])):
+    seen.add(id(exception))
+    exception.stack = traceback.StackSummary.from_list([f for f in exception.stack if not is_own(f.filename)])
+    for linked in (exception.__cause__, exception.__context__, *(exception.exceptions or [])):
         if linked is not None:
             _cut_own_frames(linked, seen)
 

@@ -42,20 +42,20 @@ class Observer:
             sys.settrace(self._trace)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, told: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, entry: TracebackType | None
     ) -> None:
         if sys.version_info >= (3, 12):
             sys.monitoring.set_events(_TOOL_ID, 0)
             sys.monitoring.free_tool_id(_TOOL_ID)
         else:
             sys.settrace(None)
-        while told is not None:
-            if told.tb_frame.f_code.co_filename == self._filename:
+        while entry is not None:
+            if entry.tb_frame.f_code.co_filename == self._filename:
                 self._failed.pop(
-                    told.tb_lineno, None
+                    entry.tb_lineno, None
                 )  # a recursion passes a place again; its last pass counts
-                self._failed[told.tb_lineno] = None
-            told = told.tb_next
+                self._failed[entry.tb_lineno] = None
+            entry = entry.tb_next
 
     def _look(self, frame: FrameType) -> None:
         """Note the types of a function's names when it ends; in a comprehension, those of its loop."""

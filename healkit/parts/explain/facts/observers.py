@@ -343,17 +343,17 @@ _STRICT_LIKENESS = 0.75
 _TAKE_TYPES = frozenset(("isinstance", "issubclass", "map", "filter", "defaultdict", "cast", "field"))
 
 
-def _names_for(error: NameError, told: TracebackType | None) -> list[str]:
+def _names_for(error: NameError, entry: TracebackType | None) -> list[str]:
     """Return the names in scope that may be meant: similar, and with a value that fits the use.
 
     A frame that has the column comes before any other name. A built-in name counts only if the code calls it, or if it
     is a type and a type is needed.
     """
     wanted = str(error.name or "")
-    if told is None or not wanted:
+    if entry is None or not wanted:
         return []
-    use = _use_of(Scene(error, told))
-    frame, scores = told.tb_frame, dict[str, tuple[float, float]]()
+    use = _use_of(Scene(error, entry))
+    frame, scores = entry.tb_frame, dict[str, tuple[float, float]]()
     scopes = ((frame.f_locals, False), (frame.f_globals, False), (vars(builtins), True))
     for scope, is_builtin in scopes:
         names = [name for name in _told(scope) if name != wanted and not name.startswith("__")]
@@ -458,11 +458,11 @@ def _attributes(value: object) -> Iterator[str]:
         yield from (name for name in vars(kind) if not name.startswith("_"))
 
 
-def _keys(error: BaseException, told: TracebackType | None) -> tuple[str, Iterable[Any]]:
+def _keys(error: BaseException, entry: TracebackType | None) -> tuple[str, Iterable[Any]]:
     """Return the missing key or label, and the existing ones of the object; empty if that is not certain."""
-    if told is None:
+    if entry is None:
         return "", ()
-    scene = Scene(error, told)
+    scene = Scene(error, entry)
     wanted, labels = searched(scene)
     if not wanted:
         owner, _ = mapping(scene)

@@ -42,20 +42,20 @@ UNREAD: object = object()
 class Scene:
     """Exception, innermost frame of the user's own code, and the frames below it.
 
-    told: The traceback entry of that frame; the entries after it are frames of libraries.
+    entry: The traceback entry of that frame; the entries after it are frames of libraries.
     warned: Keys of `__warningregistry__`, as the cells above left them.
     """
 
-    def __init__(self, error: BaseException, told: TracebackType, warned: Iterable[Any] = ()) -> None:
+    def __init__(self, error: BaseException, entry: TracebackType, warned: Iterable[Any] = ()) -> None:
         self.error, self.warned = error, warned
-        self.frame = told.tb_frame
-        self._told = told
+        self.frame = entry.tb_frame
+        self._entry = entry
 
     @cached_property
     def frames(self) -> list[FrameType]:
         """Frames of libraries below the user's own, outermost first."""
         inner_frames: list[FrameType] = []
-        traceback = self._told.tb_next
+        traceback = self._entry.tb_next
         while traceback is not None and len(inner_frames) < 200:
             inner_frames.append(traceback.tb_frame)
             traceback = traceback.tb_next
@@ -90,7 +90,7 @@ class Scene:
     @cached_property
     def node(self) -> ast.AST | None:
         """Expression that failed, as Python marks it in the traceback."""
-        positions = list(self.frame.f_code.co_positions())[self._told.tb_lasti // 2]
+        positions = list(self.frame.f_code.co_positions())[self._entry.tb_lasti // 2]
         if self._tree is None or None in positions:
             return None
         line, end_line, start, end = positions
@@ -105,7 +105,7 @@ class Scene:
     @cached_property
     def statement(self) -> ast.stmt | None:
         """Innermost statement around the failing line."""
-        line = self._told.tb_lineno
+        line = self._entry.tb_lineno
         around = (
             node
             for node in ast.walk(self._tree or ast.Module([], []))

@@ -362,7 +362,7 @@ def cleaning_of(text: str, others: Iterable[object]) -> str:
     texts = [entry for entry in others if type(entry) is str and not is_number(entry)]
     every = list(cleanings(text))
     for reason, steps in every:
-        cleaned = (functools.reduce(lambda told, step: step.of(told), steps, raw_text) for raw_text in texts)
+        cleaned = (functools.reduce(lambda text, step: step.of(text), steps, raw_text) for raw_text in texts)
         # `0,5` without its comma, and `500 g` without `kg`, are numbers as well, and other ones.
         if all(reason in dict(cleanings(raw_text)) for raw_text in texts) and all(map(is_number, cleaned)):
             return reason

@@ -393,10 +393,10 @@ class Briefing:
         self._checks = [self._check(check) for check in telling]
         self._peers = [self._peer(peer) for peer in _worth_telling(case)]
 
-    def prompt(self, told: Sequence[str]) -> Prompt:
+    def prompt(self, earlier: Sequence[str]) -> Prompt:
         """Write the next question; raise `ModelInputTooLarge` if the code does not fit.
 
-        told: The earlier attempts, as `attempt`, `refused` and `unusable` write them, oldest first.
+        earlier: The earlier attempts, as `attempt`, `refused` and `unusable` write them, oldest first.
         """
         must = [self._task, self._code, self._failure]
         room = self._max_bytes - _size([self._system, *must])
@@ -407,7 +407,7 @@ class Briefing:
                 hint="Raise heal_model_input_max_bytes if the model can take it, or split the tool.",
             )
         parts = _Parts(room)
-        tried = parts.taken("What was tried, and why it would not do:", told, newest=True)
+        tried = parts.taken("What was tried, and why it would not do:", earlier, newest=True)
         checks = parts.taken("What it has to do:", self._checks)
         context = parts.taken("", self._context)
         peers = parts.taken("Other code for the same purpose, right or not:", self._peers)

@@ -1,10 +1,16 @@
 """Server of the older protocol in plain Python.
 
-It misbehaves as told.
+`plain.py MODE` chooses how it misbehaves:
 
-plain.py MODE: `ok` (tools in pages, one more after each call of `change`), `chatty` (prints what is no message),
-`garbage` (prints nothing else), `mute` (never answers), `clash`, `endless` (pages without an end), `broken` (answers
-calls with what is no result), `leaves` (ends at once), `stubborn` (goes on after its stdin is closed).
+- `ok`: it does not; it lists its tools in pages, and has one more tool after each call of `first`.
+- `chatty`: it also prints lines that are not messages.
+- `garbage`: it prints nothing but such lines.
+- `mute`: it never answers.
+- `clash`: two of its tools get the same name in Python.
+- `endless`: its pages have no end.
+- `broken`: it answers calls with an invalid result.
+- `leaves`: it ends at once.
+- `stubborn`: it continues after its stdin is closed.
 """
 
 from __future__ import annotations

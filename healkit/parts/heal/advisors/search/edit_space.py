@@ -99,7 +99,7 @@ class EditSpace:
     def _changes(self, row: Operator, node: ast.AST) -> Iterator[Change]:
         try:
             yield from row.make(self._program, node)
-        except Exception:  # noqa: BLE001 - such as a SyntaxError, where a part of the text is no code by itself
+        except Exception:  # noqa: BLE001 - e.g. a SyntaxError: a part may not parse by itself
             return
 
 
