@@ -56,7 +56,7 @@ def _trace_rows(found: Status) -> list[tuple[str, str]]:
         (state.pending, "waiting"),
         (state.sent, "sent"),
         (state.parked, "parked"),
-        (state.local, "here only"),
+        (state.local, "on this machine only"),
     ]
     parts = [
         f"{'at least ' * (count >= TRACES_COUNTED_MAX)}{count:,} {word}" for count, word in counts if count

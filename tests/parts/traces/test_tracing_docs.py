@@ -35,7 +35,7 @@ def test_the_page_does_what_it_says(tmp_path: Path, collector: Collector) -> Non
             words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
         )
         assert done.returncode == 0, done.stderr
-    assert "traces     1 here only" in done.stdout
+    assert "traces     1 on this machine only" in done.stdout
     assert "1 sent, 0 waiting, 0 parked" in done.stdout
     assert len(collector.stored) == 1
 

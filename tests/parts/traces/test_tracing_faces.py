@@ -38,7 +38,7 @@ def healkit(database: Path, *words: str, **environ: str) -> Done:
 
 @TRACE_3
 def test_traces_without_a_collector_stay_until_they_are_sent(database: Path, collector: Collector) -> None:
-    assert "traces     3 here only" in healkit(database, "status").stdout
+    assert "traces     3 on this machine only" in healkit(database, "status").stdout
     refused = healkit(database, "trace", "sync")
     assert refused.returncode == 2
     assert "HEALKIT_SYNC_URL" in refused.stderr

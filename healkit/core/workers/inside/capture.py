@@ -439,7 +439,7 @@ def _silence() -> None:
 
 
 #: Interval of checks whether the processor time is used up, and of alarms after that, in seconds.
-_LOOK_S, _REPEAT_S = 0.001, 0.01
+_LOOK_S, _RING_AGAIN_S = 0.001, 0.01
 #: Wall time for code that sleeps: this multiple of the limit, plus this many seconds.
 _WAIT_TIMES, _WAIT_MORE_S = 3.0, 0.03
 _setitimer, _signal, _CLOCK, _RUNG = signal.setitimer, signal.signal, signal.ITIMER_REAL, signal.SIGALRM
@@ -485,6 +485,6 @@ class Alarm:
             if early and _computed_s() < self._most_computed_s:
                 return  # another process was using the processor
             self.rang = True
-            _setitimer(_CLOCK, _REPEAT_S, _REPEAT_S)
+            _setitimer(_CLOCK, _RING_AGAIN_S, _RING_AGAIN_S)
         if self._armed:
             raise TimeIsUp
