@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -277,6 +278,20 @@ def test_the_exercises_of_agents_do_what_the_text_says(ran):
 def test_a_notebook_is_valid_and_tells_nothing_of_the_machine_it_ran_on(path):
     nbformat.validate(nbformat.read(path, as_version=4))
     assert not re.search(r"/(home|root|tmp|work|Users)/", path.read_text())
+
+
+def test_each_lesson_leads_to_the_next_and_the_first_two_need_no_tool():
+    lessons = sorted(NOTEBOOKS.glob("*.ipynb"))
+    for lesson, following in pairwise(lessons):
+        texts = [
+            cell.source for cell in nbformat.read(lesson, as_version=4).cells if cell.cell_type == "markdown"
+        ]
+        assert texts[0].startswith("# ")
+        assert f"]({following.name})" in texts[-1].splitlines()[-1], lesson.name
+    for lesson in lessons[:2]:
+        code = [cell.source for cell in nbformat.read(lesson, as_version=4).cells if cell.cell_type == "code"]
+        assert "%load_ext healkit" in code[0]
+        assert not re.search(r"%%tool|%run_tool|%vault|%healkit keep|Healkit", "\n".join(code)), lesson.name
 
 
 def test_each_table_of_the_lessons_is_the_one_whose_source_and_licence_are_named():
