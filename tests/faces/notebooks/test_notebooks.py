@@ -291,7 +291,9 @@ def test_each_lesson_leads_to_the_next_and_the_first_two_need_no_tool():
     for lesson in lessons[:2]:
         code = [cell.source for cell in nbformat.read(lesson, as_version=4).cells if cell.cell_type == "code"]
         assert "%load_ext healkit" in code[0]
-        assert not re.search(r"%%tool|%run_tool|%vault|%healkit keep|\bHealkit\b", "\n".join(code)), lesson.name
+        assert not re.search(r"%%tool|%run_tool|%vault|%healkit keep|\bHealkit\b", "\n".join(code)), (
+            lesson.name
+        )
 
 
 def test_each_table_of_the_lessons_is_the_one_whose_source_and_licence_are_named():
