@@ -49,6 +49,7 @@ def setup(_app: Sphinx) -> None:
     """Write the pages that are generated from the code, and copy the lessons; called by Sphinx."""
     write_pages(HERE / REFERENCE)
     lessons = HERE / "lessons"
-    lessons.mkdir(exist_ok=True)
+    shutil.rmtree(lessons, ignore_errors=True)  # a lesson that was renamed is on no page
+    lessons.mkdir()
     for path in (HERE.parent / "notebooks").glob("*.ipynb"):
         shutil.copy2(path, lessons)

@@ -295,7 +295,7 @@ class SelfHealing(Chapter):
         rest = sum(candidate.type == "python" for candidate in LESSONS) - len(GALLERY)
         return (
             f"{cured} of {cured} are fixed with no regressions, without a model or a network. "
-            f"The other {rest}: lesson 5 of `healkit lab`."
+            f"The other {rest}: lesson 6 of `healkit lab`."
         )
 
     def two_mistakes(self) -> str:

@@ -25,7 +25,7 @@ _SHIPPED = FOLDER / "_notebooks"
 _CHECKOUT = FOLDER.parent / "notebooks"
 #: Sub-folder of your own folder to which they are copied.
 LESSONS = "healkit-lessons"
-_FIRST = "01_first_repair.ipynb"
+_FIRST = "01_your_own_cells.ipynb"
 #: Folder with Jupyter's configuration for this start only: it makes healkit's extension open the side panel,
 #: once.
 _CONFIG = Path(__file__).with_name("lab_config")

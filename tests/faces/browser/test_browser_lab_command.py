@@ -97,7 +97,7 @@ def test_the_lab_opens_with_the_first_lesson_and_the_side_panel_which_stays_as_y
     panel.get_by_role("tab", name="Tools").click()
     expect(panel.get_by_text("word_count").first).to_be_visible()  # the vault that it has seeded
     expect(page.locator(".jp-NotebookPanel")).to_be_visible()
-    assert "/lab/tree/healkit-lessons/01_first_repair.ipynb" in page.url
+    assert "/lab/tree/healkit-lessons/01_your_own_cells.ipynb" in page.url
 
     page.evaluate("() => jupyterapp.shell.collapseRight()")
     expect(panel).to_be_hidden()

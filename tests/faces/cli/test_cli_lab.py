@@ -32,7 +32,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make lessons as a wheel has them."""
     folder = tmp_path / "shipped"
     (folder / "data").mkdir(parents=True)
-    (folder / "01_first_repair.ipynb").write_text("shipped")
+    (folder / "01_your_own_cells.ipynb").write_text("shipped")
     (folder / "data" / "penguins.csv").write_text("species")
     monkeypatch.setattr(lab, "_SHIPPED", folder)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
@@ -53,7 +53,7 @@ def test_your_own_folder_is_opened_with_the_lessons_below_it(shipped: Path, own:
     place = lab.own_folder(own)
     words = lab.lab_command(place, port=None, browser=True, extra=["--LabApp.default_url=/lab"])
     assert f"--ServerApp.root_dir={own}" in words
-    first = words.index("--LabApp.default_url=/lab/tree/healkit-lessons/01_first_repair.ipynb")
+    first = words.index("--LabApp.default_url=/lab/tree/healkit-lessons/01_your_own_cells.ipynb")
     assert first < words.index("--LabApp.default_url=/lab")  # what you say comes last, and counts
     assert (own / "healkit-lessons" / "data" / "penguins.csv").read_text() == "species"
     assert not lab.own_folder(own).first  # another time your work is what opens
@@ -82,11 +82,11 @@ def test_jupyter_reads_your_configuration_first_and_ours_is_for_this_start_alone
 
 def test_what_you_changed_in_a_lesson_is_never_overwritten(shipped: Path, own: Path) -> None:
     lab.own_folder(own)
-    (own / "healkit-lessons" / "01_first_repair.ipynb").write_text("changed by the user")
-    (shipped / "02_browse_and_patch.ipynb").write_text("new")
+    (own / "healkit-lessons" / "01_your_own_cells.ipynb").write_text("changed by the user")
+    (shipped / "02_your_failing_notebook.ipynb").write_text("new")
     lab.own_folder(own)
-    assert (own / "healkit-lessons" / "01_first_repair.ipynb").read_text() == "changed by the user"
-    assert (own / "healkit-lessons" / "02_browse_and_patch.ipynb").read_text() == "new"
+    assert (own / "healkit-lessons" / "01_your_own_cells.ipynb").read_text() == "changed by the user"
+    assert (own / "healkit-lessons" / "02_your_failing_notebook.ipynb").read_text() == "new"
 
 
 def test_a_folder_that_cannot_be_written_is_opened_without_lessons(shipped: Path, own: Path) -> None:
@@ -107,8 +107,8 @@ def test_the_lessons_alone_are_a_copy_in_your_data_folder(shipped: Path, own: Pa
 
 def test_a_checkout_has_its_lessons_already(shipped: Path, own: Path) -> None:
     (own / "notebooks").mkdir()
-    (own / "notebooks" / "01_first_repair.ipynb").write_text("the checkout's")
-    assert lab.own_folder(own).first == "notebooks/01_first_repair.ipynb"
+    (own / "notebooks" / "01_your_own_cells.ipynb").write_text("the checkout's")
+    assert lab.own_folder(own).first == "notebooks/01_your_own_cells.ipynb"
     assert not (own / "healkit-lessons").exists()
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -17,9 +18,9 @@ from notebook_kernel import NotebookKernel
 from healkit.parts.teach.gallery import LESSONS, SAMPLES
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
-FIRST_REPAIR, BROWSE = NOTEBOOKS / "01_first_repair.ipynb", NOTEBOOKS / "02_browse_and_patch.ipynb"
-GALLERY = NOTEBOOKS / "03_break_it_gallery.ipynb"
-DATA, DECISIONS = NOTEBOOKS / "06_real_data.ipynb", NOTEBOOKS / "07_decisions.ipynb"
+FIRST_REPAIR, BROWSE = NOTEBOOKS / "03_first_repair.ipynb", NOTEBOOKS / "04_browse_and_patch.ipynb"
+GALLERY = NOTEBOOKS / "05_break_it_gallery.ipynb"
+DATA, DECISIONS = NOTEBOOKS / "07_real_data.ipynb", NOTEBOOKS / "08_decisions.ipynb"
 AGENTS = NOTEBOOKS / "09_agents.ipynb"
 LEARNING = NOTEBOOKS / "10_learning.ipynb"
 #: Of the two lessons about what comes of `None`, one is enough for a first hour.
@@ -52,14 +53,14 @@ SINCE = {
 }
 
 #: What the last part of a notebook asks for, run after its cells.
-FIRST = (
+ON_FIRST_REPAIR = (
     """%run_tool fibonacci n=0
 %vault revert fibonacci 1
 %vault blame fibonacci
 print("more:", len(hk.seed().tools_added))
 %run_tool count_votes ballots=["ada", "bo", "ada"]""",
 )
-SIXTH = (
+ON_DATA = (
     "hk.summarize(penguins)",
     """%%tool mass_by_species
 import pandas as pd
@@ -73,7 +74,7 @@ def mass_by_species(penguins: pd.DataFrame) -> pd.DataFrame:
     "%heal --auto",
     'hk.views.put(penguins, "penguins")\n%views penguins',
 )
-SEVENTH = (
+ON_DECISIONS = (
     'print(hk.decide(question, {"firms": firms}, tools=tools, chooser=plan))',
     """lines = ['{"type": "gather_info", "tool": "total"}'] * 3
 wrong = hk.decide(question, {"firms": firms}, tools=tools, chooser=Person(read=read, show=shown.append))
@@ -89,7 +90,7 @@ print(sorted({event for event in events if event.startswith("trace.")}))
 """,
     'from healkit.parts.decide import operations\nprint("draw_chart" in operations.install(hk).added)',
 )
-NINTH = (
+ON_AGENTS = (
     """wire = stdio_client(server, errlog=sys.__stderr__)
 client = Client(wire, client_info=Implementation(name="lesson-agent", version="1.0"))
 loop = connection.enter_context(start_blocking_portal())
@@ -105,14 +106,20 @@ read(call("revert", name="mean", to_revision=1))
 connection.close()
 """,
 )
-TENTH = (
+ON_LEARNING = (
     """for n in range(60):
     hk.execute("price", arguments={"item": "hat" if n % 2 else "tea"})
 hk.learning.report()
 """,
     '%run_tool price item="hat"',
 )
-EXERCISES = {FIRST_REPAIR: FIRST, DATA: SIXTH, DECISIONS: SEVENTH, AGENTS: NINTH, LEARNING: TENTH}
+EXERCISES = {
+    FIRST_REPAIR: ON_FIRST_REPAIR,
+    DATA: ON_DATA,
+    DECISIONS: ON_DECISIONS,
+    AGENTS: ON_AGENTS,
+    LEARNING: ON_LEARNING,
+}
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -209,7 +216,7 @@ def test_the_gallery_asks_the_questions_of_its_lessons():
 
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-4")
-def test_the_panels_that_the_second_notebook_talks_about_are_below_its_cells(notebook_kernel, tmp_path):
+def test_the_panels_of_browse_and_patch_are_below_its_cells(notebook_kernel, tmp_path):
     executed = run(notebook_kernel, nbformat.read(BROWSE, as_version=4), tmp_path, panels=True)
     widget = "application/vnd.jupyter.widget-view+json"
     opened = [
@@ -222,21 +229,21 @@ def test_the_panels_that_the_second_notebook_talks_about_are_below_its_cells(not
 
 @pytest.mark.slow
 @pytest.mark.requirement("DATA-3", "DATA-6")
-def test_the_exercises_of_the_sixth_notebook_do_what_the_text_says(ran, notebook_kernel):
+def test_the_exercises_of_real_data_do_what_the_text_says(ran, notebook_kernel):
     _, (summary, _, failing, healed, view), folder = ran(DATA)
     assert re.search(r"sex +\S+ +11 ", text_of(summary))
     assert errors_of(failing) == ["ToolExecutionError"]
     assert "'penguins' has no column 'specie'. The most similar one is 'species'." in text_of(failing)
     assert "fixed, no regressions" in text_of(healed)
     assert "344 rows × 8 columns" in text_of(view)
-    exported = nbformat.read(folder / "lesson_06" / "heaviest.ipynb", as_version=4)
-    exported = notebook_kernel.run(exported, folder / "lesson_06", allow_errors=True)
+    exported = nbformat.read(folder / "lesson_07" / "heaviest.ipynb", as_version=4)
+    exported = notebook_kernel.run(exported, folder / "lesson_07", allow_errors=True)
     assert [error for cell in exported.cells for error in errors_of(cell)] == ["IntCastingNaNError"]
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("DECIDE-4", "DECIDE-5")
-def test_the_exercises_of_the_seventh_notebook_do_what_the_text_says(ran):
+def test_the_exercises_of_decisions_do_what_the_text_says(ran):
     executed, exercises, _ = ran(DECISIONS)
     alone, wrong, shared, events, installed = map(text_of, exercises)
     assert text_of(cell_of(executed, "check")).endswith(" looked for, 0 found\n")
@@ -254,7 +261,7 @@ def test_the_exercises_of_the_seventh_notebook_do_what_the_text_says(ran):
 
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-5")
-def test_the_exercises_of_the_ninth_notebook_do_what_the_text_says(ran):
+def test_the_exercises_of_agents_do_what_the_text_says(ran):
     executed, exercises, _ = ran(AGENTS)
     connected, proposed, declined, read = map(text_of, exercises)
     assert "gives another number" in normalised(text_of(cell_of(executed, "propose-wrong")))
@@ -271,6 +278,22 @@ def test_the_exercises_of_the_ninth_notebook_do_what_the_text_says(ran):
 def test_a_notebook_is_valid_and_tells_nothing_of_the_machine_it_ran_on(path):
     nbformat.validate(nbformat.read(path, as_version=4))
     assert not re.search(r"/(home|root|tmp|work|Users)/", path.read_text())
+
+
+def test_each_lesson_leads_to_the_next_and_the_first_two_need_no_tool():
+    lessons = sorted(NOTEBOOKS.glob("*.ipynb"))
+    for lesson, following in pairwise(lessons):
+        texts = [
+            cell.source for cell in nbformat.read(lesson, as_version=4).cells if cell.cell_type == "markdown"
+        ]
+        assert texts[0].startswith("# ")
+        assert f"]({following.name})" in texts[-1].splitlines()[-1], lesson.name
+    for lesson in lessons[:2]:
+        code = [cell.source for cell in nbformat.read(lesson, as_version=4).cells if cell.cell_type == "code"]
+        assert "%load_ext healkit" in code[0]
+        assert not re.search(r"%%tool|%run_tool|%vault|%healkit keep|\bHealkit\b", "\n".join(code)), (
+            lesson.name
+        )
 
 
 def test_each_table_of_the_lessons_is_the_one_whose_source_and_licence_are_named():
@@ -323,7 +346,7 @@ def elsewhere(text: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.requirement("LEARN-3", "LEARN-5", "LEARN-6")
-def test_the_exercises_of_the_tenth_notebook_do_what_the_text_says(ran):
+def test_the_exercises_of_learning_do_what_the_text_says(ran):
     executed, (report, warned), _ = ran(LEARNING)
     assert "as in revision 2 of amount, kept 1 time" in text_of(cell_of(executed, "again"))
     assert "7 recorded runs of 14 differ" in text_of(cell_of(executed, "regress-wrong"))
