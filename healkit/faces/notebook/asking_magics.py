@@ -119,7 +119,9 @@ def _picked(report: CellReport, number: int | None) -> CellFix:
         raise HealError(f"There is no fix for {report.label}: {report.reason}")
     if number is None or not 0 < number <= len(report.edits):
         wrong = "Several edits are possible" if number is None else f"There is no edit {number}"
-        raise HealError(f"{wrong} for {report.label}.", hint=f"%heal --pick N takes 1 to {len(report.edits)}.")
+        raise HealError(
+            f"{wrong} for {report.label}.", hint=f"%heal --pick N takes 1 to {len(report.edits)}."
+        )
     return report.edits[number - 1]
 
 

@@ -231,7 +231,9 @@ _add(
     "Python twin: hk.heal_cell(12), hk.heal(name, advisors=[…], auto=…, budget_s=…), hk.heal_panel(name)",
     _word("tool", "a tool, or the number of a cell's prompt, such as 12"),
     _switch("--apply", "put the fixed text into this cell, to be run next"),
-    o.Option("pick", "put another edit into this cell: the one with this number on the card", int, metavar="N"),
+    o.Option(
+        "pick", "put another edit into this cell: the one with this number on the card", int, metavar="N"
+    ),
     *(o.PERSONA, o.ADVISORS, o.BUDGET, o.AUTO, o.DRY_RUN, o.LOG_ID, o.LIVE, o.FILES),
     _switch("--later", "do not ask now; the patch waits as a request"),
     _switch("--panel", "open a panel instead; it begins when you press Start"),

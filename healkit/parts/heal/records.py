@@ -405,7 +405,10 @@ class CellReportData:
     def edits(self) -> tuple[CellFix, ...]:
         """All edits that a card shows, in its order: the first is number 1."""
         first = self.chosen
-        return (*((first,) if first is not None else ()), *(edit for edit in self.others if edit is not first))
+        return (
+            *((first,) if first is not None else ()),
+            *(edit for edit in self.others if edit is not first),
+        )
 
 
 #: `passed`: every cell ran. `healed`: it fails, and ran to its end with the fixes. `failed`: it did not.
