@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
 import json
 import re
@@ -247,7 +248,7 @@ def fixes_page() -> Iterator[str]:
                 yield from ["", "becomes", "", "```python", fix.example.after.rstrip(), "```"]
 
 
-#: Parts that an open Healkit has for its own use.
+#: Parts that an open Healkit has for its own use, and methods of parts that only other parts call.
 _INNER = {
     "services",
     "recorder",
@@ -258,8 +259,113 @@ _INNER = {
     "view_keeper",
     "replays",
     "suggester",
+    "learning_thread",
+    "retention",
+    "audit.extend_within",
+    "host.call",
+    "host.definitions",
+    "host.expect",
+    "runs.forget",
+    "runs.step",
+    "traces.close",
+    "traces.notify",
+    "traces.start",
 }
 _SHOWN_APART = ("Config", "Execution", "Tool", "ToolExecutionError")
+
+#: Code from which each example of the page starts.
+SETUP = r'''
+import asyncio
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+import healkit
+from healkit import Config, Healkit
+
+MEAN = """\
+def mean(values: list):
+    return sum(values) / len(values)
+"""
+RATIO = """\
+def ratio(hits: int, games: int):
+    return hits / games
+"""
+hk = Healkit("healkit.db")
+hk.vault.add("mean", MEAN)
+hk.vault.add("ratio", RATIO)
+failed = hk.execute("ratio", arguments={"hits": 3, "games": 0})
+'''.strip()
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """Entry of the page of the Python API.
+
+    heading: Its heading, with the signs for its level.
+    value: The class or function that it describes.
+    typed: How a call of it is typed; empty for a class that the page shows without its signature.
+    twin: The function of which it is the form for async code, if it has that function's parameters.
+    same_as: The name of an earlier entry for the same function, if there is one.
+    """
+
+    heading: str
+    value: Any
+    typed: str = ""
+    twin: Any = None
+    same_as: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the class or function, as in the heading."""
+        return self.heading.lstrip("# ")
+
+    @property
+    def text(self) -> str:
+        """Docstring of the class or function."""
+        return inspect.getdoc(self.value) or ""
+
+
+def api_entries() -> Iterator[Entry]:
+    """Yield the entries of the page of the Python API, in their order."""
+    yield Entry("## healkit.Healkit", Healkit, "Healkit")
+    with tempfile.TemporaryDirectory() as folder, Healkit(Path(folder) / "healkit.db") as hk:
+        seen: dict[Any, str] = {}
+        parts: dict[str, object] = {}
+        for name in sorted(name for name in dir(hk) if not name.startswith("_")):
+            value = getattr(hk, name)
+            if inspect.isroutine(value):
+                seen[_function(value)] = f"hk.{name}"
+                yield Entry(f"### hk.{name}", value, f"hk.{name}", _twin(hk, name))
+            elif type(value).__module__.startswith("healkit.") and name not in _INNER:
+                parts[name] = value
+        for name, value in parts.items():
+            yield Entry(f"## hk.{name}", type(value))
+            for below, method in inspect.getmembers(value, inspect.isroutine):
+                if not below.startswith("_") and f"{name}.{below}" not in _INNER:
+                    typed, same_as = f"hk.{name}.{below}", seen.get(_function(method), "")
+                    yield Entry(f"### {typed}", method, typed, _twin(value, below), same_as)
+    for name in _SHOWN_APART:
+        value = getattr(healkit, name)
+        yield Entry(f"## healkit.{name}", value)
+        for below, method in inspect.getmembers(value, inspect.isfunction):
+            if not below.startswith("_") and method.__module__.startswith("healkit."):
+                yield Entry(f"### {name}.{below}", method, f"{name.lower()}.{below}")
+    for name in ("execute_tool", "sanitize"):
+        yield Entry(f"## healkit.{name}", getattr(healkit, name), f"healkit.{name}")
+
+
+def _function(method: Any) -> Any:
+    """Return the function behind a method, also behind one of the face."""
+    return inspect.unwrap(getattr(method, "__func__", method))
+
+
+def _twin(owner: object, name: str) -> Any:
+    """Return the function whose form for async code has that name; None for another name."""
+    if not inspect.iscoroutinefunction(getattr(owner, name)):
+        return None
+    return getattr(owner, name.removeprefix("a"))
 
 
 def api_page() -> Iterator[str]:
@@ -267,47 +373,36 @@ def api_page() -> Iterator[str]:
     yield from head(
         "Python API",
         "Everything starts at `Healkit`; below, `hk` is one that is open. These names are stable, others "
-        "may change.",
+        "may change. Each entry has an example, and each example starts from this code:",
     )
-    yield from ["", "## healkit.Healkit", *_entry("Healkit", Healkit)]
-    with tempfile.TemporaryDirectory() as folder, Healkit(Path(folder) / "healkit.db") as hk:
-        parts: dict[str, object] = {}
-        for name in sorted(name for name in dir(hk) if not name.startswith("_")):
-            value = getattr(hk, name)
-            if inspect.isroutine(value):
-                yield from ["", f"### hk.{name}", *_entry(f"hk.{name}", value)]
-            elif type(value).__module__.startswith("healkit.") and name not in _INNER:
-                parts[name] = value
-        for name, value in parts.items():
-            yield from ["", f"## hk.{name}", "", *_docstring(inspect.getdoc(type(value)) or "")]
-            for below, method in inspect.getmembers(value, inspect.isroutine):
-                if not below.startswith("_"):
-                    yield from ["", f"### hk.{name}.{below}", *_entry(f"hk.{name}.{below}", method)]
-    for name in _SHOWN_APART:
-        value = getattr(healkit, name)
-        yield from ["", f"## healkit.{name}", "", *_docstring(inspect.getdoc(value) or "")]
-        for below, method in inspect.getmembers(value, inspect.isfunction):
-            if not below.startswith("_") and method.__module__.startswith("healkit."):
-                yield from ["", f"### {name}.{below}", *_entry(f"{name.lower()}.{below}", method)]
-    for name in ("execute_tool", "sanitize"):
-        yield from ["", f"## healkit.{name}", *_entry(f"healkit.{name}", getattr(healkit, name))]
+    yield from ["", "```python", SETUP, "```"]
+    for entry in api_entries():
+        yield from ["", entry.heading, ""]
+        if entry.typed:
+            yield from ["```python", _call(entry), "```", ""]
+        if entry.same_as:
+            yield f"The same as `{entry.same_as}`."
+        else:
+            yield from _docstring(entry.text)
 
 
-def _entry(typed: str, function: Any) -> Iterator[str]:
-    signature = inspect.signature(function)
+def _call(entry: Entry) -> str:
+    """Return how a call is typed: its parameters with their defaults, and the type of its result."""
+    signature = inspect.signature(entry.twin or entry.value)
     parameters = [
         one.replace(annotation=one.empty) for one in signature.parameters.values() if one.name != "self"
     ]
-    shown = signature.replace(parameters=parameters, return_annotation=signature.empty)
-    yield from ["", "```python", f"{typed}{shown}", "```", ""]
-    yield from _docstring(inspect.getdoc(function) or "")
+    shown = f"{entry.typed}{signature.replace(parameters=parameters, return_annotation=signature.empty)}"
+    result = str(inspect.signature(entry.value).return_annotation).replace("builtins.", "")
+    is_known = not inspect.isclass(entry.value) and result != "Any"
+    return f"{'await ' if entry.twin else ''}{shown}{f' -> {result}' if is_known else ''}"
 
 
 def _docstring(text: str) -> Iterator[str]:
     """Yield a docstring as Markdown: `name: …` begins an item of a list, and an example is code."""
     in_example = False
     for line in text.splitlines():
-        is_example = line.lstrip().startswith((">>>", "...")) or (in_example and bool(line.strip()))
+        is_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
         if is_example != in_example:
             yield from ["", "```pycon"] if is_example else ["```", ""]
             in_example = is_example
@@ -315,7 +410,7 @@ def _docstring(text: str) -> Iterator[str]:
         if argument and not in_example:
             yield f"- `{argument[1]}`: {argument[2]}"
         else:
-            yield line if in_example else _escaped(line)
+            yield line.replace("<BLANKLINE>", "") if in_example else _escaped(line)
     if in_example:
         yield "```"
 

@@ -79,6 +79,12 @@ class Healkit:
     `traces`, `runs`, `mcp`, `healing`, `decisions`, `learning` and `panels`.
 
     Raises a `DatabaseError` if the database cannot be opened, and `ConfigError` for invalid settings.
+
+    Example:
+    >>> with Healkit("scores.db") as scores:
+    ...     _ = scores.vault.add("double", "def double(n): return 2 * n")
+    ...     scores.execute("double", arguments={"n": 21}).value
+    42
     """
 
     def __init__(
@@ -175,6 +181,12 @@ class Healkit:
         """Trust this database permanently: the grants stored in it apply, and its requests can be accepted.
 
         healkit trusts a database that it creates. Raises `DatabaseError` if your data folder is not writable.
+
+        Example:
+        >>> with Healkit("received.db") as received:
+        ...     received.trust()
+        ...     print(received.status().trust)
+        trusted by you, ...
         """
         self.database.trust()
 
@@ -211,11 +223,24 @@ class Healkit:
 
         A second call restores the undone code. Raises `RevisionNotFound` if there is nothing to undo, and the errors of
         `vault.revert`.
+
+        Example:
+        >>> _ = hk.vault.add("price", "def price(net): return net * 1.19")
+        >>> _ = hk.vault.patch("price", "def price(net): return net * 1.9")
+        >>> hk.undo("price")
+        <VaultEntry price v3: 'def price(net): return net * 1.19'>
         """
         return self.vault.undo(tool, persona)
 
     def close(self) -> None:
-        """Stop the MCP servers and close the database; safe to call twice."""
+        """Stop the MCP servers and close the database; safe to call twice.
+
+        Example:
+        >>> short = Healkit("short.db")
+        >>> short.close()
+        >>> short.closed
+        True
+        """
         if not self.closed:
             self.closed = True
             self.services.close()

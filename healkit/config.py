@@ -326,7 +326,12 @@ class Config:
         return cls(**values)
 
     def shown(self) -> dict[str, str]:
-        """Return the settings that `healkit status` lists, by heading: those that differ from the default."""
+        """Return the settings that `healkit status` lists, by heading: those that differ from the default.
+
+        Example:
+        >>> Config(retention_days=90).shown()
+        {'deletes runs older than': '90 days'}
+        """
         values = [(setting, getattr(self, setting.name)) for setting in settings() if setting.shown]
         changed = [(setting, value) for setting, value in values if value != setting.default]
         entries = (
@@ -356,7 +361,13 @@ def _line(setting: Setting) -> str:
     return f"{setting.name}: {setting.help}{unit}. Default: {setting.default!r}."
 
 
-Config.__doc__ = "\n".join((f"{Config.__doc__}\n", *map(_line, settings())))
+_EXAMPLE = """
+Example:
+>>> with Healkit("limited.db", config=Config(timeout_s=1)) as limited:
+...     _ = limited.vault.add("forever", "def forever(): import time; time.sleep(60)")
+...     limited.execute("forever").failure.code
+'TOOL_TIMEOUT'"""
+Config.__doc__ = "\n".join((f"{Config.__doc__}\n", *map(_line, settings()), _EXAMPLE))
 
 
 def _check_url(name: str, url: str, example: str, instead: str) -> None:

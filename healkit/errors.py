@@ -484,6 +484,13 @@ class ToolExecutionError(HealkitError):
     """A tool ran and failed; `log_id` is its row in the ExecutionLog.
 
     `failure` is the traceback as data, a `core.contracts.failure.Failure`.
+
+    Example:
+    >>> try:
+    ...     hk.execute_tool("ratio", arguments={"hits": 3, "games": 0})
+    ... except healkit.ToolExecutionError as error:
+    ...     print(error.code, error.ename, error.frames[-1].line)
+    TOOL_EXCEPTION ZeroDivisionError return hits / games
     """
 
     def __init__(self, label: str, failure: Any, log_id: int | None, trace_id: str) -> None:

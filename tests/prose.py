@@ -34,6 +34,8 @@ WORDS_MAX = 25
 
 _FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,}|:{3,}).*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+#: Example in a docstring, up to the next blank line: prompts and what they print.
+_PROMPTS = re.compile(r"^(?:Example:\n)?>>> .*", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
@@ -97,7 +99,8 @@ def docstring_sentences(path: Path) -> Iterator[Sentence]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
-                yield from sentences(f"{place}:{getattr(node, 'lineno', 1)}", paragraph)
+                prose = _PROMPTS.sub("", paragraph)
+                yield from sentences(f"{place}:{getattr(node, 'lineno', 1)}", prose)
 
 
 def comment_sentences(path: Path) -> Iterator[Sentence]:

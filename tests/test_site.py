@@ -42,6 +42,17 @@ def test_each_setting_code_command_magic_and_tool_has_an_entry() -> None:
     assert [tool.name for tool in own_tools() if f"\n## {tool.name}\n" not in page("mcp_tools")] == []
 
 
+def test_examples_of_the_api_are_code_and_async_calls_show_their_arguments() -> None:
+    text = page("api")
+    prose, blocks = re.subn(r"^```\w+\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert blocks > len(re.findall(r"^```pycon$", text, re.MULTILINE)) > 150
+    assert ">>>" not in prose
+    assert "```" not in prose
+    assert "<BLANKLINE>" not in text
+    assert "(*args" not in text
+    assert "\nawait hk.aheal(tool_name, persona='default', *, " in text
+
+
 def test_each_error_code_has_its_cause_and_its_cure() -> None:
     for code in errors.catalogue():
         assert all(reference_pages.error_help(code)), code

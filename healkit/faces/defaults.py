@@ -39,6 +39,10 @@ def execute_tool(
 
     Only the session's database is read: the session is not used, committed or rolled back, whatever its state. Raises
     the errors of `Healkit.execute_tool`.
+
+    Example:
+    >>> healkit.execute_tool("mean", arguments={"values": [1, 2, 6]})
+    3.0
     """
     return default_healkit(None if session is None else _database_of(session)).execute_tool(
         tool_name, persona, arguments

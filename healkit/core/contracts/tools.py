@@ -79,10 +79,28 @@ class Tool:
     """Base of tools written as a class: derive from it and define `run(arguments)`.
 
     The worker makes one instance for each execution and calls `run` once, with the validated arguments.
+
+    Example:
+    >>> code = '''
+    ... class Greeter(Tool):
+    ...     def run(self, arguments):
+    ...         return f"Hello {arguments['name']}"
+    ... '''
+    >>> _ = hk.vault.add("greeter", code)
+    >>> hk.execute("greeter", arguments={"name": "Ada"}).value
+    'Hello Ada'
     """
 
     def run(self, arguments: dict[str, Json]) -> Any:
-        """Do the work; called once by the worker, with the arguments by name."""
+        """Do the work and return the result; called once by the worker, with the arguments by name.
+
+        Example:
+        >>> class Doubled(healkit.Tool):
+        ...     def run(self, arguments):
+        ...         return 2 * arguments["n"]
+        >>> Doubled().run({"n": 21})
+        42
+        """
         raise NotImplementedError(f"{type(self).__name__} derives from Tool but defines no run(arguments)")
 
 

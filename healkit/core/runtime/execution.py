@@ -99,6 +99,11 @@ class Execution(ExecutionData):
 
     `explain`, `post_mortem` and `to_notebook` help with a failure; `to_text` and `to_html` show the execution as a
     card.
+
+    Example:
+    >>> outcome = hk.execute("ratio", arguments={"hits": 3, "games": 4})
+    >>> outcome.label, outcome.status, outcome.value
+    ('ratio v1', 'SUCCESS', 0.75)
     """
 
     @classmethod
@@ -142,7 +147,12 @@ class Execution(ExecutionData):
         return cleaning.outputs(self.uncleaned.outputs, self.shown.record)
 
     def but(self, **changes: Any) -> Execution:
-        """Return a copy with other values of these fields; `dataclasses.replace` would copy the cleaned texts."""
+        """Return a copy with other values of these fields; `dataclasses.replace` would copy the cleaned texts.
+
+        Example:
+        >>> failed.but(persona="teacher").label
+        'ratio v1 (teacher)'
+        """
         return Execution(**self._fields() | changes)
 
     def _fields(self) -> dict[str, Any]:
@@ -160,6 +170,11 @@ class Execution(ExecutionData):
 
         It works only in the process that ran the tool, and while the worker is kept. Raises `PostMortemGone` with the
         reason if the worker is not available, and `PostMortemError` if the run did not fail.
+
+        Example:
+        >>> outcome = hk.execute("ratio", arguments={"hits": 3, "games": 0})
+        >>> [(one.name, one.repr) for one in outcome.post_mortem().locals()]
+        [('hits', '3'), ('games', '0')]
         """
         if self.failure is None:
             raise PostMortemError(f"{self.label} did not fail: there is nothing to look into.")
@@ -172,6 +187,13 @@ class Execution(ExecutionData):
         """Explain the failure in plain words: what happened, where, why, a hint, a fix; None without a failure.
 
         The configuration (`explain`) limits the explanation.
+
+        Example:
+        >>> print(failed.explain())
+        What happened: `games` is `0`, so the code divides by zero.
+        Where: Line 2 of ratio v1, in ratio: `return hits / games`
+        Hint: Can it be zero for valid data, or should it never be?
+        Suggested fix: Handle that case before this line.
         """
         explanation = execution_card.explanation(self)
         return (
@@ -185,24 +207,51 @@ class Execution(ExecutionData):
     ) -> Path:
         """Write the failure as a notebook that runs without healkit, with secrets hidden; return the file.
 
-        replay: A later execution with the same arguments that passed, to be shown below (`Healkit.replay_of`). Raises
-        `UsageInvalid` if nothing failed, the code is not available, or the file cannot be written.
+        replay: A later execution with the same arguments that passed, to be shown below (`Healkit.replay_of`).
+
+        Raises `UsageInvalid` if nothing failed, the code is not available, or the file cannot be written.
+
+        Example:
+        >>> failed.to_notebook("ratio.ipynb").name
+        'ratio.ipynb'
         """
         return cast("Path", _writer("notebook")(self, path, replay, overwrite=overwrite))
 
     def to_markdown(self) -> str:
-        """Return the failure as a bug report in Markdown, with secrets hidden."""
+        """Return the failure as a bug report in Markdown, with secrets hidden; raise `UsageInvalid` if nothing failed.
+
+        Example:
+        >>> print(failed.to_markdown())
+        ## ratio v1 failed: ZeroDivisionError: division by zero
+        <BLANKLINE>
+        - **What happened:** `games` is `0`, so the code divides by zero.
+        ...
+        """
         return cast("str", _writer("markdown")(self))
 
     def to_text(self) -> str:
-        """Return the card as plain text, for a terminal or a log."""
+        """Return the card as plain text, for a terminal or a log.
+
+        Example:
+        >>> print(failed.to_text())
+        ✗ ratio v1 failed: ZeroDivisionError: division by zero
+          at line 2 of ratio v1, in ratio
+              return hits / games
+          what       'games' is 0, so the code divides by zero.
+        ...
+        """
         from healkit.core.rendering import execution_card
         from healkit.core.rendering.to_text import text_of  # late, because most executions are never shown
 
         return text_of(execution_card.card(self))
 
     def to_html(self) -> str:
-        """Return the card as static HTML, which is also readable in an untrusted notebook."""
+        """Return the card as static HTML, which is also readable in an untrusted notebook.
+
+        Example:
+        >>> "ZeroDivisionError" in failed.to_html()
+        True
+        """
         from healkit.core.rendering import execution_card
         from healkit.core.rendering.to_html import html_of
 
@@ -540,6 +589,10 @@ class History:
     """Recorded executions, as `Execution` objects; nothing here runs or changes a tool.
 
     log, vault: Loaded on first use, because the newest page needs neither.
+
+    Example:
+    >>> hk.history.execution(failed.log_id).failure.summary
+    'ZeroDivisionError: division by zero'
     """
 
     def __init__(
@@ -548,16 +601,40 @@ class History:
         self._config, self._newest, self._log, self._vault = config, newest, log, vault
 
     def last_error(self, tool_name: str | None = None, persona: str | None = None) -> Execution | None:
-        """Return the newest recorded failure, optionally of one tool and persona; None if there is none."""
+        """Return the newest recorded failure, optionally of one tool and persona; None if there is none.
+
+        Example:
+        >>> hk.last_error("ratio").failure.summary
+        'ZeroDivisionError: division by zero'
+        >>> hk.last_error("no_such_tool") is None
+        True
+        """
         row = self._log().last_error(tool_name, persona)
         return None if row is None else self.complete(row)
 
     def last_error_report(self, tool_name: str | None = None, persona: str | None = None) -> str:
-        """Return the newest failure as text, optionally of one tool and persona; if there is none, the text says so."""
+        """Return the newest failure as text, optionally of one tool and persona; if there is none, the text says so.
+
+        Example:
+        >>> _ = hk.vault.add("reciprocal", "def reciprocal(n): return 1 / n")
+        >>> _ = hk.execute("reciprocal", arguments={"n": 0})
+        >>> print(hk.last_error_report("reciprocal"))
+        Last error for tool 'reciprocal':
+        ...
+        Input: {'n': 0}
+        ...
+        ZeroDivisionError: division by zero
+        """
         return last_error_report(self._log(), tool_name, persona)
 
     def execution(self, log_id: int) -> Execution | None:
-        """Return one row of the log with its calls; None if there is no such row."""
+        """Return one row of the log with its calls; None if there is no such row.
+
+        Example:
+        >>> found = hk.execution(failed.log_id)
+        >>> found.status, found.arguments
+        ('FAILURE', {'hits': 3, 'games': 0})
+        """
         row = self._log().get(log_id)
         return None if row is None else self.complete(row)
 
@@ -574,6 +651,13 @@ class History:
 
         tried: Include executions that only try code, such as the trials and searches of a healing. Otherwise the list's
             `left_out` is their number between its rows.
+
+        Example:
+        >>> _ = hk.vault.add("square", "def square(n: int): return n * n")
+        >>> for n in (2, 3):
+        ...     _ = hk.execute("square", arguments={"n": n})
+        >>> [(found.arguments, found.status) for found in hk.executions(tool="square")]
+        [({'n': 3}, 'SUCCESS'), ({'n': 2}, 'SUCCESS')]
         """
         if filters == Filters(tried=False) and before_id is None and after_id is None:
             log_rows, left_out = self._newest.page(limit)
@@ -585,7 +669,14 @@ class History:
         return Executions(rows, left_out)
 
     def complete(self, row: ExecutionLog) -> Execution:
-        """Return a row with its calls, decisions and code."""
+        """Return a row of the log as an `Execution`, with its calls, decisions and code.
+
+        Example:
+        >>> row = hk.log.get(failed.log_id)
+        >>> print(hk.history.complete(row).code)
+        def ratio(hits: int, games: int):
+            return hits / games
+        """
         log = self._log()
         execution = execution_of(row, log.calls(row.trace_id), log.decisions(row.trace_id))
         # Code that ran without a tool is an argument of its row.

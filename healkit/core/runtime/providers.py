@@ -33,6 +33,10 @@ class HostFunctions:
     """Python functions of the user's kernel, `mcp.host.<name>` in a worker.
 
     They run in the host, on a thread of the bridge, with all the host's rights. So providing a function is a grant.
+
+    Example:
+    >>> hk.host.provide(len, "length").name
+    'length'
     """
 
     server = "host"
@@ -59,6 +63,15 @@ class HostFunctions:
 
         Raises `ConfigError` if another function has the name, if `function` is not callable, or if the name is not
         possible in `mcp.host.<name>`.
+
+        Example:
+        >>> def rate(currency: str) -> float:
+        ...     return {"USD": 1.08}[currency]
+        >>> _ = hk.provide(rate, read_only=True)
+        >>> code = "def in_usd(eur): return eur * mcp.host.rate(currency='USD')"
+        >>> _ = hk.vault.add("in_usd", code, grants={"calls": ["host.rate"]})
+        >>> hk.execute("in_usd", arguments={"eur": 100}).value
+        108.0
         """
         name = str(name or getattr(function, "__name__", ""))
         if not callable(function) or not is_valid_name(name):
@@ -79,7 +92,14 @@ class HostFunctions:
         return definition
 
     def withdraw(self, name: str) -> None:
-        """Withdraw a provided function; an unknown name is not an error."""
+        """Withdraw a provided function; tools can no longer call it. An unknown name is not an error.
+
+        Example:
+        >>> _ = hk.provide(max, "largest")
+        >>> hk.withdraw("largest")
+        >>> hk.provide(min, "largest").name
+        'largest'
+        """
         with self._lock:
             self._functions.pop(name, None)
 

@@ -69,6 +69,13 @@ class Runner:
 
         Raises `ToolNotFound`, `PersonaNotFound`, `ArgumentsInvalid`, `VaultTampered`, `CodeDoesNotParse`,
         `IsolationUnavailable` or `WorkerStartFailed` if no tool could run; these calls are recorded too.
+
+        Example:
+        >>> hk.execute("ratio", arguments={"hits": 3, "games": 4}).value
+        0.75
+        >>> outcome = hk.execute("ratio", arguments={"hits": 3, "games": 0})
+        >>> outcome.ok, outcome.failure.summary
+        (False, 'ZeroDivisionError: division by zero')
         """
         return self.perform(
             ExecutionRequest(
@@ -102,6 +109,13 @@ class Runner:
         """Run a tool like `execute`, for async code in any event loop; cancelling it stops the worker.
 
         `on_output` is called on healkit's own thread.
+
+        Example:
+        >>> async def both():
+        ...     inputs = [{"values": [1, 2]}, {"values": [3, 4]}]
+        ...     return await asyncio.gather(*[hk.aexecute("mean", arguments=one) for one in inputs])
+        >>> [execution.value for execution in asyncio.run(both())]
+        [1.5, 3.5]
         """
         return await self.aperform(
             ExecutionRequest(
@@ -147,14 +161,30 @@ class Runner:
         origin: str = "python",
         on_output: OnOutput | None = None,
     ) -> Any:
-        """Return the tool's value, or raise `ToolExecutionError` with its failure and log row; else like `execute`."""
+        """Return the tool's value, or raise `ToolExecutionError` with its failure and log row; else like `execute`.
+
+        Example:
+        >>> hk.execute_tool("mean", arguments={"values": [1, 2, 6]})
+        3.0
+        >>> hk.execute_tool("ratio", arguments={"hits": 3, "games": 0})
+        Traceback (most recent call last):
+            ...
+        healkit.errors.ToolExecutionError: ratio v1 failed: ZeroDivisionError: division by zero
+        """
         execution = self.execute(
             tool_name, persona, arguments, timeout=timeout, origin=origin, on_output=on_output
         )
         return value_or_raise(execution)
 
     async def aexecute_tool(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a tool like `execute_tool`, for async code."""
+        """Run a tool like `execute_tool`, for async code: return its value, or raise `ToolExecutionError`.
+
+        The arguments are those of `execute_tool`.
+
+        Example:
+        >>> asyncio.run(hk.aexecute_tool("mean", arguments={"values": [1, 2, 6]}))
+        3.0
+        """
         return value_or_raise(await self.aexecute(*args, **kwargs))
 
     def rerun(
@@ -171,6 +201,13 @@ class Runner:
         An execution that another tool called gets no more grants than it had then. A run folder records whether it
         ended in the same way. Raises `UsageInvalid` if there is no such row, `ArgumentsInvalid` if the log does not
         have its complete arguments, and the errors of `execute`.
+
+        Example:
+        >>> _ = hk.vault.add("first", "def first(names: list): return names[1]")
+        >>> wrong = hk.execute("first", arguments={"names": ["Ada"]})
+        >>> _ = hk.vault.patch("first", "def first(names: list): return names[0]")
+        >>> hk.rerun(wrong.log_id).value
+        'Ada'
         """
         row = logged(self._log(), log_id)
         return self.perform(
@@ -208,6 +245,13 @@ class Runner:
 
         It is recorded like any execution, without a revision. Raises `CodeDoesNotParse`, `ToolShapeError` or
         `SqlNotAllowed` for code that could not be saved either, and the errors of `execute`.
+
+        Example:
+        >>> careful = "def ratio(hits, games): return hits / games if games else None"
+        >>> hk.try_code("ratio", careful, {"hits": 3, "games": 0}).ok
+        True
+        >>> hk.vault.lookup("ratio").revision
+        1
         """
         return self.perform(
             ExecutionRequest(

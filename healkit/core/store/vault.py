@@ -58,6 +58,10 @@ class Vault:
 
     check_grants: Called before grants are stored; raises `ConfigError`. It knows the machine, which the vault does not.
     entry_type: Class of the returned entries.
+
+    Example:
+    >>> hk.vault.lookup("mean")
+    <VaultEntry mean v1: 'def mean(values: list):'>
     """
 
     def __init__(
@@ -101,6 +105,13 @@ class Vault:
         Raises `ToolExists` if the tool has other code, or other grants than given, or if another tool had the name
         before. Raises `CodeDoesNotParse`, `ToolShapeError`, `SqlNotAllowed`, `SchemaInvalid`, `ExamplesInvalid` or
         `ConfigError` (grants).
+
+        Example:
+        >>> code = "def greet(name: str): return f'Hello {name}'"
+        >>> right = {"arguments": {"name": "Ada"}, "result": "Hello Ada"}
+        >>> entry = hk.vault.add("greet", code, examples=[right])
+        >>> entry.label, entry.input_schema["properties"]
+        ('greet v1', {'name': {'type': 'string'}})
         """
         check_names(name, persona)
         vault_rows.check_words(type, author)
@@ -137,12 +148,24 @@ class Vault:
             which shows both sides; the code is stored under its hash (`code`).
 
         The active revision's own code adds nothing. A schema that came from the code is read again.
+
+        Example:
+        >>> _ = hk.vault.add("area", "def area(a, b): return a + b")
+        >>> hk.vault.patch("area", "def area(a, b): return a * b", reason="it added")
+        <VaultEntry area v2: 'def area(a, b): return a * b'>
         """
         change = CodeChange(code, author, reason, parent, motivating_log_id, draft, grants)
         return self.apply(name, persona, change)
 
     def apply(self, name: str, persona: str, change: CodeChange) -> VaultEntry:
-        """Do the same as `patch`, with the change as one object."""
+        """Do the same as `patch`, with the change as one object, a `CodeChange`.
+
+        Example:
+        >>> from healkit.core.contracts.vault import CodeChange
+        >>> _ = hk.vault.add("edges", "def edges(a): return 3 * a")
+        >>> hk.vault.apply("edges", "default", CodeChange("def edges(a): return 4 * a"))
+        <VaultEntry edges v2: 'def edges(a): return 4 * a'>
+        """
         if change.grants:
             self._checked(change.grants)
         with self._database.write() as session:
@@ -153,7 +176,13 @@ class Vault:
         raise rows
 
     def candidate(self, entry: VaultEntry, code: str) -> VaultEntry:
-        """Return the unsaved entry that `patch` would make with other code; raise the errors of `patch`."""
+        """Return the unsaved entry that `patch` would make with other code; raise the errors of `patch`.
+
+        Example:
+        >>> entry = hk.vault.lookup("mean")
+        >>> hk.vault.candidate(entry, "def mean(values): return max(values)")
+        <VaultEntry mean: 'def mean(values): return max(values)'>
+        """
         return self._active.candidate(entry, code)
 
     def revert(
@@ -165,7 +194,16 @@ class Vault:
         reason: str = "",
         author: Author = "person",
     ) -> VaultEntry:
-        """Add a revision with the code of revision `to`; the history remains complete. Raises `VaultTampered`."""
+        """Add a revision with the code of revision `to`; return it. The history remains complete.
+
+        Raises `RevisionNotFound`, `VaultTampered`, and `VaultError` for a draft.
+
+        Example:
+        >>> _ = hk.vault.add("tax", "def tax(net): return net * 0.19")
+        >>> _ = hk.vault.patch("tax", "def tax(net): return net * 0.07")
+        >>> hk.vault.revert("tax", to=1)
+        <VaultEntry tax v3: 'def tax(net): return net * 0.19'>
+        """
         entry = self.get(name, persona, to)
         if entry.persona != persona:
             vault_rows.not_for_persona(name, persona, [entry.persona])
@@ -182,6 +220,12 @@ class Vault:
 
         A second call restores the undone code. Raises `RevisionNotFound` if there is no earlier revision,
         `VaultTampered`, and `RevisionConflict` if the tool is patched at that moment.
+
+        Example:
+        >>> _ = hk.vault.add("unit", "def unit(): return 'km'")
+        >>> _ = hk.vault.patch("unit", "def unit(): return 'mile'")
+        >>> hk.vault.undo("unit").code
+        "def unit(): return 'km'"
         """
         with self._database.read() as session:
             active, before = vault_rows.undone(session, vault_rows.exactly(session, name, persona))
@@ -196,11 +240,26 @@ class Vault:
         """Return the active revision for exactly that persona, else for `default`; its code is hashed again.
 
         Raises `ToolNotFound` or `PersonaNotFound` with near matches, `ToolRemoved`, and `VaultTampered`.
+
+        Example:
+        >>> hk.vault.lookup("mean").revision
+        1
+        >>> hk.vault.lookup("meen")
+        Traceback (most recent call last):
+            ...
+        healkit.errors.ToolNotFound: No tool named 'meen' in the vault. Did you mean 'mean'?
         """
         return self._active.lookup(name, persona)
 
     def active(self, name: str, persona: str = DEFAULT_PERSONA) -> VaultEntry:
-        """Return the same as `lookup`, also for a former name."""
+        """Return the same as `lookup`, also for a former name; raise as it does.
+
+        Example:
+        >>> _ = hk.vault.add("sum_up", "def total(a, b): return a + b")
+        >>> _ = hk.vault.rename("sum_up", "sum_of_two")
+        >>> hk.vault.active("sum_up").tool_name
+        'sum_of_two'
+        """
         with self._database.read() as session:
             return self._entry(vault_rows.rows_of(session, vault_rows.resolve(session, name, persona)))
 
@@ -208,6 +267,12 @@ class Vault:
         """Return any revision by number, by default the active one; raise like `lookup`, and `RevisionNotFound`.
 
         A removed tool can still be read: its entry has `removed_at`.
+
+        Example:
+        >>> _ = hk.vault.add("limit", "def limit(): return 10")
+        >>> _ = hk.vault.patch("limit", "def limit(): return 20")
+        >>> hk.vault.get("limit", revision=1)
+        <VaultEntry limit v1: 'def limit(): return 10'>
         """
         with self._database.read() as session:
             tool = vault_rows.readable(session, name, persona, revision)
@@ -217,6 +282,11 @@ class Vault:
         """Return the active revision of every tool, optionally of one persona, sorted by name and persona.
 
         removed: Return the removed tools instead.
+
+        Example:
+        >>> _ = hk.vault.add("welcome", "def welcome(): return 'Hello'", persona="host")
+        >>> hk.vault.list("host")
+        [<VaultEntry welcome v1 (host): "def welcome(): return 'Hello'">]
         """
         with self._database.read() as session:
             rows = vault_rows.active_rows(session, persona, removed=removed)
@@ -227,6 +297,11 @@ class Vault:
         """Return the first tools, in the order of `list`, and their total number; their code is not checked.
 
         text: Words that must all occur in the name, the group or the description, in upper or lower case.
+
+        Example:
+        >>> _ = hk.vault.add("chill", "def chill(celsius): return celsius - 5", group="weather")
+        >>> hk.vault.search("weather")
+        ([<VaultEntry chill v1: 'def chill(celsius): return celsius - 5'>], 1)
         """
         with self._database.read() as session:
             rows = vault_rows.active_rows(session, None, text=text, limit=limit)
@@ -234,17 +309,36 @@ class Vault:
             return entries, vault_rows.count_active(session, text)
 
     def names(self) -> builtins.list[str]:
-        """Return the names of all tools, sorted."""
+        """Return the names of all tools, sorted.
+
+        Example:
+        >>> "mean" in hk.vault.names()
+        True
+        """
         with self._database.read() as session:
             return vault_rows.tool_names(session)
 
     def stamp(self) -> tuple[object, ...]:
-        """Return a value that changes with every change of a tool; cheap enough to be read every second."""
+        """Return a value that changes with every change of a tool; cheap enough to be read every second.
+
+        Example:
+        >>> before = hk.vault.stamp()
+        >>> _ = hk.vault.add("stamped", "def stamped(): return 1")
+        >>> hk.vault.stamp() == before
+        False
+        """
         (row,) = self._database.fetch(TOOLS_STAMP)
         return tuple(row.values())
 
     def code(self, digest: str) -> str:
-        """Return the code stored under a hash, or under the only hash with that prefix; raise `VaultError`."""
+        """Return the code stored under a hash, or under the only hash with that prefix; raise `VaultError`.
+
+        Example:
+        >>> digest = hk.vault.lookup("mean").code_hash
+        >>> print(hk.vault.code(digest[:12]))
+        def mean(values: list):
+            return sum(values) / len(values)
+        """
         check_text("digest", digest)
         with self._database.read() as session:
             matches = session.scalars(
@@ -269,6 +363,12 @@ class Vault:
 
         limit: Only the newest `limit`, at least 1.
         before: Only revisions with a smaller number. For the next page, pass the smallest number of this page.
+
+        Example:
+        >>> _ = hk.vault.add("fee", "def fee(): return 1")
+        >>> _ = hk.vault.patch("fee", "def fee(): return 2", reason="new prices")
+        >>> [(one.number, one.active, one.reason) for one in hk.vault.history("fee")]
+        [(1, False, ''), (2, True, 'new prices')]
         """
         if limit is not None and limit < 1:
             raise UsageInvalid(f"limit={limit!r} must be at least 1.")
@@ -279,7 +379,20 @@ class Vault:
     def diff(
         self, name: str, a: int | None = None, b: int | None = None, persona: str = DEFAULT_PERSONA
     ) -> str:
-        """Return a unified diff from revision `a` to `b`; by default from the active one's parent to it."""
+        """Return a unified diff from revision `a` to `b`; by default from the active one's parent to it.
+
+        The text is empty for a first revision. Raises as `get`.
+
+        Example:
+        >>> _ = hk.vault.add("step", "def step(): return 1")
+        >>> _ = hk.vault.patch("step", "def step(): return 2")
+        >>> print(hk.vault.diff("step"))
+        --- step v1
+        +++ step v2
+        @@ -1 +1 @@
+        -def step(): return 1
+        +def step(): return 2
+        """
         with self._database.read() as session:
             tool = vault_rows.readable(session, name, persona)
             new = vault_rows.find_revision(session, tool, b)
@@ -289,7 +402,19 @@ class Vault:
             return vault_rows.diff_of(session, vault_rows.find_revision(session, tool, old_number), new)
 
     def blame(self, name: str, fingerprint: str | None = None, persona: str = DEFAULT_PERSONA) -> Blame:
-        """Find the first revision with a failure and the one that cured it; by default, of the newest failure."""
+        """Find the first revision with a failure and the one that cured it; by default, of the newest failure.
+
+        The numbers in the returned `Blame` are None if they are unknown. Raises as `get`.
+
+        Example:
+        >>> _ = hk.vault.add("share", "def share(part, whole): return part / whole")
+        >>> _ = hk.execute("share", arguments={"part": 1, "whole": 2})
+        >>> _ = hk.vault.patch("share", "def share(part, whole): return part / (whole - 2)")
+        >>> _ = hk.execute("share", arguments={"part": 1, "whole": 2})
+        >>> blame = hk.vault.blame("share")
+        >>> blame.last_good, blame.first_failed
+        (1, 2)
+        """
         with self._database.read() as session:
             return vault_history.blame(session, vault_rows.readable(session, name, persona), fingerprint)
 
@@ -299,6 +424,11 @@ class Vault:
         """Change the named grants and keep the others; None removes one, `clear` removes all that are not named.
 
         Raises `ConfigError` for an unknown grant, a missing path or package, or a grant that no tool may have.
+
+        Example:
+        >>> _ = hk.vault.add("lines", "def lines(path): return len(open(path).readlines())")
+        >>> hk.vault.set_grants("lines", read=["/etc/hosts"]).grants.read
+        ('/etc/hosts',)
         """
         self._checked(grants)
         return self._change(
@@ -308,7 +438,14 @@ class Vault:
     def set_schema(
         self, name: str, schema: dict[str, Any] | None, persona: str = DEFAULT_PERSONA
     ) -> VaultEntry:
-        """Replace the input schema, or with None read it from the code again; raise `SchemaInvalid`."""
+        """Replace the input schema, or with None read it from the code again; raise `SchemaInvalid`.
+
+        Example:
+        >>> _ = hk.vault.add("age", "def age(years): return years")
+        >>> schema = {"type": "object", "properties": {"years": {"type": "integer", "minimum": 0}}}
+        >>> hk.vault.set_schema("age", schema).input_schema["properties"]
+        {'years': {'type': 'integer', 'minimum': 0}}
+        """
         dialect = self._database.dialect_name
         return self._change(
             name, persona, lambda session, tool: vault_rows.change_schema(session, tool, schema, dialect)
@@ -320,6 +457,11 @@ class Vault:
         """Replace the examples, or with None read them from the docstring again.
 
         Raises `ExamplesInvalid`, which says which one is wrong and why.
+
+        Example:
+        >>> _ = hk.vault.add("negate", "def negate(n): return -n")
+        >>> hk.vault.set_examples("negate", [{"arguments": {"n": 3}, "result": -3}]).examples
+        [{'arguments': {'n': 3}, 'result': -3}]
         """
         dialect = self._database.dialect_name
         return self._change(
@@ -329,7 +471,13 @@ class Vault:
     def add_example(
         self, name: str, example: Mapping[str, Any], persona: str = DEFAULT_PERSONA
     ) -> VaultEntry:
-        """Add one example, unless the tool already has it; raise `ExamplesInvalid`."""
+        """Add one example, unless the tool already has it; raise `ExamplesInvalid`.
+
+        Example:
+        >>> _ = hk.vault.add("shout", "def shout(text): return text.upper()")
+        >>> hk.vault.add_example("shout", {"arguments": {"text": "hi"}, "result": "HI"}).examples
+        [{'arguments': {'text': 'hi'}, 'result': 'HI'}]
+        """
 
         def change(session: Session, tool: ToolRegistry) -> None:
             kind = vault_rows.rows_of(session, tool).code.type
@@ -340,7 +488,13 @@ class Vault:
         return self._change(name, persona, change)
 
     def set_flags(self, name: str, persona: str = DEFAULT_PERSONA, **flags: bool) -> VaultEntry:
-        """Set the owner's switches, `side_effects` and `log` (see `add`); raise `VaultError` for any other."""
+        """Set the owner's switches, `side_effects` and `log` (see `add`); raise `VaultError` for any other.
+
+        Example:
+        >>> _ = hk.vault.add("send", "def send(text): return len(text)")
+        >>> hk.vault.set_flags("send", side_effects=True).flags["side_effects"]
+        True
+        """
         return self._change(name, persona, lambda _, tool: vault_rows.change_flags(tool, flags))
 
     def rename(self, old: str, new: str, *, reason: str = "") -> VaultEntry:
@@ -351,6 +505,13 @@ class Vault:
 
         Raises `ToolNotFound`, or `ToolExists` for a name that is taken or is another tool's former one. Raises
         `ToolShapeError` if the tool's name decides which function healkit runs.
+
+        Example:
+        >>> _ = hk.vault.add("avg", "def average(values): return sum(values) / len(values)")
+        >>> hk.vault.rename("avg", "average_of").label
+        'average_of v1'
+        >>> hk.execute("avg", arguments={"values": [2, 4]}).value
+        3.0
         """
         with self._database.write() as session:
             vault_names.rename(session, old, new, reason)
@@ -362,29 +523,64 @@ class Vault:
 
         It is no longer listed or run (`ToolRemoved`); its code, revisions and log rows are kept and can be read.
         `restore` brings it back. Raises `ToolNotFound`.
+
+        Example:
+        >>> _ = hk.vault.add("outdated", "def outdated(): return 1")
+        >>> hk.vault.remove("outdated", reason="not needed")
+        [<VaultEntry outdated v1: 'def outdated(): return 1'>]
+        >>> "outdated" in hk.vault.names()
+        False
         """
         with self._database.write() as session:
             removed = vault_names.remove(session, name, persona, reason)
             return [self._entry(vault_rows.rows_of(session, tool)) for tool in removed]
 
     def restore(self, name: str, persona: str | None = None, *, reason: str = "") -> VaultEntry:
-        """Bring a removed tool back as it was, for one persona or for all; return its entry. Raises `ToolNotFound`."""
+        """Bring a removed tool back as it was, for one persona or for all; return its entry. Raises `ToolNotFound`.
+
+        Example:
+        >>> _ = hk.vault.add("useful", "def useful(): return 1")
+        >>> _ = hk.vault.remove("useful")
+        >>> hk.vault.restore("useful").label
+        'useful v1'
+        """
         with self._database.write() as session:
             tool = vault_names.restore(session, name, persona, reason)
             return self._entry(vault_rows.rows_of(session, tool))
 
     def name_changes(self, name: str) -> builtins.list[NameChange]:
-        """Return when and why a tool was renamed, removed and restored, oldest first."""
+        """Return when and why a tool was renamed, removed and restored, oldest first, as `NameChange` records.
+
+        Example:
+        >>> _ = hk.vault.add("tmp", "def total(a, b): return a + b")
+        >>> _ = hk.vault.rename("tmp", "total_of", reason="a clear name")
+        >>> [(one.kind, one.old_name, one.new_name) for one in hk.vault.name_changes("total_of")]
+        [('renamed', 'tmp', 'total_of')]
+        """
         with self._database.read() as session:
             return vault_names.changes(session, name)
 
     def former_names(self, persona: str = DEFAULT_PERSONA) -> dict[str, str]:
-        """Map each former name of the tools that the persona can run to the tool's current name."""
+        """Map each former name of the tools that the persona can run to the tool's current name.
+
+        Example:
+        >>> _ = hk.vault.add("fn1", "def net(gross): return gross / 1.19")
+        >>> _ = hk.vault.rename("fn1", "net_price")
+        >>> hk.vault.former_names()["fn1"]
+        'net_price'
+        """
         with self._database.read() as session:
             return vault_names.former_names(session, persona)
 
     def callers(self, name: str) -> builtins.list[str]:
-        """Return the labels of the tools whose active code has `mcp.vault.<name>`; computed names are not found."""
+        """Return the labels of the tools whose active code has `mcp.vault.<name>`; computed names are not found.
+
+        Example:
+        >>> _ = hk.vault.add("vat", "def vat(net): return net * 0.19")
+        >>> _ = hk.vault.add("invoice", "def invoice(net): return net + mcp.vault.vat(net=net)")
+        >>> hk.vault.callers("vat")
+        ['invoice v1']
+        """
         check_text("name", name)
         with self._database.read() as session:
             return vault_names.callers(session, name)

@@ -30,7 +30,12 @@ class HasFolder(Protocol):
 
 
 class Panels:
-    """Panels of one Healkit; each can also be opened by a magic."""
+    """Panels of one Healkit; each can also be opened by a magic.
+
+    Example:
+    >>> hk.panels.browse(tool="ratio")
+    <...LogBrowser object at 0x...>
+    """
 
     def __init__(self, healkit: Healkit) -> None:
         self._healkit = healkit
@@ -39,6 +44,10 @@ class Panels:
         """Return a live panel by its name, also one of a plug-in, as a cell's value.
 
         Raises `UsageInvalid` for an unknown panel, and the errors of the panel.
+
+        Example:
+        >>> hk.panels.open("LogBrowser", tool="ratio")
+        <...LogBrowser object at 0x...>
         """
         return panel_class(kind)(self._healkit, *about, **more)
 
@@ -51,6 +60,10 @@ class Panels:
             page has no such side, it opens in its cell.
 
         Raises `UsageInvalid` for an unknown filter.
+
+        Example:
+        >>> hk.browse(tool="ratio", status="failure", since="2h")
+        <...LogBrowser object at 0x...>
         """
         browser = panel_class("LogBrowser")(self._healkit, **filters)
         return browser.docked() if dock else browser
@@ -58,7 +71,13 @@ class Panels:
     def patch_editor(self, tool_name: str, persona: str = "default", *, log_id: int | None = None) -> Any:
         """Return a live editor of a tool, as a cell's value: change the code, try it, accept it.
 
-        log_id: The execution whose arguments it tries; by default the newest failure. Raises the errors of `vault.get`.
+        log_id: The execution whose arguments it tries; by default the newest failure.
+
+        Raises the errors of `vault.get`.
+
+        Example:
+        >>> hk.patch_editor("ratio", log_id=failed.log_id)
+        <...PatchEditor object at 0x...>
         """
         return panel_class("PatchEditor")(self._healkit, tool_name, persona, log_id=log_id)
 
@@ -84,6 +103,10 @@ class Panels:
         dock: Open it at the right-hand side of the window, as in `browse`.
 
         Raises the errors of `vault.get`.
+
+        Example:
+        >>> hk.heal_panel("ratio", budget_s=10)
+        <...HealPanel object at 0x...>
         """
         chosen = {"advisors": advisors, "budget_s": budget_s, "log_id": log_id, "live": live, "files": files}
         panel = panel_class("HealPanel")(self._healkit, tool_name, persona, **chosen)
@@ -97,6 +120,12 @@ class Panels:
         teach: Pause before each patch, ask what you would change there, and show your answer beside the patch.
 
         Raises `RunNotFound`.
+
+        Example:
+        >>> with hk.run("demo") as run:
+        ...     _ = hk.execute("mean", arguments={"values": [1, 2]})
+        >>> hk.timeline(run)
+        <...HealTimeline object at 0x...>
         """
         from healkit.parts.runs.reader import (
             read_run,  # late, because the notebook's extension imports this module
@@ -149,6 +178,12 @@ class Panels:
         more: Further arguments of `decide`, such as `tools`; not `chooser`, `ask` and `stop`.
 
         Raises `UsageInvalid` for an argument that the panel sets itself; the panel shows the errors of `decide`.
+
+        Example:
+        >>> scores = pd.DataFrame({"name": ["Ada", "Bo"], "points": [70, 40]})
+        >>> panel = hk.decide_panel("Who has passed?", {"scores": scores})
+        >>> panel.decision is None
+        True
         """
         return panel_class("DecidePanel")(self._healkit, question, data, **more)
 
@@ -158,6 +193,12 @@ class Panels:
         of: Result of `hk.decide` or `hk.heal`, or an execution's id. Only a decision has data and an analysis.
 
         Raises `UsageInvalid` for an execution that is not in the audit.
+
+        Example:
+        >>> scores = pd.DataFrame({"name": ["Ada", "Bo"], "points": [70, 40]})
+        >>> plan = [{"type": "finalize", "finalViewName": "scores"}]
+        >>> hk.audit_panel(hk.decide("Which scores?", {"scores": scores}, chooser=plan))
+        <...AuditPanel object at 0x...>
         """
         return panel_class("AuditPanel")(self._healkit, of)
 

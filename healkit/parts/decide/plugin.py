@@ -68,6 +68,13 @@ def _summarize(services: Services) -> Callable[..., ShownTextSummary | ShownFram
         top: The maximum number of entries in each list. Values that the sanitiser hides are left out.
 
         Raises `UsageInvalid` for a value of another kind.
+
+        Example:
+        >>> print(hk.summarize(pd.DataFrame({"points": [70, 40, None]})))
+        pandas.DataFrame: 3 × 1
+          nulls      1
+          column  type     nulls  distinct  min  median  max  mean  most frequent
+          points  float64  1      2         40   55      70   55
         """
         from healkit.parts.decide.summaries import summarize
 

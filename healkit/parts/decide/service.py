@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
 
 class DecideService:
-    """Decides with the tools of one Healkit."""
+    """Decides with the tools of one Healkit.
+
+    Example:
+    >>> scores = pd.DataFrame({"name": ["Ada", "Bo"], "points": [70, 40]})
+    >>> plan = [{"type": "finalize", "finalViewName": "scores"}]
+    >>> hk.decisions.decide("Which scores?", {"scores": scores}, chooser=plan).outcome
+    'finalized'
+    """
 
     def __init__(self, hk: Services) -> None:
         self._hk = hk
@@ -69,6 +76,18 @@ class DecideService:
 
         Raises `UsageInvalid` for an invalid call, and as `vault.lookup`, `views.put` and `runs` do. Errors of a tool or
         a choice are never raised; they are in the `Decision`.
+
+        Example:
+        >>> scores = pd.DataFrame({"name": ["Ada", "Bo"], "points": [70, 40]})
+        >>> above = {"data": "scores", "column": "points", "operator": ">", "value": 50}
+        >>> plan = [
+        ...     {"type": "execute_data_op", "tool": "filter_rows", "params": above, "viewName": "passed"},
+        ...     {"type": "finalize", "finalViewName": "passed"},
+        ... ]
+        >>> decision = hk.decide("Who has passed?", {"scores": scores}, chooser=plan)
+        >>> hk.views.load(decision.raw_data_view_name)
+          name  points
+        0  Ada      70
         """
         from healkit.parts.decide.deciding import decide
 
@@ -82,7 +101,13 @@ class DecideService:
     async def adecide(self, *args: Any, **kwargs: Any) -> Decision:
         """Do the same as `decide`, for async code, in its own thread.
 
-        Cancelling it ends the decision after its current step.
+        Cancelling it ends the decision after its current step. Raises as `decide`.
+
+        Example:
+        >>> data = {"scores": pd.DataFrame({"points": [70, 40]})}
+        >>> plan = [{"type": "finalize", "finalViewName": "scores"}]
+        >>> asyncio.run(hk.adecide("Which points?", data, chooser=plan)).outcome
+        'finalized'
         """
         stop = kwargs.setdefault("stop", threading.Event())
         try:

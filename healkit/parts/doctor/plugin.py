@@ -20,7 +20,13 @@ def attributes() -> Mapping[str, Callable[[Services], Any]]:
 
 def _status(services: Services) -> Callable[[], Status]:
     def status() -> Status:
-        """Report where the database is, its content, the isolation tier in use, and problems."""
+        """Report where the database is, its content, the isolation tier in use, and problems, as a `Status`.
+
+        Example:
+        >>> status = hk.status()
+        >>> status.tools >= 2, status.problem
+        (True, '')
+        """
         from healkit.parts.doctor.doctor import status_of
 
         return status_of(services)
@@ -30,7 +36,13 @@ def _status(services: Services) -> Callable[[], Status]:
 
 def _doctor(services: Services) -> Callable[[], DoctorReport]:
     def doctor() -> DoctorReport:
-        """Test what this machine can enforce, and report it."""
+        """Test what this machine can enforce, and report it as a `DoctorReport`: its `tier`, and its `checks`.
+
+        Example:
+        >>> report = hk.doctor()
+        >>> [(check.name, check.ok) for check in report.checks if check.name == "python"]
+        [('python', True)]
+        """
         from healkit.parts.doctor.doctor import examine
 
         return examine(services.config)

@@ -39,6 +39,12 @@ class Requests:
     """Patch requests of one database; `hk.requests`.
 
     audit: Gets the decisions on requests of healings.
+
+    Example:
+    >>> _ = hk.vault.add("pace", "def pace(km, minutes): return km / minutes")
+    >>> request = hk.requests.add("pace", "def pace(km, minutes): return minutes / km")
+    >>> hk.requests.accept(request.id).state
+    'accepted'
     """
 
     def __init__(self, database: Database, audit: Audit | None = None) -> None:
@@ -66,6 +72,12 @@ class Requests:
         The same code for the same parent is the existing request, decided or not; a waiting one without a verdict takes
         this one. Raises `ToolNotFound`, `PersonaNotFound`, `RevisionNotFound`, `VaultError` for code that changes
         nothing, and the errors of `Vault.patch` for code that cannot run.
+
+        Example:
+        >>> _ = hk.vault.add("speed", "def speed(km, hours): return km * hours")
+        >>> request = hk.requests.add("speed", "def speed(km, hours): return km / hours")
+        >>> request.state, hk.vault.lookup("speed").revision
+        ('pending', 1)
         """
         _check_words(author, verdict)
         digest = code_hash(code)
@@ -96,18 +108,46 @@ class Requests:
             return _record(session, row)
 
     def get(self, number: int) -> PatchRequest:
-        """Return a request by its number; raise `PatchRequestNotFound`."""
+        """Return a request by its number; raise `PatchRequestNotFound`.
+
+        Example:
+        >>> _ = hk.vault.add("weight", "def weight(g): return g * 1000")
+        >>> number = hk.requests.add("weight", "def weight(g): return g / 1000").id
+        >>> print(hk.requests.get(number).diff)
+        --- weight v1
+        +++ this patch
+        @@ -1 +1 @@
+        -def weight(g): return g * 1000
+        +def weight(g): return g / 1000
+        """
         with self._database.read() as session:
             return _record(session, _row(session, number))
 
     def pending(self, tool_name: str | None = None) -> builtins.list[PatchRequest]:
-        """Return the waiting requests, newest first, of one tool if given."""
+        """Return the waiting requests, newest first, of one tool if given.
+
+        Example:
+        >>> _ = hk.vault.add("depth", "def depth(m): return m")
+        >>> _ = hk.requests.add("depth", "def depth(m): return -m")
+        >>> [request.code for request in hk.requests.pending("depth")]
+        ['def depth(m): return -m']
+        """
         return self.list(tool_name, state="pending")
 
     def list(
         self, tool_name: str | None = None, *, state: RequestState | None = None, limit: int = 100
     ) -> builtins.list[PatchRequest]:
-        """Return at most `limit` requests: the waiting ones, then the decided ones, each newest first."""
+        """Return at most `limit` requests: the waiting ones, then the decided ones, each newest first.
+
+        state: Only those that are `pending`, `accepted`, `declined` or `overtaken`.
+
+        Example:
+        >>> _ = hk.vault.add("volume", "def volume(a): return a ** 2")
+        >>> number = hk.requests.add("volume", "def volume(a): return a ** 3").id
+        >>> _ = hk.requests.accept(number, by="Ada")
+        >>> [(request.state, request.decided_by) for request in hk.requests.list("volume")]
+        [('accepted', 'Ada')]
+        """
         waiting_first = case((_STATE == "pending", 0), else_=1)
         statement = select(PatchRow).order_by(waiting_first, col(PatchRow.id).desc()).limit(limit)
         if state is not None:
@@ -118,7 +158,15 @@ class Requests:
             return [_record(session, row) for row in session.scalars(statement)]
 
     def waiting(self) -> int:
-        """Count the waiting requests."""
+        """Count the waiting requests.
+
+        Example:
+        >>> before = hk.requests.waiting()
+        >>> _ = hk.vault.add("width", "def width(m): return m")
+        >>> _ = hk.requests.add("width", "def width(m): return abs(m)")
+        >>> hk.requests.waiting() - before
+        1
+        """
         with self._database.read() as session:
             statement = select(func.count()).select_from(PatchRow).where(_STATE == "pending")
             return session.scalar(statement) or 0
@@ -132,6 +180,14 @@ class Requests:
         Raises `PatchRequestNotFound`, `PatchRequestDecided` for a declined one, `VaultTampered`, and `RevisionConflict`
         with both sides if the tool was changed since then. The request is then `overtaken`, and a second call says the
         same. Also raises `DatabaseNotTrusted`: a request of an untrusted database cannot be accepted.
+
+        Example:
+        >>> _ = hk.vault.add("height", "def height(cm): return cm * 100")
+        >>> number = hk.requests.add("height", "def height(cm): return cm / 100").id
+        >>> hk.requests.accept(number, by="Ada").state
+        'accepted'
+        >>> hk.vault.lookup("height").code
+        'def height(cm): return cm / 100'
         """
         self._database.require_trust(f"Request {number} cannot be accepted")
         with self._database.write() as session:
@@ -158,6 +214,13 @@ class Requests:
         in_run: As in `accept`.
 
         Raises `PatchRequestNotFound`, and `PatchRequestDecided` for an accepted or overtaken one.
+
+        Example:
+        >>> _ = hk.vault.add("year", "def year(days): return days / 365")
+        >>> number = hk.requests.add("year", "def year(days): return 0").id
+        >>> declined = hk.requests.decline(number, "it answers nothing")
+        >>> declined.state, declined.note
+        ('declined', 'it answers nothing')
         """
         with self._database.write() as session:
             row = _row(session, number)

@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 
 class HealService:
-    """Heals the tools of one Healkit."""
+    """Heals the tools of one Healkit.
+
+    Example:
+    >>> right = {"arguments": {"text": "hi"}, "result": "HI"}
+    >>> _ = hk.vault.add("loud", "def loud(text): return text.uper()", examples=[right])
+    >>> hk.healing.heal("loud", dry_run=True).verdict
+    'fixed, no regressions'
+    """
 
     def __init__(self, hk: Services) -> None:
         self._hk = hk
@@ -79,6 +86,15 @@ class HealService:
 
         Raises `HealError` if nothing shows that the tool fails, `ConfigError` for an unknown advisor or an unusable
         executor, and as `vault.lookup` does. An advisor's or a patch's error is never raised.
+
+        Example:
+        >>> right = {"arguments": {"names": ["Bo", "Ada"]}, "result": "Ada"}
+        >>> _ = hk.vault.add("longest", "def longest(names): return max(names, key=length)", examples=[right])
+        >>> report = hk.heal("longest", auto=True)
+        >>> report.outcome, report.verdict
+        ('kept', 'fixed, no regressions')
+        >>> hk.vault.lookup("longest").code
+        'def longest(names): return max(names, key=len)'
         """
         from healkit.parts.heal.context import HealOptions
         from healkit.parts.heal.loop import run_healing
@@ -124,6 +140,16 @@ class HealService:
         advisors, budget_s, progress, stop: As in `heal`.
 
         Raises `HealError` if there is no such failure, and `ConfigError` for an unknown advisor.
+
+        Example:
+        >>> prices = [2, 3]
+        >>> sum(price)
+        Traceback (most recent call last):
+            ...
+        NameError: name 'price' is not defined
+        >>> report = hk.heal_cell()
+        >>> report.outcome, report.fix.code
+        ('proposed', 'sum(prices)')
         """
         from healkit.parts.heal.cell_healing import heal_cell
 
@@ -156,6 +182,14 @@ class HealService:
 
         Raises `UsageInvalid` for a file that is not a Python notebook, `ConfigError` for a path that cannot be granted,
         and `IsolationUnavailable` on a machine without a boundary. A failing cell is never raised.
+
+        Example:
+        >>> from nbformat import v4, write
+        >>> cells = [v4.new_code_cell("n = 2"), v4.new_code_cell("n / 0")]
+        >>> write(v4.new_notebook(cells=cells), "analysis.ipynb")
+        >>> report = hk.check_notebook("analysis.ipynb")
+        >>> report.outcome, [cell.state for cell in report.cells]
+        ('failed', ['passed', 'failed'])
         """
         from healkit.parts.heal.notebook_check import check_notebook
 
@@ -165,7 +199,14 @@ class HealService:
         )
 
     async def aheal(self, *args: Any, **kwargs: Any) -> HealReport:
-        """Do the same as `heal`, for async code, in its own thread; cancelling it stops the search."""
+        """Do the same as `heal`, for async code, in its own thread; cancelling it stops the search. Raises as `heal`.
+
+        Example:
+        >>> right = {"arguments": {"values": [1, 2]}, "result": 3}
+        >>> _ = hk.vault.add("total", "def total(values): return sum(vales)", examples=[right])
+        >>> asyncio.run(hk.aheal("total", dry_run=True)).outcome
+        'shown'
+        """
         stop = kwargs.setdefault("stop", threading.Event())
         try:
             return await asyncio.to_thread(functools.partial(self.heal, *args, **kwargs))

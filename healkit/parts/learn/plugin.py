@@ -146,6 +146,14 @@ class Regressions:
         executor: Any `concurrent.futures.Executor`. Its workers then run a tool that calls nothing and reads no file.
 
         Raises `ConfigError` for an invalid budget, as `vault.lookup` does, and as `try_code` does for the code.
+
+        Example:
+        >>> _ = hk.vault.add("floor", "def floor(n): return int(n)")
+        >>> for n in (1.5, -1.5):
+        ...     _ = hk.execute("floor", arguments={"n": n})
+        >>> print(hk.regress("floor", "def floor(n): return int(n // 1)"))
+        ✗ floor v1: 1 recorded run of 2 differs
+        ...
         """
         from healkit.parts.learn.regress import Regression
         from healkit.parts.trials.places import Places

@@ -91,13 +91,20 @@ class Suggester:
         k: int = 5,
         persona: str | None = None,
     ) -> Suggestions:
-        """Suggest up to k tools.
+        """Suggest up to k tools, the likeliest first, each with its `share`, from 0 to 1, and the reason.
 
         intent: What you want to do, in words.
         after: The tools that were called before, the last one last.
         persona: The persona whose habits count; only vault tools that it can run are suggested.
 
         Raises `UsageInvalid` for an unknown tool.
+
+        Example:
+        >>> code = "def hours_of_sunshine(month: int): return 8"
+        >>> _ = hk.vault.add("hours_of_sunshine", code, description="Hours of sunshine in a month")
+        >>> suggested = hk.suggest("hours of sunshine in July", k=20)
+        >>> "hours_of_sunshine" in [one.tool for one in suggested]
+        True
         """
         if not 1 <= k <= _K_MAX:
             raise UsageInvalid(f"k must be from 1 to {_K_MAX}, got {k}.")

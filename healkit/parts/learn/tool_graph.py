@@ -172,25 +172,53 @@ class ToolGraph:
     """Graph of the tools of one database, from traces and from the vault's code.
 
     soon: Learns from the newest traces if that is quick, and returns how many are waiting; called before each answer.
+
+    Example:
+    >>> _ = hk.vault.add("wind", "def wind(): return 3")
+    >>> _ = hk.vault.add("sailing", "def sailing(): return mcp.vault.wind() > 2")
+    >>> hk.graph.neighbours("sailing")
+    sailing → wind  dependency, in its code
     """
 
     def __init__(self, database: Database, soon: Callable[[], int] = lambda: 0) -> None:
         self._database, self._soon = database, soon
 
     def edges(self) -> Answers[ToolEdge]:
-        """Return every edge, the heaviest first."""
+        """Return every edge, the heaviest first.
+
+        Example:
+        >>> _ = hk.vault.add("toll", "def toll(km): return km * 2")
+        >>> _ = hk.vault.add("trip", "def trip(km): return 5 + mcp.vault.toll(km=km)")
+        >>> [(edge.target, edge.kind) for edge in hk.graph.edges() if edge.source == "trip"]
+        [('toll', 'dependency')]
+        """
         return self._read()[0]
 
     def tools(self) -> list[str]:
-        """Return the name of every tool: those that were called, and those of the vault."""
+        """Return the name of every tool: those that were called, and those of the vault.
+
+        Example:
+        >>> "mean" in hk.graph.tools()
+        True
+        """
         return self._read()[1]
 
     def neighbours(self, tool: str, kind: Kind | None = None, direction: Direction = "both") -> Drawn:
         """Return the edges of a tool, the heaviest first.
 
+        kind: Only edges of that kind: `dependency`, `contains`, `provides`, `sequence` or `parallel`.
         direction: `out` for edges that start at it, `in` for edges that end at it.
 
         Raises `UsageInvalid` for an unknown tool, kind or direction.
+
+        Example:
+        >>> _ = hk.vault.add("rain", "def rain(): return 3")
+        >>> _ = hk.vault.add("forecast", "def forecast(): return mcp.vault.rain()")
+        >>> _ = hk.execute("forecast")
+        >>> _ = hk.learning.catch_up()
+        >>> hk.graph.neighbours("forecast", direction="out")
+        forecast → rain  contains, 1 seen
+        forecast → rain  dependency, in its code
         """
         for word, choices in ((kind, get_args(Kind)), (direction, get_args(Direction))):
             if word is not None and word not in choices:
@@ -210,6 +238,14 @@ class ToolGraph:
         """Return the cheapest path from one tool to another, in its order; empty if there is none.
 
         Raises `UsageInvalid` for an unknown tool, and if networkx is not installed.
+
+        Example:
+        >>> _ = hk.vault.add("flour", "def flour(): return 1")
+        >>> _ = hk.vault.add("bread", "def bread(): return mcp.vault.flour()")
+        >>> _ = hk.vault.add("lunch", "def lunch(): return mcp.vault.bread()")
+        >>> hk.graph.path("lunch", "flour")
+        lunch → bread  dependency, in its code
+        bread → flour  dependency, in its code
         """
         networkx = load_extra("networkx")
         edges = self._edges_of(start, end)
@@ -225,7 +261,15 @@ class ToolGraph:
         return Drawn(steps, "It is the same tool.", edges.waiting)
 
     def to_networkx(self) -> networkx.MultiDiGraph[Any]:
-        """Return the whole graph for networkx: a `MultiDiGraph` whose edges' keys are their kinds."""
+        """Return the whole graph for networkx: a `MultiDiGraph` whose edges' keys are their kinds.
+
+        Raises `UsageInvalid` if networkx is not installed.
+
+        Example:
+        >>> graph = hk.graph.to_networkx()
+        >>> "mean" in graph.nodes
+        True
+        """
         graph = load_extra("networkx").MultiDiGraph()
         edges, tools = self._read()
         graph.add_nodes_from(tools)
@@ -235,14 +279,29 @@ class ToolGraph:
         return graph
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return every edge as a row of a frame, the heaviest first."""
+        """Return every edge as a row of a frame, the heaviest first.
+
+        Example:
+        >>> _ = hk.vault.add("page", "def page(): return 1")
+        >>> _ = hk.vault.add("book", "def book(): return mcp.vault.page()")
+        >>> edges = hk.graph.to_pandas()
+        >>> edges.loc[edges["source"] == "book", ["source", "target", "kind"]].to_dict("records")
+        [{'source': 'book', 'target': 'page', 'kind': 'dependency'}]
+        """
         import pandas as pd
 
         columns = list(ToolEdge("", "", "sequence").to_json())
         return pd.DataFrame([edge.to_json() for edge in self.edges()], columns=columns)
 
     def drawn(self, tool: str | None = None) -> Drawn:
-        """Return the part to draw: all of it, or a tool's neighbours."""
+        """Return the part to draw: all of it, or a tool's neighbours.
+
+        Example:
+        >>> _ = hk.vault.add("wheel", "def wheel(): return 1")
+        >>> _ = hk.vault.add("bike", "def bike(): return 2 * mcp.vault.wheel()")
+        >>> hk.graph.drawn("bike")
+        bike → wheel  dependency, in its code
+        """
         if tool is not None:
             return self.neighbours(tool)
         edges = self.edges()

@@ -79,7 +79,12 @@ class _Step(Sink):
 
 
 class Maps:
-    """Maps on one database."""
+    """Maps on one database.
+
+    Example:
+    >>> hk.maps.map("mean", [{"values": [1, 2]}, {"values": [3, 5]}]).done
+    2
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -118,6 +123,16 @@ class Maps:
         Raises `ToolNotFound` and the like before anything runs. Raises `UsageInvalid` for unreadable inputs, or if they
         differ from those of the continued map. Raises `ConfigError` for an unusable executor, and
         `IsolationUnavailable` or `WorkerStartFailed` if no worker is available.
+
+        Example:
+        >>> report = hk.map("ratio", pd.DataFrame({"hits": [3, 1, 2], "games": [4, 0, 5]}))
+        >>> report.done, report.failed
+        (3, 1)
+        >>> report.to_pandas()[["hits", "games", "status", "result"]]
+           hits  games   status result
+        0     3      4  SUCCESS   0.75
+        1     1      0  FAILURE   None
+        2     2      5  SUCCESS    0.4
         """
         check_whole("retries", retries)
         if parallel is not None and not (isinstance(parallel, int) and parallel > 0):
@@ -139,7 +154,13 @@ class Maps:
             return work.run(request, places, ahead * places.count, tell, says=progress is True)
 
     async def amap(self, *args: Any, **options: Any) -> MapReport:
-        """Do the same as `map`, for async code; cancelling it stops the map, which can continue later."""
+        """Do the same as `map`, for async code; cancelling it stops the map, which can continue later. Raises as `map`.
+
+        Example:
+        >>> report = asyncio.run(hk.amap("mean", [{"values": [1, 2]}, {"values": [3, 5]}]))
+        >>> list(report.to_pandas()["result"])
+        [1.5, 4.0]
+        """
         stop = background.Stop()
 
         def work() -> MapReport:

@@ -244,7 +244,13 @@ class _Missing(_CannotStart):
 
 
 class MCPServers:
-    """Connected servers, kept among a Healkit's providers."""
+    """Connected servers, kept among a Healkit's providers.
+
+    Example:
+    >>> _ = Path("tools.json").write_text('{"mcpServers": {"shop": {"command": "shop-server"}}}')
+    >>> hk.mcp.connect_all("tools.json")
+    ['shop']
+    """
 
     def __init__(self, providers: MutableMapping[str, Provider], submit: Submit) -> None:
         self._providers = providers
@@ -271,6 +277,19 @@ class MCPServers:
         Returns its tools. A second call with the same name replaces the server, unless nothing about it has changed.
         Raises `McpUnavailable` if it cannot start or the extra `healkit[mcp]` is not installed. Raises `ConfigError`
         for invalid settings, and `McpError` for tools with the same name.
+
+        Example:
+        >>> code = '''
+        ... from mcp.server.mcpserver import MCPServer
+        ... server = MCPServer("clock", log_level="ERROR")
+        ... @server.tool()
+        ... def now() -> str: return "noon"
+        ... server.run()
+        ... '''
+        >>> _ = Path("clock.py").write_text(code)
+        >>> [tool.name for tool in hk.connect("clock", command=[sys.executable, "clock.py"])]
+        ['now']
+        >>> hk.disconnect("clock")
         """
         spec = ServerSpec(name, command, url, env, cwd, headers, start_timeout_s)
         require_sdk()
@@ -292,6 +311,11 @@ class MCPServers:
 
         Each server starts when a tool with a grant for it first runs. Raises as `connect` does, except for errors of a
         start.
+
+        Example:
+        >>> _ = Path("mcp.json").write_text('{"mcpServers": {"files": {"command": "files-server"}}}')
+        >>> hk.connect_all("mcp.json")
+        ['files']
         """
         require_sdk()
         specs = read_specs(path)
@@ -302,7 +326,15 @@ class MCPServers:
         return [spec.name for spec in specs]
 
     def disconnect(self, name: str) -> None:
-        """Stop a connected MCP server; raise `ConfigError` if none has that name."""
+        """Stop a connected MCP server; raise `ConfigError` if none has that name.
+
+        Example:
+        >>> _ = Path("one.json").write_text('{"mcpServers": {"mail": {"command": "mail-server"}}}')
+        >>> _ = hk.connect_all("one.json")
+        >>> hk.disconnect("mail")
+        >>> "mail" in [server.name for server in hk.servers()]
+        False
+        """
         with self._lock:
             server = self._providers.get(name) if isinstance(name, str) else None
             if not isinstance(server, MCPServer):
@@ -314,11 +346,26 @@ class MCPServers:
         _finish([server])
 
     def servers(self) -> list[ServerStatus]:
-        """List the connected MCP servers with their status."""
+        """List the connected MCP servers with their status.
+
+        Example:
+        >>> _ = Path("two.json").write_text('{"mcpServers": {"wiki": {"command": "wiki-server"}}}')
+        >>> _ = hk.connect_all("two.json")
+        >>> [(server.name, server.state) for server in hk.servers() if server.name == "wiki"]
+        [('wiki', 'idle')]
+        """
         return sorted((server.status() for server in self._all()), key=lambda status: status.name)
 
     def close(self) -> None:
-        """Stop them all, at the same time, and wait until their processes have ended."""
+        """Stop them all, at the same time, and wait until their processes have ended.
+
+        Example:
+        >>> _ = Path("three.json").write_text('{"mcpServers": {"maps": {"command": "maps-server"}}}')
+        >>> _ = hk.connect_all("three.json")
+        >>> hk.mcp.close()
+        >>> [server.state for server in hk.servers() if server.name == "maps"]
+        ['idle']
+        """
         _finish(self._all())
 
     def _all(self) -> list[MCPServer]:

@@ -100,6 +100,10 @@ class Audit:
     outside: Compares entries with the run folders and the files of views, and reports differences.
 
     All methods raise `DatabaseError`s.
+
+    Example:
+    >>> hk.audit.verify().ok
+    True
     """
 
     def __init__(
@@ -135,6 +139,11 @@ class Audit:
             folder.
 
         Raises `AuditEntryInvalid` for an invalid field; then nothing is appended.
+
+        Example:
+        >>> entry = hk.audit.append("review-1", "chat", "plan_made", description="3 steps planned.")
+        >>> entry.seq, entry.description
+        (1, '3 steps planned.')
         """
         known = metadata_of(metadata)
         return self.extend([AuditStep(execution_id, execution_type, choice_type, metadata=known, **facts)])[0]
@@ -143,6 +152,12 @@ class Audit:
         """Append several entries in one transaction, all or none; raise as `append` does.
 
         wait_s: How long to wait for another writer, by default as long as the database's other writes.
+
+        Example:
+        >>> from healkit.parts.runs.audit_records import AuditStep
+        >>> steps = [AuditStep("review-2", "chat", kind) for kind in ("plan_made", "plan_followed")]
+        >>> [(entry.seq, entry.choice_type) for entry in hk.audit.extend(steps)]
+        [(1, 'plan_made'), (2, 'plan_followed')]
         """
         stored = [columns_of(step, self._cleaner) for step in steps]
         if not stored:
@@ -164,12 +179,24 @@ class Audit:
             self._write(cursor, stored)
 
     def get(self, execution_id: str) -> list[AuditEntry]:
-        """Return the entries of one execution, in their order; none for an unknown one."""
+        """Return the entries of one execution, in their order; none for an unknown one.
+
+        Example:
+        >>> _ = hk.audit.append("review-3", "chat", "plan_made")
+        >>> [entry.choice_type for entry in hk.audit.get("review-3")]
+        ['plan_made']
+        """
         check_text("execution_id", execution_id)
         return [entry_of(row) for row in self._database.fetch(_OF_EXECUTION, execution_id=execution_id)]
 
     def last(self, execution_id: str) -> AuditEntry | None:
-        """Return the newest entry of one execution; None for an unknown one."""
+        """Return the newest entry of one execution; None for an unknown one.
+
+        Example:
+        >>> _ = hk.audit.append("review-4", "chat", "plan_made")
+        >>> hk.audit.last("review-4").choice_type
+        'plan_made'
+        """
         rows = self._database.fetch(_LAST_OF, execution_id=execution_id)
         return entry_of(rows[0]) if rows else None
 
@@ -180,6 +207,12 @@ class Audit:
 
         One call searches a bounded number of entries. It may return fewer than `limit`, and still say where to
         continue. None says that there are no older ones.
+
+        Example:
+        >>> _ = hk.audit.append("game-1", "tree", "plan_made")
+        >>> entries, older = hk.audit.begun("tree", limit=1)
+        >>> [entry.execution_id for entry in entries]
+        ['game-1']
         """
         end = self.head().entries + 1 if before is None else before
         start = max(end - _SEARCHED, 1)
@@ -189,7 +222,13 @@ class Audit:
         return entries, older if older > 1 else None
 
     def summary(self, execution_id: str | None = None) -> AuditSummary:
-        """Sum up one execution, or the whole audit: entries by choice, corrections, failures, duration, tools."""
+        """Sum up one execution, or the whole audit: entries by choice, corrections, failures, duration, tools.
+
+        Example:
+        >>> _ = hk.audit.append("review-5", "chat", "plan_made")
+        >>> hk.audit.summary("review-5").by_choice
+        {'plan_made': 1}
+        """
         if execution_id is not None:
             check_text("execution_id", execution_id)
         return summed(self._summed(execution_id))
@@ -203,6 +242,11 @@ class Audit:
         makes an entry has one. Last come the files that entries name: those of views, evidence and outputs. If the
         manifests no longer exist either, it does not detect entries that were cut off the end, nor a completely
         rewritten chain.
+
+        Example:
+        >>> kept = hk.audit.head()
+        >>> print(hk.audit.verify(kept))
+        ✓ No entry was changed or removed. Entries: ...
         """
         anchored = list(
             self._anchored()
@@ -220,12 +264,24 @@ class Audit:
         return walk.result(walk.end() or next(iter(self._outside(mentioned)), None))
 
     def head(self) -> AuditHead:
-        """Return the current end of the chain."""
+        """Return the current end of the chain: its number of `entries` and the `hash` of the last one.
+
+        Example:
+        >>> head = hk.audit.head()
+        >>> hk.audit.verify(head).ok
+        True
+        """
         (row,) = self._database.fetch(_HEAD)
         return AuditHead(row["chain"], row["id"] or 0, row["hash"] or row["chain"])
 
     def close(self) -> None:
-        """Close the connection; a later entry opens a new one."""
+        """Close the connection; a later entry opens a new one.
+
+        Example:
+        >>> hk.audit.close()
+        >>> hk.audit.append("review-6", "chat", "plan_made").seq
+        1
+        """
         self._writer.close()
 
     def _write(self, cursor: Any, stored: list[dict[str, Any]]) -> None:

@@ -255,6 +255,12 @@ class Runs(Steps):
     make_cleaner: Called by the first run, because a sanitiser's tables take a while to read.
     audit: Called by the first run that is audited.
     tell_of: Returns a function that describes a run's events, by its manifest.
+
+    Example:
+    >>> with hk.runs.run("nightly") as run:
+    ...     _ = hk.execute("mean", arguments={"values": [1, 2]})
+    >>> run.folder.parent == hk.runs.runs_dir
+    True
     """
 
     def __init__(
@@ -294,6 +300,12 @@ class Runs(Steps):
         mode: `dry_run` if the result is only shown.
         parameters: Those of the profile, for the manifest.
         audited: Whether its events become entries of the audit; a part describes them (`hooks.Specs.audit_steps`).
+
+        Example:
+        >>> with hk.runs.begin("import", parameters={"rows": 120}) as run:
+        ...     _ = hk.execute("mean", arguments={"values": [1, 2]})
+        >>> run
+        <run ..., ended, 1 step, in ...>
         """
         allow = (allow,) if isinstance(allow, str) else allow
         judge = policy if isinstance(policy, RunPolicy) else RunPolicy(policy)
@@ -333,6 +345,12 @@ class Runs(Steps):
         policy: Its caps; over one of them the run ends, and each further execution in it raises `PolicyHalted`.
 
         Raises `RunFolderError`, or `RunExists` and `RunLocked` for a `run_id` that already exists.
+
+        Example:
+        >>> with hk.run("nightly", allow="mean") as run:
+        ...     _ = hk.execute("mean", arguments={"values": [1, 2]})
+        >>> sorted(file.name for file in run.folder.iterdir())
+        ['evidence', 'evidence_manifest.json', 'run_manifest.json', 'trace.jsonl']
         """
         return self.begin(profile, run_id=run_id, allow=allow, policy=policy)
 
@@ -359,7 +377,13 @@ class Runs(Steps):
             yield UNRECORDED
 
     def around(self) -> OpenRun | None:
-        """Return the innermost run of this Healkit around the caller."""
+        """Return the innermost run of this Healkit around the caller; None outside of a run.
+
+        Example:
+        >>> with hk.run() as run:
+        ...     hk.runs.around() is run
+        True
+        """
         inside = _inside.get()
         return next((run for run in reversed(inside) if run.owner is self), None) if inside else None
 
@@ -368,7 +392,14 @@ class Runs(Steps):
         self._open.discard(run)
 
     def close(self) -> None:
-        """End the runs that are still open; called when the Healkit is closed."""
+        """End the runs that are still open; called when the Healkit is closed.
+
+        Example:
+        >>> run = hk.run()
+        >>> hk.runs.close()
+        >>> run
+        <run ..., ended, 0 steps, in ...>
+        """
         for run in list(self._open):
             run.finish("abandoned", "healkit was closed before the run had ended")
 

@@ -225,6 +225,10 @@ def sanitize(value: object) -> tuple[Any, dict[str, int]]:
     """Return the value without secrets and personal data, and how often each rule hid something.
 
     Configured by the environment; a value longer than `payload_max_bytes` is cut.
+
+    Example:
+    >>> healkit.sanitize({"user": "ada@example.com", "password": "hunter2"})
+    ({'user': '[EMAIL]', 'password': '[REDACTED:secret-name]'}, {'email': 1, 'secret-name': 1})
     """
     cleaned = configured(Config.from_environment()).clean(value)
     return cleaned.value, dict(cleaned.hidden)

@@ -27,6 +27,10 @@ class Traces:
     """Traces of one database; sends nothing anywhere unless `sync_url` is set.
 
     Raises `RulesInvalid` for invalid custom rules.
+
+    Example:
+    >>> hk.traces.get(failed.trace_id).error
+    'ZeroDivisionError: division by zero'
     """
 
     def __init__(self, database: Database, config: Config) -> None:
@@ -56,12 +60,23 @@ class Traces:
         return Outbox(self._database)
 
     def get(self, trace_id: str) -> ExecutionTrace | None:
-        """Return the trace of that execution (`Execution.trace_id`); None if there is none."""
+        """Return the trace of that execution (`Execution.trace_id`); None if there is none.
+
+        Example:
+        >>> trace = hk.traces.get(failed.trace_id)
+        >>> trace.success, trace.metadata["arguments"]
+        (False, {'hits': 3, 'games': 0})
+        """
         wire = self._outbox.wire(trace_id)
         return None if wire is None else read_trace(wire)
 
     def state(self) -> OutboxState:
-        """Count the traces by state (local, waiting, sent, parked and why), with the last error, if any."""
+        """Count the traces by state (local, waiting, sent, parked and why), with the last error, if any.
+
+        Example:
+        >>> hk.traces.state().sent
+        0
+        """
         return self._outbox.state()
 
     def sync(
@@ -73,6 +88,15 @@ class Traces:
         local: Also the traces that were recorded while nothing was sent.
 
         Raises `ConfigError` if no collector is configured.
+
+        Example:
+        >>> config = Config(sync_url="http://127.0.0.1:9")  # no collector answers there
+        >>> with Healkit("sent.db", config=config) as sent:
+        ...     _ = sent.vault.add("one", "def one(): return 1")
+        ...     _ = sent.execute("one")
+        ...     state = sent.traces.sync(timeout_s=0.5)
+        >>> state.sent, state.pending
+        (0, 1)
         """
         if self._config.sync_url:
             self._database.require_trust("Its traces cannot be sent")

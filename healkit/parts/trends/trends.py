@@ -43,13 +43,23 @@ class Trends:
     """Statistics of the log about failures over time; `hk.trends`.
 
     complete: Returns a row of the log as an execution, with its calls and code.
+
+    Example:
+    >>> hk.trends.replay_of(failed) is None
+    True
     """
 
     def __init__(self, log: Log, complete: Callable[[ExecutionLog], Execution]) -> None:
         self._log, self._complete = log, complete
 
     def shown_groups(self, groups: Sequence[GroupInfo]) -> list[GroupInfo]:
-        """Return groups of failures without secrets: the arguments of the newest row show what a message contains."""
+        """Return groups of failures without secrets: the arguments of the newest row show what a message contains.
+
+        Example:
+        >>> groups = hk.trends.shown_groups(hk.log.groups(tool="ratio"))
+        >>> [group.evalue for group in groups]
+        ['division by zero']
+        """
         cleaned = []
         for group in groups:
             row = self._log.get(group.last_log_id)
@@ -60,7 +70,16 @@ class Trends:
         return cleaned
 
     def replay_of(self, failed: Execution) -> Execution | None:
-        """Return a later revision's successful execution with the same arguments; None while there is none."""
+        """Return a later revision's successful execution with the same arguments; None while there is none.
+
+        Example:
+        >>> _ = hk.vault.add("second", "def second(items): return items[2]")
+        >>> wrong = hk.execute("second", arguments={"items": [1, 2]})
+        >>> _ = hk.vault.patch("second", "def second(items): return items[1]")
+        >>> _ = hk.rerun(wrong.log_id)
+        >>> hk.replay_of(wrong).label
+        'second v2'
+        """
         row = _passing_replay(self._log, failed)
         return None if row is None else self._complete(row)
 
@@ -73,7 +92,14 @@ class Trends:
     ) -> Plot:
         """Plot failure rate and duration over time: each run of one tool, otherwise a point for each day.
 
-        Raises `PlotUnavailable` without the extra `healkit[plot]`.
+        since: A time, a date, or one of both as text in ISO 8601. Only later runs count.
+
+        A notebook shows the plot. `figure` is matplotlib's, and `save(path)` writes a file. Raises `PlotUnavailable`
+        without the extra `healkit[plot]`.
+
+        Example:
+        >>> hk.plot("ratio").save("ratio.png").name
+        'ratio.png'
         """
         log, where = self._log, {"tool": tool, "persona": persona, "since": since}
         if tool is not None:
@@ -90,7 +116,15 @@ class Trends:
         return plot_days(log.summary(**where, by=["revision", "day"]).rows)
 
     def recurrence(self, failed: Execution) -> Recurrence | None:
-        """Say how often a failure like this one is on record; None if it is the first."""
+        """Say how often a failure like this one is on record, as a `Recurrence`; None if it is the first.
+
+        Example:
+        >>> _ = hk.vault.add("invert", "def invert(n): return 1 / n")
+        >>> for _ in range(3):
+        ...     wrong = hk.execute("invert", arguments={"n": 0})
+        >>> hk.trends.recurrence(wrong).count
+        3
+        """
         failure = failed.uncleaned.failure
         assert failure is not None
         log, tool, persona = self._log, failed.tool_name, failed.persona
@@ -104,7 +138,12 @@ class Trends:
         return Recurrence(group.count, group.first_seen, max(cured, default=None))
 
     def first_failures(self, tool: str) -> dict[int, datetime]:
-        """Return when each revision of a tool first failed, without those that never did."""
+        """Return when each revision of a tool first failed, without those that never did.
+
+        Example:
+        >>> list(hk.trends.first_failures("ratio"))
+        [1]
+        """
         first: dict[int, datetime] = {}
         for group in self._log.groups(tool=tool, limit=_GROUPS_MAX):
             if (number := group.first_revision) is not None:

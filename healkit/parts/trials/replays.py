@@ -51,6 +51,15 @@ class Replays:
 
         Raises `UsageInvalid` if there is no such row, `LogFileError` for an invalid file, `ArgumentsInvalid` if the log
         does not contain the complete arguments, and as `execute` does.
+
+        Example:
+        >>> _ = hk.provide(lambda: 20, "degrees")
+        >>> code = "def fahrenheit(): return mcp.host.degrees() * 9 / 5 + 32"
+        >>> _ = hk.vault.add("fahrenheit", code, grants={"calls": ["host.degrees"]})
+        >>> done = hk.execute("fahrenheit")
+        >>> hk.withdraw("degrees")
+        >>> hk.replay(done.log_id).value
+        68.0
         """
         services = self._services
         vault, providers = services.vault, services.executor.providers
@@ -103,6 +112,12 @@ class Replays:
         Returns the file, and the number of hidden secrets; with hidden secrets, it may end differently. Raises
         `UsageInvalid` if there is no such row, `ArgumentsInvalid` if the log does not contain the complete arguments,
         and `LogFileError` if the file is not writable.
+
+        Example:
+        >>> file, hidden = hk.export_cassette(failed.log_id, "ratio_failure.json")
+        >>> with Healkit("colleague.db") as colleague:
+        ...     colleague.replay(file).failure.summary
+        'ZeroDivisionError: division by zero'
         """
         services = self._services
         reproduction = reproduction_of(services.log, services.vault, log_id, services.executor.providers)

@@ -258,6 +258,12 @@ class Trials:
 
         Raises `IsolationUnavailable`, also if a worker's machine cannot restrict trials as this one does,
         `WorkerStartFailed`, or `ConfigError` for an unusable executor. Errors of a trial are never raised.
+
+        Example:
+        >>> code = "def inverse(n): return 1 / n"
+        >>> results = hk.trials([(code, {"n": 2}), (code, {"n": 0})])
+        >>> [(result.ok, result.value) for result in results]
+        [(True, 0.5), (False, None)]
         """
         chosen = [trial if isinstance(trial, Trial) else Trial(*trial) for trial in trials]
         results = background.loop.wait_for(self.run(chosen, parallel, executor))

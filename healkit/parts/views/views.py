@@ -283,7 +283,13 @@ class ViewList(list[DataView]):
 
 
 class Views:
-    """Frames and arrays that were kept: inputs and outputs of tools, and your own."""
+    """Frames and arrays that were kept: inputs and outputs of tools, and your own.
+
+    Example:
+    >>> _ = hk.views.put(pd.DataFrame({"n": [1, 2]}), "numbers")
+    >>> hk.views.get("numbers").shape
+    (2, 1)
+    """
 
     def __init__(self, keeper: ViewKeeper, secret_columns: SecretColumns) -> None:
         self._keeper, self._secret_columns = keeper, secret_columns
@@ -301,6 +307,11 @@ class Views:
 
         The same data under the same name again is the same view. Raises `ViewError` if the name has other data, if the
         value cannot be kept exactly, or if there is no room.
+
+        Example:
+        >>> view = hk.views.put(pd.DataFrame({"points": [70, 40]}), "points_of_may")
+        >>> view.name, view.kind, view.shape
+        ('points_of_may', 'DataFrame', (2, 1))
         """
         if not values.is_tabular(value):
             raise ViewError(
@@ -311,26 +322,59 @@ class Views:
         return self._kept.get(name)
 
     def get(self, name: str) -> DataView:
-        """Return the known facts about a view; raise `ViewNotFound`."""
+        """Return the known facts about a view, without its data; raise `ViewNotFound`.
+
+        Example:
+        >>> _ = hk.views.put(pd.DataFrame({"n": [1, None, 3]}), "three_rows")
+        >>> [(column.name, column.dtype, column.nulls) for column in hk.views.get("three_rows").columns]
+        [('n', 'float64', 1)]
+        """
         return self._kept.get(name)
 
     def is_open_to(self, view: DataView, persona: str) -> bool:
-        """Return whether an execution for that persona used the view or returned it, or a user named it."""
+        """Return whether an execution for that persona used the view or returned it, or a user named it.
+
+        Example:
+        >>> view = hk.views.put(pd.DataFrame({"n": [7]}), "open_rows")
+        >>> hk.views.is_open_to(view, "default")
+        True
+        """
         return self._kept.is_open_to(view, persona)
 
     def list(self, limit: int = 100, kind: str | None = None) -> ViewList:
-        """Return the views, newest first; only those of a kind if one is given, such as `DataFrame`."""
+        """Return the views, newest first; only those of a kind if one is given, such as `DataFrame`.
+
+        Example:
+        >>> _ = hk.views.put(pd.DataFrame({"n": [5]}), "newest_rows")
+        >>> hk.views.list(limit=1)[0].name
+        'newest_rows'
+        """
         return ViewList(self._kept.list(limit, kind))
 
     def load(self, name: str) -> Any:
         """Return the data, equal to the kept data and of the same type.
 
         Raises `ViewNotFound`, `ViewGone` if it was evicted or removed, and `ViewChanged` if its file has other content.
+
+        Example:
+        >>> _ = hk.views.put(pd.DataFrame({"n": [1, 4]}), "loaded_rows")
+        >>> hk.views.load("loaded_rows")
+           n
+        0  1
+        1  4
         """
         return self._keeper.views.load(self.get(name))
 
     def to_pandas(self, name: str) -> Any:
-        """Return the data as a DataFrame; raise as `load`, and `ViewError` for an array of more than two dimensions."""
+        """Return the data as a DataFrame; raise as `load`, and `ViewError` for an array of more than two dimensions.
+
+        Example:
+        >>> _ = hk.views.put(pd.Series([3, 5], name="n"), "series")
+        >>> hk.views.to_pandas("series")
+           n
+        0  3
+        1  5
+        """
         import pandas as pd
 
         value = self.load(name)
@@ -348,7 +392,15 @@ class Views:
             ) from None
 
     def export(self, name: str, path: str | Path) -> Path:
-        """Write the data to a new `.parquet` or `.csv` file; raise as `to_pandas`, and `ViewError` for the file."""
+        """Write the data to a new `.parquet` or `.csv` file; raise as `to_pandas`, and `ViewError` for the file.
+
+        Example:
+        >>> _ = hk.views.put(pd.DataFrame({"n": [1, 6]}), "exported_rows")
+        >>> print(hk.views.export("exported_rows", "rows.csv").read_text())
+        n
+        1
+        6
+        """
         file = Path(path)
         if file.suffix not in _WRITERS:
             raise ViewError(f"{str(file)!r} must end with {' or '.join(_WRITERS)}.")
@@ -362,23 +414,50 @@ class Views:
         return file
 
     def first_rows(self, value: object) -> FirstRows:
-        """Return the first rows of a DataFrame, for a card; secret columns are hidden."""
+        """Return the first rows of a DataFrame, for a card; secret columns are hidden.
+
+        Example:
+        >>> hk.views.first_rows(pd.DataFrame({"n": [1, 2], "password": ["a", "b"]}))
+        FirstRows(columns=['n', 'password'], rows=[[1, '(hidden)'], [2, '(hidden)']])
+        """
         from healkit.core.crossing.frames import first_rows
 
         return FirstRows(*first_rows(value, self._secret_columns, _SHOWN_COLUMNS_MAX))
 
     def remove(self, name: str) -> None:
-        """Remove a view; executions that refer to it cannot be run again. Raises `ViewNotFound`."""
+        """Remove a view; executions that refer to it cannot be run again. Raises `ViewNotFound`.
+
+        Example:
+        >>> _ = hk.views.put(pd.DataFrame({"n": [9]}), "removed_rows")
+        >>> hk.views.remove("removed_rows")
+        >>> hk.views.load("removed_rows")
+        Traceback (most recent call last):
+            ...
+        healkit.errors.ViewNotFound: There is no data view 'removed_rows'. ...
+        """
         self._kept.remove(name)
 
     def used(self, trace_id: str) -> dict[str, builtins.list[DataView]]:
-        """Return the views that an execution took (`arguments`) and returned (`result`), in order."""
+        """Return the views that an execution took (`arguments`) and returned (`result`), in order.
+
+        Example:
+        >>> _ = hk.vault.add("top", "def top(df): return df.head(1)")
+        >>> done = hk.execute("top", arguments={"df": pd.DataFrame({"n": range(1000)})})
+        >>> [view.shape for view in hk.views.used(done.trace_id)["arguments"]]
+        [(1000, 1)]
+        """
         self._keeper.wait(trace_id)
         views = self._keeper.views
         return {side: builtins.list(views.used(trace_id, side).values()) for side in ("arguments", "result")}
 
     def card(self, name: str) -> Card:
-        """Build the card of one view, with its first rows, secret columns hidden."""
+        """Build the card of one view, with its first rows, secret columns hidden.
+
+        Example:
+        >>> _ = hk.views.put(pd.DataFrame({"n": [4, 2]}), "shown_rows")
+        >>> hk.views.card("shown_rows").title
+        'View shown_rows'
+        """
         from healkit.parts.views import render
 
         view = self.get(name)
