@@ -57,7 +57,7 @@ def test_two_readings_are_a_question_and_nothing_is_put_into_a_cell(shell):
     report = healed(shell, ORDERS, merged)
     assert (report.outcome, report.fix) == ("question", None)
     assert {one.code.partition("[")[2][:11] for one in report.others} == {"'revenue_x'", "'revenue_y'"}
-    with pytest.raises(HealError, match="There is no fix for"):
+    with pytest.raises(HealError, match="Several edits are possible for"):
         ran(shell, ORDERS, merged, "%heal --apply").raise_error()
 
 
