@@ -152,7 +152,7 @@ def test_the_fix_is_shown_with_its_evidence_and_not_written(pytester: pytest.Pyt
     result.stdout.fnmatch_lines(
         [
             "cell 2 (In [[]2]), line 2: AttributeError: 'list' object has no attribute 'add'",
-            "*seen *Runs, and gives 4. *In a whole run, the notebook ran on with it.",
+            "*seen *Runs, and gives 4. *In a complete run, the notebook got further with it.",
             "    -rows.add(4)",
             "    +rows.append(4)",
         ]

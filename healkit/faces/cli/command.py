@@ -33,7 +33,7 @@ _FIRST_START_S = 60.0
 #: Colour → a line or cell that begins with this sign; likewise for the lines of a diff.
 _SIGNS = {"32": re.compile(r"(?m)^✓ .*$|(?<=  )✓ \S+"), "31": re.compile(r"(?m)^✗ .*$|(?<=  )✗ \S+")}
 _SIDES = {"32": re.compile(r"(?m)^\+.*$"), "31": re.compile(r"(?m)^-.*$"), "36": re.compile(r"(?m)^@@.*$")}
-_NEXT = re.compile(r"(?m)^(?:Next|To go on): healkit .+$")
+_NEXT = re.compile(r"(?m)^(?:Next|To continue): healkit .+$")
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 _JSON = typer.Option("--json", help="Print JSON on stdout and nothing else.")
 

@@ -90,7 +90,7 @@ def _asked(hk: Services, options: DecideOptions) -> Asked:
         inputs["shared columns"] = options.share
         if names := [name for name, value in inputs.items() if value]:
             raise UsageInvalid(
-                f"A resumed decision already has its  {' and '.join(names)}.", hint="Leave that out."
+                f"A resumed decision already has its {' and '.join(names)}.", hint="Leave that out."
             )
         resumed = read_back(hk.runs.runs_dir, options.resume)
         options = dataclasses.replace(

@@ -446,7 +446,7 @@ class NotebookFailure:
     line: The line in the cell, 0 if unknown.
     file_line: The line in the notebook's file.
     report: The report of its healing.
-    fixed: Whether the notebook ran on with the fix.
+    fixed: Whether the notebook got further with the fix.
     why: Why it happened; shorter cards omit it.
     """
 
@@ -467,7 +467,7 @@ class NotebookReportData:
 
     cells: Its code cells, as the last counted run left them.
     failures: Its first failure; with healing, also the later ones.
-    edits: The edits of the fixes with which it ran on.
+    edits: The edits of the fixes with which it got further.
     """
 
     path: str

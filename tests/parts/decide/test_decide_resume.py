@@ -150,7 +150,7 @@ def test_what_cannot_be_resumed_says_why(deciding: Healkit, whole: Decision) -> 
     with pytest.raises(UsageInvalid, match="is not a decision"):
         deciding.decide(resume=run.run_id)
     run_id = killed(deciding, 3)
-    with pytest.raises(UsageInvalid, match="has its question and data already"):
+    with pytest.raises(UsageInvalid, match="already has its question and data"):
         deciding.decide("Which?", {"sales": FRAME}, resume=run_id)
     made = deciding.views.get(f"{run_id}/picked")
     assert made.file is not None

@@ -37,7 +37,7 @@ def test_a_declined_patch_does_not_wait_again(healing: Healkit) -> None:
     healing.requests.decline(first.request_id, "not like that")
     again = healing.heal("ratio", advisors=[Idea(FIXED)])
     assert (again.outcome, again.request_id) == ("declined", first.request_id)
-    assert "declined before" in again.reason
+    assert "already declined" in again.reason
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ FINAL: dict[str, tuple[Turn, type[HealkitError], str]] = {
     "too much for it": (fails(413, error("too large")), ModelInputTooLarge, "heal_model_input_max_bytes"),
     "a request it does not like": (fails(400, error("bad")), ModelError, "400 Bad Request: bad"),
     "a redirect": (
-        fails(307, {}, Location="http://elsewhere.example/v1?key=x"), ModelError, "points to elsewhere.example/v1, .*heal_model_url"
+        fails(307, {}, Location="http://elsewhere.example/v1?key=x"), ModelError, "points to elsewhere.example/v1\\. .*heal_model_url"
     ),
     "a teapot": (fails(418, {}), ModelError, "418"),
     "a page of HTML": (sends(b"<html>", kind="text/html"), ModelError, "'text/html' instead of a stream"),

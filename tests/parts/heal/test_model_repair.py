@@ -141,7 +141,7 @@ def test_the_advisor_can_be_drawn_like_any_other(server: ModelServer) -> None:
     assert second.rank > first.rank
     told = [request.text for request in server.requests]
     assert "This was proposed and not taken" in told[1]
-    assert "was tried before" in told[2]
+    assert "was already tried" in told[2]
 
 
 @pytest.mark.parametrize("verdict", ["cured", "unproven"])
