@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from site_pages import run_page
+from site_pages import missing_lines, run_page
 from test_readme import environment
 
 from healkit import errors
@@ -28,6 +28,22 @@ import reference_pages  # noqa: E402 - found in the folder of the pages
 )
 def test_a_page_shows_what_its_blocks_print(name: str, tmp_path: Path) -> None:
     assert run_page(DOCS / f"{name}.md", tmp_path, environment(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "problems"),
+    [
+        ("found\n  3 of 4 (1 s)\nend", 0),
+        ("found\n…\nend", 0),
+        ("found\n  3 …\nend", 0),
+        ("found\nend", 1),
+        ("found\n  3 of 4 (1 s)", 1),
+        ("found\n  3\nend", 2),
+        ("end\nfound\n…", 2),
+    ],
+)
+def test_a_page_marks_what_it_leaves_out_of_an_output(shown: str, problems: int) -> None:
+    assert len(missing_lines(shown, "found\n\n   3 of 4 (207 ms)\nend\n")) == problems
 
 
 def page(name: str) -> str:
