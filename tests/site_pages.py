@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -61,7 +62,7 @@ def _folded(line: str) -> str:
 def run_page(page: Path, folder: Path, environment: Mapping[str, str]) -> list[str]:
     """Run a page in a folder; return what it shows and nothing printed.
 
-    A text block shows what the block before it printed.
+    A text block shows what the block before it printed. A block that raises has to be followed by one.
     """
     missing, printed = [], ""
     environment = dict(environment)
@@ -73,7 +74,8 @@ def run_page(page: Path, folder: Path, environment: Mapping[str, str]) -> list[s
         book, timeout=_LIMIT_S, allow_errors=True, resources={"metadata": {"path": str(folder)}}
     )
     with client.setup_kernel(env=environment):
-        for kind, block in _BLOCK.findall(page.read_text()):
+        blocks = _BLOCK.findall(page.read_text())
+        for (kind, block), (next_kind, _) in pairwise([*blocks, ("end", "")]):
             if kind == "text":
                 missing += [f"{line}   # printed: {printed[-500:]}" for line in missing_lines(block, printed)]
             elif kind == "python":
@@ -81,6 +83,8 @@ def run_page(page: Path, folder: Path, environment: Mapping[str, str]) -> list[s
                 book.cells.append(cell)
                 client.execute_cell(cell, len(book.cells) - 1)
                 printed = _text_of(cell.outputs)
+                if next_kind != "text" and (error := _error_of(cell.outputs)):
+                    missing.append(error)
             else:
                 missing += missing_from_shell(block, folder, environment)
                 printed = ""
@@ -107,5 +111,8 @@ def _text_of(outputs: list[nbformat.NotebookNode]) -> str:
             texts.append(str(output.text))
         elif output.output_type != "error":
             texts.append(str(output.get("data", {}).get("text/plain", "")))
-    errors = [f"{output.ename}: {output.evalue}" for output in outputs if output.output_type == "error"]
-    return "\n".join(texts or errors)
+    return "\n".join(texts) or _error_of(outputs)
+
+
+def _error_of(outputs: list[nbformat.NotebookNode]) -> str:
+    return "".join(f"{output.ename}: {output.evalue}" for output in outputs if output.output_type == "error")

@@ -62,7 +62,6 @@ def test_the_plug_in_of_the_page_explains_and_heals(tmp_path: Path) -> None:
         assert (shown.returncode, said in shown.stdout) == (0, True), (words, shown)
 
 
-@pytest.mark.requirement("ARCH-2")
 def test_the_page_says_what_a_case_and_a_bench_offer() -> None:
     section = PAGE.partition("## Write an advisor")[2].partition("\n## ")[0]
     assert set(re.findall(r"`case\.(\w+)", section)) <= {
