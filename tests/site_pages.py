@@ -1,4 +1,7 @@
-"""Pages of the site, executed: cells in one kernel, commands in one shell's folder, outputs compared."""
+"""Pages of the site: executed, and compared with what they show.
+
+Cells run in one kernel, commands in the same folder.
+"""
 
 from __future__ import annotations
 
