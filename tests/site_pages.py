@@ -1,6 +1,6 @@
-"""Pages of the site, executed, with outputs compared.
+"""Pages of the site: executed, and compared with what they show.
 
-The cells of a page share a kernel; its commands share a folder.
+Cells run in one kernel, commands in the same folder.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -28,19 +29,29 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 
 def missing_lines(shown: str, printed: str) -> list[str]:
-    """Return the lines of a page that were not printed, in this order.
+    """Return the lines of a page that were not printed in this order, and a note for each gap that it does not mark.
 
-    `…` stands for any text. Times, durations, the tier and the width of columns differ from run to run.
+    `…` stands for any text in a line, and alone in a line for any lines. Empty lines do not count. Times, durations,
+    the tier and the width of columns differ from run to run.
     """
-    pending = list(map(_folded, printed.splitlines()))
-    missing = []
-    for line in filter(str.strip, shown.splitlines()):
-        wanted = re.compile(".*".join(map(re.escape, _folded(line).split("…"))))
-        place = next((place for place, text in enumerate(pending) if wanted.search(text)), None)
+    pending = [folded for line in printed.splitlines() if (folded := _folded(line))]
+    missing, marked = [], False
+    lines = list(filter(None, map(_folded, shown.splitlines())))
+    for line in lines:
+        if line == "…":
+            marked = True
+            continue
+        wanted = re.compile(".*".join(map(re.escape, line.split("…"))))
+        place = next((place for place, text in enumerate(pending) if wanted.fullmatch(text)), None)
         if place is None:
             missing.append(line)
         else:
+            if place and not marked:
+                missing.append(f"before {line!r}, {pending[:place]} without …")
             del pending[: place + 1]
+        marked = False
+    if lines and pending and not marked:
+        missing.append(f"at the end, {pending} without …")
     return missing
 
 
@@ -54,7 +65,7 @@ def _folded(line: str) -> str:
 def run_page(page: Path, folder: Path, environment: Mapping[str, str]) -> list[str]:
     """Run a page in a folder; return what it shows and nothing printed.
 
-    A text block shows what the block before it printed.
+    A text block shows what the block before it printed. A block that raises has to be followed by one.
     """
     missing, printed = [], ""
     environment = dict(environment)
@@ -66,30 +77,45 @@ def run_page(page: Path, folder: Path, environment: Mapping[str, str]) -> list[s
         book, timeout=_LIMIT_S, allow_errors=True, resources={"metadata": {"path": str(folder)}}
     )
     with client.setup_kernel(env=environment):
-        for kind, block in _BLOCK.findall(page.read_text()):
+        blocks = _BLOCK.findall(page.read_text())
+        for (kind, block), (next_kind, _) in pairwise([*blocks, ("end", "")]):
             if kind == "text":
                 missing += [f"{line}   # printed: {printed[-500:]}" for line in missing_lines(block, printed)]
             elif kind == "python":
                 cell = nbformat.v4.new_code_cell(block.rstrip("\n"))
                 book.cells.append(cell)
                 client.execute_cell(cell, len(book.cells) - 1)
-                printed = "\n".join(map(_text_of, cell.outputs))
+                printed = _text_of(cell.outputs)
+                if next_kind != "text" and (error := _error_of(cell.outputs)):
+                    missing.append(error)
             else:
+                missing += missing_from_shell(block, folder, environment)
                 printed = ""
-                for command, shown in commands(block):
-                    done = subprocess.run(
-                        ["bash", "-c", command], cwd=folder, env=environment, text=True, check=False,
-                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_LIMIT_S,
-                    )  # fmt: skip
-                    printed += done.stdout
-                    missing += missing_lines(shown, done.stdout)
     return missing
 
 
-def _text_of(output: nbformat.NotebookNode) -> str:
-    """Return an output as text; of an error the last line, for one that a page does not show would go unseen."""
-    if output.output_type == "error":
-        return f"{output.ename}: {output.evalue}"
-    if output.output_type == "stream":
-        return str(output.text)
-    return str(output.get("data", {}).get("text/plain", ""))
+def missing_from_shell(block: str, folder: Path, environment: Mapping[str, str]) -> list[str]:
+    """Run the commands of a console block in a folder; return what it shows and they do not print."""
+    missing = []
+    for command, shown in commands(block):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env=environment, text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_LIMIT_S,
+        )  # fmt: skip
+        missing += missing_lines(shown, done.stdout)
+    return missing
+
+
+def _text_of(outputs: list[nbformat.NotebookNode]) -> str:
+    """Return a cell's outputs as text; of an error its last line, unless the card below says it too."""
+    texts = []
+    for output in outputs:
+        if output.output_type == "stream":
+            texts.append(str(output.text))
+        elif output.output_type != "error":
+            texts.append(str(output.get("data", {}).get("text/plain", "")))
+    return "\n".join(texts) or _error_of(outputs)
+
+
+def _error_of(outputs: list[nbformat.NotebookNode]) -> str:
+    return "".join(f"{output.ename}: {output.evalue}" for output in outputs if output.output_type == "error")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from site_pages import missing_from_shell
+from test_readme import environment
 from tiers import MARKERS, files_with_tests
 
 from healkit.core.workers.inside import probe_main
@@ -47,10 +49,11 @@ def test_every_dependency_has_its_reason_on_the_dependencies_page() -> None:
         assert name in page, name
 
 
-CONTRIBUTING, ARCHITECTURE, RECIPES = (
-    (ROOT / "docs" / name).read_text() for name in ("contributing.md", "architecture.md", "recipes.md")
+CONTRIBUTING, ARCHITECTURE, RECIPES, ADD_A_RULE = (
+    (ROOT / "docs" / f"{name}.md").read_text()
+    for name in ("contributing", "architecture", "recipes", "add_a_rule")
 )
-CODE_PAGES = CONTRIBUTING + ARCHITECTURE + RECIPES
+CODE_PAGES = CONTRIBUTING + ARCHITECTURE + RECIPES + ADD_A_RULE
 
 
 def test_the_contributors_page_names_every_marker() -> None:
@@ -149,15 +152,25 @@ def test_the_contributors_page_names_every_test_that_writes_a_golden_file() -> N
     assert writers <= set(re.findall(r"`(tests/[\w/]+\.py)`", CONTRIBUTING))
 
 
-def test_the_recipes_show_a_row_of_the_failure_catalogue() -> None:
-    section = RECIPES.partition("## Add an explanation or a rule")[2].partition("\n## ")[0]
-    (block,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
-    (shown,) = msgspec.convert(tomllib.loads(block), catalogue.Subject).failure
-    assert shown in catalogue.patterns()
+def test_the_page_about_rules_shows_a_rule_as_it_is() -> None:
+    (block,) = re.findall(r"```toml\n(.*?)```", ADD_A_RULE, re.DOTALL)
+    shown = msgspec.convert(tomllib.loads(block), catalogue.Subject)
+    (failure,) = shown.failure
+    assert failure in catalogue.patterns()
+    ((name, row),) = shown.fix.items()
+    assert fixes.ROWS[name] == row
+    (code,) = re.findall(r"```python\n(.*?)```", ADD_A_RULE, re.DOTALL)
+    assert code == inspect.getsource(fixes.FIXES[name])
     kinds = (catalogue.Subject, catalogue.FailurePattern, catalogue.ExplanationText, catalogue.FixRow)
-    fields = {field for kind in kinds for field in kind.__struct_encode_fields__}
-    named = set(re.findall(r"`([A-Za-z_]+)`", section))
-    assert named <= fields | vars(fixes).keys()
+    fields = {field for kind in (*kinds, catalogue.FixExample) for field in kind.__struct_encode_fields__}
+    named = set(re.findall(r"`([a-z_]+)`", ADD_A_RULE)) - {"site", "match", "healkit", "int"}
+    assert named <= fields
+
+
+@pytest.mark.slow
+def test_the_rule_of_the_page_fixes_a_tool_as_the_page_shows(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```console\n(.*?)```", ADD_A_RULE, re.DOTALL)
+    assert missing_from_shell(block, tmp_path, environment(tmp_path)) == []
 
 
 @pytest.mark.parametrize("marker", MARKERS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import os
 import re
 import subprocess
@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from site_pages import missing_from_shell
+from test_readme import environment
 
 from healkit import Healkit, hooks
 from healkit.commands.agents import AgentAnswer, AgentCaller, AgentTool
@@ -23,34 +25,10 @@ from healkit.faces.notebook.panels import panel_class
 from healkit.faces.pages.operations import Operations
 from healkit.faces.pages.page_data import PageData
 from healkit.faces.pages.side_panel import SidePanelPages
+from healkit.parts.heal.advisor import Case, Workbench
 
 PAGE = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text()
-TOOL = '''class UnitError(ValueError):
-    pass
-
-
-def area(side: int) -> str:
-    """Write an area.
-
-    >>> area(2)
-    '4 m'
-    """
-    units = {'m': 1}
-    unit = 'metre'
-    if unit not in units:
-        raise UnitError(f"unknown unit {unit!r}; use 'm'")
-    return f"{side * side} {unit}"
-'''
-USED = """
-import json, sys
-from healkit import Healkit
-
-with Healkit(sys.argv[1]) as hk:
-    hk.vault.add("area", open(sys.argv[2]).read())
-    failed = hk.execute("area", arguments={"side": 2})
-    report = hk.heal("area", advisors=["acme"], confirm=lambda attempt: True)
-    print(json.dumps([str(failed.explain()), report.outcome, hk.execute("area", arguments={"side": 3}).value]))
-"""
+TOOL = "def area(side: int) -> int:\n    return side * side\n"
 
 
 def blocks(language: str) -> list[str]:
@@ -74,23 +52,24 @@ def test_the_plug_in_of_the_page_explains_and_heals(tmp_path: Path) -> None:
     subprocess.run(
         [*pip, "install", "--no-deps", "--no-index", "--target", site, wheel], check=True, timeout=100
     )
-    (tmp_path / "area.py").write_text(TOOL)
-    command = [sys.executable, "-c", USED, tmp_path / "healkit.db", tmp_path / "area.py"]
-    env = {**os.environ, "PYTHONPATH": str(site)}
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    explained, outcome, value = json.loads(done.stdout)
-    assert "acme has no unit `metre`." in explained
-    assert "Write `m`." in explained
-    assert (outcome, value) == ("kept", "9 m")
-    for words, said in (
-        (["units"], "m, km"),
-        (["units", "--help"], "List the units of acme."),
-        (["--help"], "units"),
-    ):
+    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
+    env = {**environment(tmp_path), "PYTHONPATH": path}
+    (shown,) = blocks("console")
+    assert missing_from_shell(shown, tmp_path, env) == []
+    for words, said in ((["units", "--help"], "List the units of acme."), (["--help"], "units")):
         command = [sys.executable, "-m", "healkit", *words]
         shown = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100)
         assert (shown.returncode, said in shown.stdout) == (0, True), (words, shown)
+
+
+def test_the_page_says_what_a_case_and_a_bench_offer() -> None:
+    section = PAGE.partition("## Write an advisor")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`case\.(\w+)", section)) <= {
+        *(field.name for field in dataclasses.fields(Case)), "failing"
+    }  # fmt: skip
+    assert set(re.findall(r"^\| `bench\.(\w+)", section, re.MULTILINE)) == {
+        name for name in vars(Workbench) if not name.startswith("_")
+    }  # fmt: skip
 
 
 @pytest.mark.requirement("ARCH-2")

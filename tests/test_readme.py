@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from healkit.faces.notebook.magic_parsers import PARSERS
+from site_pages import run_page
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -51,34 +48,7 @@ def folded(text: str) -> str:
 @pytest.mark.slow
 @pytest.mark.requirement("LOG-1", "VAULT-4", "VAULT-5")
 def test_the_story_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    story = [step for kind, block in BLOCKS if kind == "console" for step in commands(block)]
-    assert len(story) >= 8
-    for command, shown in story:
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=tmp_path, env=environment(tmp_path), text=True, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        assert folded(done.stdout) == folded(shown), command
-
-
-@pytest.mark.slow
-def test_the_python_example_holds(tmp_path: Path) -> None:
-    (example,) = [block for kind, block in BLOCKS if kind == "python" and "hk = Healkit" in block]
-    done = subprocess.run(
-        [sys.executable, "-c", example],
-        cwd=tmp_path,
-        env=environment(tmp_path),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def test_every_magic_that_it_names_is_there() -> None:
-    named = set(re.findall(r"`%+([a-z]\w+)", README))
-    assert named
-    assert named <= set(PARSERS)
+    assert run_page(ROOT / "README.md", tmp_path, environment(tmp_path)) == []
 
 
 def test_every_file_it_links_to_is_there() -> None:

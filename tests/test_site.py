@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from site_pages import run_page
+from site_pages import missing_lines, run_page
 from test_readme import environment
 
 from healkit import errors
@@ -24,10 +24,41 @@ import reference_pages  # noqa: E402 - found in the folder of the pages
 @pytest.mark.slow
 @pytest.mark.pages
 @pytest.mark.parametrize(
-    "name", ["tutorial_cell", "tutorial_run", "tutorial_teach", "tutorial_agent", "../README"]
+    "name", ["tutorial_cell", "tutorial_run", "tutorial_teach", "tutorial_agent", "record_guarantees"]
 )
 def test_a_page_shows_what_its_blocks_print(name: str, tmp_path: Path) -> None:
     assert run_page(DOCS / f"{name}.md", tmp_path, environment(tmp_path)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.pages
+def test_the_page_about_cells_begins_with_an_example_that_runs(tmp_path: Path) -> None:
+    first = tmp_path / "first.md"
+    first.write_text((DOCS / "cells.md").read_text().partition("\n## ")[0])
+    assert run_page(first, tmp_path, environment(tmp_path)) == []
+
+
+def test_each_how_to_page_is_listed_under_its_task() -> None:
+    text = (DOCS / "how_to.md").read_text()
+    pages = dict(re.findall(r"^([^:`\n]+) <(\w+)>$", text, re.MULTILINE))
+    assert len(pages) > 30
+    assert [task for task, page in pages.items() if f"[{task}]({page}.md)" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "problems"),
+    [
+        ("found\n  3 of 4 (1 s)\nend", 0),
+        ("found\n…\nend", 0),
+        ("found\n  3 …\nend", 0),
+        ("found\nend", 1),
+        ("found\n  3 of 4 (1 s)", 1),
+        ("found\n  3\nend", 2),
+        ("end\nfound\n…", 2),
+    ],
+)
+def test_a_page_marks_what_it_leaves_out_of_an_output(shown: str, problems: int) -> None:
+    assert len(missing_lines(shown, "found\n\n   3 of 4 (207 ms)\nend\n")) == problems
 
 
 def page(name: str) -> str:
@@ -77,3 +108,8 @@ def test_each_page_is_in_a_table_of_contents() -> None:
         for line in tree.splitlines()
     }
     assert {path.stem for path in DOCS.glob("*.md")} - listed - {"index"} == set()
+
+
+def test_the_glossary_is_short() -> None:
+    glossary = (DOCS / "glossary.md").read_text().partition("```{glossary}\n")[2].partition("```")[0]
+    assert 20 <= len(re.findall(r"^\w", glossary, re.MULTILINE)) <= 30

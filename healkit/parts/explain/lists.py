@@ -104,6 +104,14 @@ def pair_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
             yield Proposal("Index a list of lists one level at a time.", site.source.replace(node, text))
 
 
+def deque_slice(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
+    """Slice a list of a deque's items, because a deque itself has no slices."""
+    for node in site.nodes(ast.Subscript):
+        if isinstance(node.slice, ast.Slice):
+            edits = site.source.wrap(node.value, "list(", ")")
+            yield Proposal("A deque has no slices; a list of its items has.", edits)
+
+
 # Indexes that a list does not have
 
 

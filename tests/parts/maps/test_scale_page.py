@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from site_pages import missing_from_shell
+from test_readme import environment
 
 PAGE = (Path(__file__).parents[3] / "docs" / "scale.md").read_text()
 
@@ -28,3 +30,9 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "inverse v1: 2 inputs returned, 1 failed" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_thousand_inputs_are_mapped_from_a_terminal(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert missing_from_shell(block, tmp_path, environment(tmp_path)) == []

@@ -19,7 +19,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     server, notebook = (block for kind, block in BLOCKS if kind == "python")
     (config,) = (block for kind, block in BLOCKS if kind == "json")
-    _, console = (block for kind, block in BLOCKS if kind == "console")
+    (console,) = (block for kind, block in BLOCKS if kind == "console")
     (tmp_path / "notes.py").write_text(server)
     (tmp_path / "servers.json").write_text(config)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
