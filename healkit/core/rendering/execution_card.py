@@ -124,6 +124,8 @@ def _failure_card(
     execution: ExecutionData, failure: Failure, frames: int | None, face: Face, note: str, aside: Aside
 ) -> Card:
     advice = _told(execution, aside)
+    if advice is not None:
+        advice = dataclasses.replace(advice, fix=_typed(advice.fix, execution, face))
     why, rest = (
         _explained(failure, advice),
         [*locals_of(aside), _frames(failure, frames), *_details(execution)],
@@ -145,6 +147,12 @@ def _failure_card(
         ],
         line=f"✗ {headline(execution)}",
     )
+
+
+def _typed(text: str, execution: ExecutionData, face: Face) -> str:
+    """Return a text whose `%vault grant NAME` can be typed there, with the name of the tool."""
+    name = "NAME" if execution.tool_name == RUN_CODE else execution.tool_name
+    return text.replace("%vault grant NAME", f"{'healkit ' if face == 'terminal' else '%'}vault grant {name}")
 
 
 _WHY_MAX_CHARS = 120

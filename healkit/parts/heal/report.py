@@ -64,7 +64,7 @@ def nothing_cures(
     """
     told_of = case.entry.code if case.discreet else None
     unmet = why_not(case.checks, case.base, discreet_about=told_of) if case.base else ""
-    still = f" Still failing: {unmet}." if unmet else ""
+    still = f" Still failing: {unmet.rstrip('.')}." if unmet else ""
     undecided = [attempt for attempt in case.attempts if attempt.verdict == "undecided"]
     if undecided:
         results = [result for attempt in undecided for result in attempt.results]

@@ -58,7 +58,7 @@ for n in [1, 0]:
     book = notebook("docked", *cells, view=WHOLE_LAB)
     for number in range(3):
         book.run(number)
-    expect(book.cell(2).locator(".hk")).to_contain_text("Executions: open at the right-hand side")
+    expect(book.cell(2).locator(".hk")).to_contain_text("Executions: open on the right side of the window")
     panel = book.page.locator("#jp-right-stack .hk")
     panel.wait_for(timeout=SLOW_MS)
     rows = panel.locator(".hk-rows tbody tr")

@@ -79,7 +79,7 @@ def test_a_tools_cell_that_was_changed_meanwhile_is_left_and_one_that_was_not_ch
     book.page.keyboard.type("  # mine")
     mine = text(book, 1)
     press(asked, "✓ Keep and run")
-    expect(panel.get_by_role("alert")).to_contain_text("In [2] was changed meanwhile", timeout=SLOW_MS)
+    expect(panel.get_by_role("alert")).to_contain_text("In [2] was changed in the meantime", timeout=SLOW_MS)
     assert text(book, 1) == mine
     book.shot("40-tool-left", panel)
     press(panel, "▶ Run the cell again")

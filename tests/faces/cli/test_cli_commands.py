@@ -335,3 +335,13 @@ def test_a_line_that_cannot_be_read_is_json_too_where_json_is_asked_for(cli, wor
     assert error["code"] == "USAGE_INVALID"
     assert error["evalue"] in done.stderr
     assert cli(*words).stdout == ""
+
+
+@pytest.mark.requirement("FACE-12")
+def test_a_card_on_a_terminal_names_a_command_that_can_be_typed_there(cli, tmp_path):
+    (tmp_path / "save.py").write_text("def save(path: str) -> int:\n    return open(path, 'w').write('x')\n")
+    cli("vault", "add", "save", "save.py")
+    done = cli("run", "save", "path=/usr/share/out.txt")
+    assert done.returncode == 1
+    assert "healkit vault grant save --write PATH" in done.stderr
+    assert "%vault" not in done.stderr

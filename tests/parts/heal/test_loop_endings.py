@@ -287,3 +287,11 @@ def test_an_advisor_that_cannot_be_made_costs_itself(healing: Healkit) -> None:
         hooks.plugins().unregister(name="broken")
     assert report.ok
     assert any("absent: this advisor cannot be loaded: ModuleNotFoundError" in note for note in report.notes)
+
+
+@pytest.mark.requirement("FACE-12")
+def test_a_reason_that_quotes_a_message_ends_once(healing: Healkit) -> None:
+    code = "def count(n):\n    raise ValueError('n is not allowed.')\n"
+    healing.vault.add("count", code, examples=[{"arguments": {"n": 1}, "result": 7}])
+    report = healing.heal("count", advisors=[Idea(code.replace("allowed", "permitted"))], budget_s=2.0)
+    assert "raises ValueError: n is not allowed. " in report.reason
