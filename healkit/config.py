@@ -125,8 +125,8 @@ class Config:
     # Workers
     isolation: Isolation = setting(
         "auto",
-        "`auto` uses the strongest tier that this machine can really enforce, and runs no tools if there is none; "
-        "`process` is the explicit opt-out: a plain process with limits but no boundary",
+        "`auto` uses the strongest tier that this machine can enforce. If there is none, no tool runs. `process` is a "
+        "plain process with limits but no boundary",
         choices=get_args(Isolation),
         wrong="not a tier",
     )
@@ -146,7 +146,7 @@ class Config:
     start_timeout_s: float = fixed(60.0, "time limit for the start of a worker")
     memory_mb: int = setting(
         1024,
-        "limit on the address space that a tool adds to the bare worker, and on the frames and arrays in its result",
+        "limit on the address space that a tool adds to its worker, and on its result's frames and arrays",
     )
     cpu_s: int = setting(60, "limit on the processor time of an execution")
     scratch_mb: int = setting(
@@ -161,8 +161,8 @@ class Config:
     )
     views_url: str = setting(
         "",
-        "shared place of the frames and arrays of a shared database: a folder that all hosts mount, or an fsspec URL "
-        "such as s3://bucket/team; empty: each machine stores its own",
+        "shared place of the frames and arrays: a folder that all hosts mount, or an fsspec URL such as "
+        "s3://bucket/team. If empty, each machine stores its own",
     )
     result_max_bytes: int = setting(
         10 * MIB, "limit on the size of a tool's result, and on its stored output"
@@ -189,8 +189,8 @@ class Config:
     trace_max_tasks: int = fixed(1000, "limit on the calls, and on the branch decisions, in one trace")
     sanitize_log: bool | None = setting(
         None,
-        "clean the log's rows too; then a run cannot be repeated with its secrets; `none` cleans them only in a "
-        "database on a server, which others share",
+        "clean the log's rows too. Then a run cannot be repeated with its secrets. `none` cleans them only in a "
+        "database on a server",
     )
     sync_url: str = setting(
         "", "URL of the collector that gets the traces; empty sends nothing", hidden=True, shown="collector"
@@ -230,8 +230,7 @@ class Config:
     # On screen
     explain: ExplainLevel = setting(
         "fix",
-        "how far failures are explained: off, what, where, why, hint or fix; choose hint for a class that should "
-        "find mistakes itself",
+        "how far failures are explained: off, what, where, why, hint or fix. `hint` lets a class find its mistakes",
         choices=get_args(ExplainLevel),
         wrong="not a level of explanation",
     )
@@ -239,8 +238,8 @@ class Config:
     # Healing
     heal_deny: tuple[str, ...] = setting(
         (),
-        "tools whose patches are never applied, as patterns such as report_* or CLIENT/PERSONA/report_*; this has "
-        "priority over all else",
+        "tools whose patches are never applied, as patterns such as report_* or CLIENT/PERSONA/report_*. It overrides "
+        "all else",
     )
     heal_allow: tuple[str, ...] = setting(
         (), "tools whose cured patches are applied without asking (docs/consent.md); * means every tool"

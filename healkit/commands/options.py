@@ -171,7 +171,7 @@ ADVISORS = Option(
 )
 LIVE = Option(
     "live",
-    "calls to make where they are not on record: host.price for one, fs.*:5 for five; others are never made",
+    "calls that may be made if they are not on record: host.price for one, fs.*:5 for five",
     metavar="CALLS",
 )
 FILES = Option(

@@ -540,14 +540,14 @@ def why_dead(row: ExecutionLog, database: Database) -> str:
         return f"Process {host.pid} on {host.hostname!r}, which had started it, died before it ended."
     if alive is None and (alive := is_alive_there(database, host)) is False:
         return (
-            f"Process {host.pid} on {host.hostname!r}, which had started it, has given no sign of life for "
-            f"{ALIVE_S:g} seconds: its machine or container has died, or cannot reach the database."
+            f"Process {host.pid} on {host.hostname!r} started it, and has given no sign of life for {ALIVE_S:g} "
+            "seconds. Its machine or container has died, or cannot reach the database."
         )
     if alive is None and row.deadline is not None and utc_now() > row.deadline + FOREIGN_GRACE:
         return (
             f"Process {host.pid} on {host.hostname!r}, which had started it, has not reported its end. "
-            "It is on another machine, or in another container, and cannot be asked, but the deadline is more than an "
-            "hour past."
+            "It is on another machine or in another container, so it cannot be asked. The deadline was more than an "
+            "hour ago."
         )
     return ""
 
@@ -565,7 +565,7 @@ def orphan_ending(row: ExecutionLog, died: str) -> Finished:
     now = utc_now()
     hint = (
         "What the tool had done by then is unknown. Check its side effects, then run it again with the same "
-        "arguments; if it dies again, look at the machine's memory and at its system log."
+        "arguments. If it dies again, look at the machine's memory and at its system log."
     )
     text = (
         f"{died}\n"

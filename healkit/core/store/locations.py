@@ -119,8 +119,8 @@ def server_url(url: str) -> URL:
     if parsed is None or "@" in (parsed.host or ""):
         raise ConfigError(
             f"{shown_url(url)!r} is not a database's URL.",
-            hint="Write postgresql+psycopg://user:password@host/name, with %40 for an @ in the password, "
-            "%3A for a colon and %2F for a slash.",
+            hint="Write postgresql+psycopg://user:password@host/name. In the password, write %40 for @, %3A "
+            "for a colon and %2F for a slash.",
         )
     return parsed
 

@@ -514,6 +514,6 @@ def _conflict(session: Session, tool: ToolRegistry, parent: int, later: CodeVaul
         f"{label} is the active revision by now, and this patch was made from {parent}.\n"
         f"What was changed there:\n{diff_of(session, base, active)}\n"
         f"What this patch changes:\n{diff_of(session, base, with_code(base, later.hash), 'this patch')}\n"
-        f"Nothing is lost: this patch's code is kept in the vault under the hash {later.hash}.",
+        f"The vault has this patch's code under the hash {later.hash}.",
         hint=f"Join the two and patch again with parent={active.number}.",
     )

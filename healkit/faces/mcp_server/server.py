@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = (
     "healkit runs generated Python tools in restricted workers, records each execution, and repairs tools. A tool that "
-    "fails answers with isError and a log_id: read it, propose_patch, then apply_patch once a person has consented."
+    "fails answers with isError and a log_id. Read it, then propose_patch. Use apply_patch once a person has consented."
 )
 #: Group of the operations of a decision: `decide` calls and lists them.
 _DECIDING = "decide"

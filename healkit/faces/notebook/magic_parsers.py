@@ -305,7 +305,7 @@ _add(
 )
 _add(
     "%healkit",
-    "Switch cards on or off, keep a cell as a tool, decide on patches, trust a database, or ask how healkit is.\n\n"
+    "Switch cards on or off, keep a cell as a tool, decide on patches, trust a database, or show the status.\n\n"
     + _listed(HEALKIT_COMMANDS.items()),
     "Python twin: hk.status(), hk.doctor(), hk.requests",
     _word("command", "one of the above (default: status)", default="status"),

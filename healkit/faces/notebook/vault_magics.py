@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 #: Returns the texts of the notebook's cells; None if they are unknown.
 ReadCells = Callable[[], Iterable[str] | None]
 #: Next steps for a cell that would undo a fix, and for one that is saved as a tool.
-_INSTEAD = "Add --take to the first line to put v{active}'s code into this cell, or --replace to save the cell's code."
+_INSTEAD = (
+    "In the first line, --take puts v{active}'s code into this cell, and --replace saves the cell's code."
+)
 _INSTEAD_KEPT = (
     "%vault show {name} --edit puts v{active} into a cell; %vault revert {name} {older} takes the fix back."
 )
@@ -148,8 +150,8 @@ REPORTS: dict[str, Callable[[Healkit], CellOutput]] = {
     "doctor": lambda healkit: CellOutput.of(doctor_cards.doctor(healkit.doctor())),
 }
 _KEPT_NOTE = (
-    "The tool runs in a restricted worker, not in this kernel: it has no network and sees no files until it is granted "
-    "some (%vault grant)."
+    "The tool runs in a restricted worker, not in this kernel. It has no network, and sees only the files that "
+    "%vault grant allows."
 )
 
 
