@@ -353,8 +353,8 @@ class Database:
         if not create:
             raise DatabaseMissing(
                 f"There is no database at {self.where}.",
-                hint="healkit demo shows what healkit does. healkit seed makes a database with samples, and healkit vault "
-                "add NAME FILE makes one with your tool. Or check the path, or HEALKIT_DB.",
+                hint="healkit demo shows what healkit does. healkit seed makes a database with samples, and "
+                "healkit vault add NAME FILE makes one with your tool. Or check the path, or HEALKIT_DB.",
             )
         try:
             path.touch(mode=0o600)  # it will hold arguments and tracebacks, so only its owner may read it
