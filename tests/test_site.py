@@ -24,7 +24,15 @@ import reference_pages  # noqa: E402 - found in the folder of the pages
 @pytest.mark.slow
 @pytest.mark.pages
 @pytest.mark.parametrize(
-    "name", ["tutorial_cell", "tutorial_run", "tutorial_teach", "tutorial_agent", "record_guarantees"]
+    "name",
+    [
+        "tutorial_cell",
+        "tutorial_run",
+        "tutorial_teach",
+        "tutorial_agent",
+        "record_guarantees",
+        "learning",
+    ],
 )
 def test_a_page_shows_what_its_blocks_print(name: str, tmp_path: Path) -> None:
     assert run_page(DOCS / f"{name}.md", tmp_path, environment(tmp_path)) == []
