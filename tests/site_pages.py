@@ -1,4 +1,4 @@
-"""Pages of the site: executed, and compared with what they show.
+"""Pages of the site, executed, with outputs compared.
 
 Cells run in one kernel, commands in the same folder.
 """

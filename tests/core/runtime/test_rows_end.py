@@ -82,6 +82,10 @@ def outcome_of(healkit: Healkit, tool: str, mode: Any = None) -> str:
     return execution.failure.code if execution.failure is not None else ""
 
 
+#: From so large a part on, only a few steps are tried, and none of them may be healkit's own.
+_FEW_STEPS = 100
+
+
 def raised_at_each_step(
     healkit: Healkit, injected: Injection, tool: str, mode: Any = None, part: int = 1
 ) -> None:
@@ -102,7 +106,8 @@ def raised_at_each_step(
         # Where the worker's word is lost on its last step, nothing was heard of the tool within its time.
         unheard = {"TOOL_TIMEOUT"} if name.endswith("Worker._post.<locals>.settle") else set()
         assert code in _TRUTHFUL | unheard, f"{name}: {code}"
-    assert {row.error_code for row in healkit.log.query(limit=2000, tried=True)} >= {None, "INTERNAL_ERROR"}
+    ended = {row.error_code for row in healkit.log.query(limit=2000, tried=True)}
+    assert ended >= ({None, "INTERNAL_ERROR"} if part < _FEW_STEPS else {None})
     assert healkit.log.query(limit=2000, tried=True, text="HostDied").rows == []
 
 
