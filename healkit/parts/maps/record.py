@@ -33,7 +33,7 @@ _ABSENT = 2**64 - 1
 
 _ROWS = """SELECT id, run_id, tool_name, persona, status, arguments, error_code, ename, evalue, fingerprint, code_hash
     FROM executionlog WHERE run_id >= :first AND run_id <= :last AND run_id IS NOT NULL
-    ORDER BY run_id, timestamp, id LIMIT :limit"""
+    ORDER BY run_id, timestamp, id LIMIT :limit OFFSET :seen"""
 _ANY = "SELECT id FROM executionlog WHERE run_id >= :first AND run_id <= :last AND run_id IS NOT NULL LIMIT 1"
 
 
@@ -46,16 +46,18 @@ def newest_rows(database: Database, map_id: str) -> Iterator[tuple[int, dict[str
     """Yield the number of each input that has a row, in order, with its newest row."""
     first, last = step_id(map_id, 0), step_id(map_id, INPUTS_MAX - 1)
     waiting: tuple[int, dict[str, Any]] | None = None
+    seen = 0
     while True:
-        page = database.fetch(_ROWS, first=first, last=last, limit=_PAGE)
+        page = database.fetch(_ROWS, first=first, last=last, limit=_PAGE, seen=seen)
         for row in page:
             number = int(row["run_id"].rpartition("#")[2])
             if waiting is not None and waiting[0] != number:
                 yield waiting
-            waiting = number, row
+                seen = 0
+            waiting, seen = (number, row), seen + 1
         if len(page) < _PAGE or waiting is None:
             break
-        first = step_id(map_id, waiting[0] + 1)  # an input has a few rows at most
+        first = step_id(map_id, waiting[0])  # the next page may begin with a newer row of that input
     if waiting is not None:
         yield waiting
 

@@ -20,6 +20,7 @@ import pytest
 from healkit import Healkit
 from healkit.core.runtime.background import Stop
 from healkit.errors import ConfigError, ToolNotFound, UsageInvalid
+from healkit.parts.maps import record
 from healkit.parts.maps.record import folder_of
 from healkit.parts.maps.report import MapProgress, MapReport
 
@@ -236,6 +237,28 @@ def test_failures_are_run_again_with_new_code(healkit: Healkit) -> None:
     again = healkit.map("inverse", [1, 0, 2], run_id=report.run_id)
     assert (again.failed, again.earlier, again.done) == (0, 2, 3)
     assert again.to_pandas()["result"].tolist() == [1.0, None, 0.5]
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 4, 7])
+def test_the_newest_row_of_an_input_counts_wherever_a_page_of_rows_ends(
+    healkit: Healkit, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    """A page that ended between two rows of an input hid the newer one: a result was missing, and the input ran again."""
+    monkeypatch.setattr(record, "_PAGE", page)
+    healkit.vault.add("half", "def half(n: int):\n    return n / none\n")
+    run_id = healkit.map("half", range(5)).run_id
+    healkit.map("half", range(5), run_id=run_id)
+    healkit.vault.patch("half", "def half(n: int):\n    return n / 2\n")
+    assert healkit.map("half", range(5), run_id=run_id).to_pandas()["result"].tolist() == [
+        0.0,
+        0.5,
+        1.0,
+        1.5,
+        2.0,
+    ]
+    again = healkit.map("half", range(5), run_id=run_id)
+    assert (again.earlier, again.failed) == (5, 0)
+    assert len(healkit.log.query(tool="half", limit=100).rows) == 10
 
 
 def test_healing_starts_from_a_group(healkit: Healkit) -> None:
