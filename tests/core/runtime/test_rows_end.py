@@ -82,7 +82,7 @@ def outcome_of(healkit: Healkit, tool: str, mode: Any = None) -> str:
     return execution.failure.code if execution.failure is not None else ""
 
 
-#: From so large a part on, only a few steps are tried, and none of them may be healkit's own.
+#: From so large a part on, only a few steps are tried, and perhaps no step of healkit itself.
 _FEW_STEPS = 100
 
 
