@@ -194,7 +194,7 @@ def mutated(rng: random.Random, body: bytes, corpus: list[bytes]) -> bytes:
 
 
 class Host:
-    """All readers of the host, each with its real objects."""
+    """Readers of the host, each with its real objects."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng

@@ -67,7 +67,7 @@ def method_of(part: str, method: Callable[Concatenate[Any, P], R]) -> Callable[C
 
 
 class Healkit:
-    """All functions of healkit, on one database.
+    """Functions of healkit, on one database.
 
     db: A SQLAlchemy URL, or the path of a SQLite file. None takes `HEALKIT_DB`, else the nearest `healkit.db` in the
         working directory or above it, else the one in the user's data folder.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from programs import python
 
 _BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LIMIT_S = 120
@@ -34,9 +35,9 @@ def missing_lines(shown: str, printed: str) -> list[str]:
     `…` stands for any text in a line, and alone in a line for any lines. Empty lines do not count. Times, durations,
     the tier and the width of columns differ from run to run.
     """
-    pending = [folded for line in printed.splitlines() if (folded := _folded(line))]
+    pending = [text for line in printed.splitlines() if (text := folded(line))]
     missing, marked = [], False
-    lines = list(filter(None, map(_folded, shown.splitlines())))
+    lines = list(filter(None, map(folded, shown.splitlines())))
     for line in lines:
         if line == "…":
             marked = True
@@ -55,11 +56,38 @@ def missing_lines(shown: str, printed: str) -> list[str]:
     return missing
 
 
-def _folded(line: str) -> str:
+def folded(line: str) -> str:
+    """Return a text without what differs from run to run: times, durations, the machine's tier, padding."""
     line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "<time>", line)
     line = re.sub(r"\b\d+(\.\d+)? m?s\b", "<duration>", line)
     line = re.sub(r"\b(namespaces|landlock)\b", "<tier>", line)
     return re.sub(r" {2,}", "  ", line).strip()
+
+
+def run_exactly(
+    text: str,
+    kinds: list[str],
+    folder: Path,
+    surroundings: Mapping[str, str],
+    shown_as: Callable[[str], str] = folded,
+) -> None:
+    """Run the blocks of a page as scripts and in a shell, and compare each output with all that the page shows."""
+    blocks = re.findall(r"^```(python|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert [kind for kind, _ in blocks] == kinds
+    for kind, block in blocks:
+        if kind == "python":
+            done = python(block, cwd=folder)
+            assert (done.returncode, done.stderr) == (0, "")
+        for command, shown in commands(block) if kind == "console" else ():
+            ran = subprocess.run(
+                ["bash", "-c", command],
+                cwd=folder,
+                env=surroundings,
+                text=True,
+                check=False,
+                capture_output=True,
+            )
+            assert shown_as(ran.stdout) == shown_as(shown), command
 
 
 def run_page(page: Path, folder: Path, environment: Mapping[str, str]) -> list[str]:

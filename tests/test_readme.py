@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from site_pages import run_page
 
+from healkit.faces.notebook.magic_parsers import PARSERS
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
@@ -27,28 +29,16 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def commands(block: str) -> list[tuple[str, str]]:
-    """Each command of a console block (with its `>` lines) and the output shown under it."""
-    found = []
-    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        lines = part.splitlines()
-        more = [line[2:] for line in lines[1:] if line.startswith("> ")]
-        found.append(("\n".join([lines[0], *more]), "\n".join(lines[1 + len(more) :])))
-    return found
-
-
-def folded(text: str) -> str:
-    """Without what differs from run to run: times, durations, the machine's tier, padding."""
-    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "<time>", text)
-    text = re.sub(r"\d+(\.\d+)? m?s\b", "<duration>", text)
-    text = re.sub(r"\b(namespaces|landlock)\b", "<tier>", text)
-    return re.sub(r" {2,}", "  ", text).strip()
-
-
 @pytest.mark.slow
 @pytest.mark.requirement("LOG-1", "VAULT-4", "VAULT-5")
 def test_the_story_prints_what_the_readme_shows(tmp_path: Path) -> None:
     assert run_page(ROOT / "README.md", tmp_path, environment(tmp_path)) == []
+
+
+def test_every_magic_that_it_names_is_there() -> None:
+    named = set(re.findall(r"`%+([a-z]\w+)", README))
+    assert named
+    assert named <= set(PARSERS)
 
 
 def test_every_file_it_links_to_is_there() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AgentCaller(Protocol):
-    """One agent call: who called, and what its session may read."""
+    """Call of an agent: who called, and what its session may read."""
 
     @property
     def services(self) -> Services:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
-from programs import python
+from site_pages import folded, run_exactly
 from test_pytest_plugin import FOUND
-from test_readme import commands, environment, folded
+from test_readme import environment
 
 from healkit.config import HEAL_BUDGET_S
 
@@ -20,28 +20,16 @@ PAGE = (ROOT / "docs" / "pytest.md").read_text()
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-13")
 def test_every_block_of_the_page_runs_and_prints_what_the_page_shows(tmp_path: Path) -> None:
-    blocks = re.findall(r"^```(python|console)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert [kind for kind, _ in blocks] == ["python", "console", "python", "console"]
     own = {"COLUMNS": "100", "PYTEST_ADDOPTS": " ".join(FOUND), "CI": "", "BUILD_NUMBER": ""}
-    surroundings = environment(tmp_path) | own
-    for kind, block in blocks:
-        if kind == "python":
-            done = python(block, cwd=tmp_path)
-            assert (done.returncode, done.stderr) == (0, "")
-        for command, shown in commands(block) if kind == "console" else ():
-            ran = subprocess.run(
-                ["bash", "-c", command],
-                cwd=tmp_path,
-                env=surroundings,
-                text=True,
-                check=False,
-                capture_output=True,
-            )
-            assert unpadded(ran.stdout.replace(str(tmp_path), "…")) == unpadded(shown), command
+    shown_as = partial(unpadded, folder=tmp_path)
+    run_exactly(
+        PAGE, ["python", "console", "python", "console"], tmp_path, environment(tmp_path) | own, shown_as
+    )
 
 
-def unpadded(text: str) -> str:
-    """Return it without durations, and each line without the spaces at its end."""
+def unpadded(text: str, folder: Path) -> str:
+    """Return it without the folder and durations, and each line without the spaces at its end."""
+    text = text.replace(str(folder), "…")
     return folded(re.sub(r" +$", "", re.sub(r" in \d+\.\d+s", "", text), flags=re.MULTILINE))
 
 

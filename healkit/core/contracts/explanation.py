@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def in_one_line(self) -> str:
-        """What happened, where, why and the fix, in one line."""
+        """Summary of what happened, where, why and the fix, in one line."""
         sentences = (self.what, self.where, self.why, self.fix)
         return " ".join(text if text[-1] in ".?!:" else f"{text}." for text in sentences if text)
 

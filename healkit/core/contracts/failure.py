@@ -89,7 +89,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def texts(self) -> str:
-        """All its texts that may contain a secret, in one text."""
+        """Texts that may contain a secret, joined into one."""
         parts = [self.evalue, self.traceback, *self.near, *self.known, *self.facts.values()]
         return "\n".join([*parts, *(failure.texts for failure in self.linked)])
 

@@ -150,9 +150,14 @@ def _failure_card(
 
 
 def _typed(text: str, execution: ExecutionData, face: Face) -> str:
-    """Return a text whose `%vault grant NAME` can be typed there, with the name of the tool."""
-    name = "NAME" if execution.tool_name == RUN_CODE else execution.tool_name
+    """Return a text whose `%vault grant NAME` can be typed there, with the name and persona of the tool."""
+    name = "NAME" if execution.tool_name == RUN_CODE else f"{execution.tool_name}{_flag(execution)}"
     return text.replace("%vault grant NAME", f"{'healkit ' if face == 'terminal' else '%'}vault grant {name}")
+
+
+def _flag(execution: ExecutionData) -> str:
+    """Return the flag of the tool's persona, empty for the default."""
+    return "" if execution.persona == "default" else f" --persona {execution.persona}"
 
 
 _WHY_MAX_CHARS = 120
@@ -592,8 +597,7 @@ _NO_SUCH_TOOL = frozenset({"TOOL_NOT_FOUND", "TOOL_REMOVED", "PERSONA_NOT_FOUND"
 
 def next_steps(execution: ExecutionData, face: Face) -> list[str]:
     """List commands to copy: show the code, run it again with the same arguments, find the record."""
-    name, persona = execution.tool_name, execution.persona
-    flag = "" if persona == "default" else f" --persona {persona}"
+    name, flag = execution.tool_name, _flag(execution)
     if execution.origin == "cell":
         return ["%heal", "%debug", "%healkit keep NAME"]
     if name == RUN_CODE and execution.revision is None:

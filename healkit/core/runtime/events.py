@@ -47,7 +47,7 @@ class Judged:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """The tool was found, and its code matches its hash."""
+    """Event: the tool was found, and its code matches its hash."""
 
     entry: VaultEntry
 

@@ -107,9 +107,10 @@ def pair_index(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
 def deque_slice(site: Site, match: re.Match[str]) -> Iterator[Proposal]:
     """Slice a list of a deque's items, because a deque itself has no slices."""
     for node in site.nodes(ast.Subscript):
-        if isinstance(node.slice, ast.Slice):
+        is_read = isinstance(node.ctx, ast.Load)  # what is written into a copy would be lost
+        if is_read and isinstance(node.slice, ast.Slice):
             edits = site.source.wrap(node.value, "list(", ")")
-            yield Proposal("A deque has no slices; a list of its items has.", edits)
+            yield Proposal("This sequence takes no slices; a list of its items does.", edits)
 
 
 # Indexes that a list does not have

@@ -215,7 +215,7 @@ def cell_card(report: CellReportData) -> Card:
             return Card(head, "→", "warn", below, notes)
         if report.outcome == "question":
             shown = [_other(edit, number) for number, edit in enumerate(report.edits, 1)]
-            pick = Facts([("next", Span("`%heal --pick 1` puts edit 1 into this cell", "ticked"))])
+            pick = Facts([("next", Span("`%heal --pick N` puts edit N into this cell", "ticked"))])
             return Card(head, "?", "warn", below, [*shown, *notes, *not_fixes, pick])
         return Card(head, "✗", "bad", below, [*notes, *not_fixes])
     if fix.cell != report.label:

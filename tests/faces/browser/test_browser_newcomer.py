@@ -179,8 +179,7 @@ def test_a_press_counts_once_where_the_page_moves_or_replaces_the_button_meanwhi
     assert book.page.evaluate("() => asked.size") == 1
 
 
-#: Lessons that a newcomer opens first, and those with live panels. `test_notebooks.py` runs all of them in a kernel.
-LESSONS = sorted((ROOT / "notebooks").glob("0[1-5]*.ipynb"))
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 RUN_ALL = "() => jupyterapp.commands.execute('notebook:run-all-cells').then(() => null)"
 ALL_RAN = """
 () => {

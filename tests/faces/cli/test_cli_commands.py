@@ -345,3 +345,6 @@ def test_a_card_on_a_terminal_names_a_command_that_can_be_typed_there(cli, tmp_p
     assert done.returncode == 1
     assert "healkit vault grant save --write PATH" in done.stderr
     assert "%vault" not in done.stderr
+    cli("vault", "add", "save", "save.py", "--persona", "teacher")
+    theirs = cli("run", "save", "path=/usr/share/out.txt", "--persona", "teacher")
+    assert "healkit vault grant save --persona teacher --write PATH" in theirs.stderr

@@ -194,7 +194,7 @@ def test_the_first_repair_ends_fixed_and_its_exercises_work(ran):
     executed, (exercise,), _ = ran(FIRST_REPAIR)
     assert "ZeroDivisionError: division by zero" in text_of(cell_of(executed, "trace"))
     assert "-        growth = current / previous" in text_of(cell_of(executed, "diff"))
-    assert text_of(cell_of(executed, "run-mended")).endswith("55")
+    assert text_of(cell_of(executed, "run-fixed")).endswith("55")
     said = text_of(exercise)
     assert "fibonacci v3 saved" in said
     assert "KeyError: 'ada'" in said

@@ -116,6 +116,15 @@ def test_each_fix_repairs_its_example_and_leaves_its_lookalike_alone(names, fold
     assert wrong == []
 
 
+@pytest.mark.parametrize("line", ["d[1:3] = [7]", "del d[1:]", "d[1:] += [7]"])
+def test_a_change_of_a_deques_slice_is_not_made_to_a_copy(folder, line):
+    """It ran, and changed nothing."""
+    code = f"from collections import deque\ndef tool(a):\n    d = deque(a)\n    {line}\n    return d\n"
+    case = case_of(code, {"a": [1, 2, 3]}, folders=[str(folder)])
+    assert "sequence index must be integer" in case.failure.evalue
+    assert made_by("deque_slice", case) == []
+
+
 def test_fixes_have_unique_names_and_name_their_mistake():
     named = [name for subject in subjects().values() for name in subject.fix]
     assert len(named) == len(ROWS) > 80
