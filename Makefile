@@ -10,10 +10,11 @@ demo: $(BIN)/healkit
 lab: $(BIN)/healkit
 	$(BIN)/healkit lab
 
-# The documentation site, in docs/_build/html; a wheel that is built afterwards has it, and `healkit docs` opens it.
+# The documentation site, in docs/_build/html. The wheel that is then installed has it, and `healkit docs` opens it.
 docs: $(BIN)/python
 	$(BIN)/pip install --quiet '.[docs]'
 	$(BIN)/sphinx-build -b html -q -W --keep-going -j 2 -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/pip install --quiet --no-deps --force-reinstall .
 
 # The quick tier, then everything. Which tests for which change: docs/contributing.md.
 test: $(BIN)/python
