@@ -676,6 +676,8 @@ def translate(error: BaseException, where: str, path: Path | None = None) -> Dat
 
 
 def _next_step(kind: type[DatabaseError], path: Path | None) -> str:
+    if kind is DatabaseMissing and path is not None and path.parent.is_dir() and not path.exists():
+        return "The file is not there. Put it back, or restart the kernel to start with a new one."
     if path is not None or kind not in _NEXT_STEP_ON_A_SERVER:
         return _NEXT_STEP[kind]
     return _NEXT_STEP_ON_A_SERVER[kind]

@@ -183,8 +183,9 @@ def test_a_record_goes_to_the_file_that_is_there_now(sqlite_writer: LogWriter, t
         connection.execute("VACUUM INTO ?", (str(copy),))
     for file in tmp_path.glob("healkit.db*"):
         file.unlink()
-    with pytest.raises(DatabaseMissing):
+    with pytest.raises(DatabaseMissing) as caught:
         sqlite_writer.begin_in_order(second)
+    assert "Put it back" in caught.value.hint
     copy.rename(path)
     sqlite_writer.finish(succeeded(first))
     sqlite_writer.begin_in_order(third)
