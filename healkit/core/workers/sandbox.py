@@ -212,8 +212,12 @@ def bubblewrap_path() -> str | None:
 #: them, and what is appended to it up to 50.
 _TEMPORARY_MAX_BYTES = 55 - len("/healkit-4294967295-9")
 _SHORT = Path("/tmp")  # noqa: S108 - a private folder is made in it, and checked
-#: Waits for the end of its input, gives dying workers a moment, and removes the folder.
-_JANITOR = 'cat >/dev/null; sleep 0.2; rm -rf -- "$1"'
+#: Waits for the end of its input, gives dying workers a moment, kills those that stay, and removes the folder. A host
+#: that is killed as bubblewrap starts does not take it along (issue 700 of bubblewrap).
+_JANITOR = """cat >/dev/null; sleep 0.2
+grep -lsF "HOME=$1/" /proc/[0-9]*/environ | cut -d/ -f3 | xargs kill -9
+rm -rf -- "$1"
+"""
 
 _numbers = itertools.count(1)
 
