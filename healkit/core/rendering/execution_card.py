@@ -125,7 +125,7 @@ def _failure_card(
 ) -> Card:
     advice = _told(execution, aside)
     if advice is not None:
-        advice = dataclasses.replace(advice, fix=_typed(advice.fix, execution, face))
+        advice = _typed(advice, execution, face)
     why, rest = (
         _explained(failure, advice),
         [*locals_of(aside), _frames(failure, frames), *_details(execution)],
@@ -149,10 +149,15 @@ def _failure_card(
     )
 
 
-def _typed(text: str, execution: ExecutionData, face: Face) -> str:
-    """Return a text whose `%vault grant NAME` can be typed there, with the name and persona of the tool."""
+def _typed(advice: Explanation, execution: ExecutionData, face: Face) -> Explanation:
+    """Return it with each `%vault grant NAME` as it can be typed there, with the name and persona of the tool."""
     name = "NAME" if execution.tool_name == RUN_CODE else f"{execution.tool_name}{_flag(execution)}"
-    return text.replace("%vault grant NAME", f"{'healkit ' if face == 'terminal' else '%'}vault grant {name}")
+    command = f"{'healkit ' if face == 'terminal' else '%'}vault grant {name}"
+    return dataclasses.replace(
+        advice,
+        fix=advice.fix.replace("%vault grant NAME", command),
+        linked=tuple(_typed(linked, execution, face) for linked in advice.linked),
+    )
 
 
 def _flag(execution: ExecutionData) -> str:

@@ -348,3 +348,9 @@ def test_a_card_on_a_terminal_names_a_command_that_can_be_typed_there(cli, tmp_p
     cli("vault", "add", "save", "save.py", "--persona", "teacher")
     theirs = cli("run", "save", "path=/usr/share/out.txt", "--persona", "teacher")
     assert "healkit vault grant save --persona teacher --write PATH" in theirs.stderr
+    nested = "def keep(path):\n    try:\n        open(path, 'w')\n    except OSError as error:\n        raise ValueError('not kept') from error\n"
+    (tmp_path / "keep.py").write_text(nested)
+    cli("vault", "add", "keep", "keep.py")
+    caused = cli("run", "keep", "path=/usr/share/out.txt")
+    assert "healkit vault grant keep --write PATH" in caused.stderr
+    assert "%vault" not in caused.stderr
