@@ -217,7 +217,7 @@ def build_filter(own_pid: int, machine: str | None = None, *, shares_files: bool
 
 def filter_for(own_pid: int, *, shares_files: bool) -> bytes:
     """Return the result of `build_filter`, built once, because each child of a fork server has another process id."""
-    return _PLACEHOLDERS.sub(_PID.pack(own_pid), _filter(shares_files))
+    return _filter(shares_files).replace(_PID.pack(_PLACEHOLDER_PID), _PID.pack(own_pid))
 
 
 @functools.cache
