@@ -306,14 +306,12 @@ class Entry:
     heading: Its heading, with the signs for its level.
     value: The class or function that it describes.
     typed: How a call of it is typed; empty for a class that the page shows without its signature.
-    twin: The function of which it is the form for async code, if it has that function's parameters.
     same_as: The name of an earlier entry for the same function, if there is one.
     """
 
     heading: str
     value: Any
     typed: str = ""
-    twin: Any = None
     same_as: str = ""
 
     @property
@@ -337,7 +335,7 @@ def api_entries() -> Iterator[Entry]:
             value = getattr(hk, name)
             if inspect.isroutine(value):
                 seen[_function(value)] = f"hk.{name}"
-                yield Entry(f"### hk.{name}", value, f"hk.{name}", _twin(hk, name))
+                yield Entry(f"### hk.{name}", value, f"hk.{name}")
             elif type(value).__module__.startswith("healkit.") and name not in _INNER:
                 parts[name] = value
         for name, value in parts.items():
@@ -345,7 +343,7 @@ def api_entries() -> Iterator[Entry]:
             for below, method in inspect.getmembers(value, inspect.isroutine):
                 if not below.startswith("_") and f"{name}.{below}" not in _INNER:
                     typed, same_as = f"hk.{name}.{below}", seen.get(_function(method), "")
-                    yield Entry(f"### {typed}", method, typed, _twin(value, below), same_as)
+                    yield Entry(f"### {typed}", method, typed, same_as)
     for name in _SHOWN_APART:
         value = getattr(healkit, name)
         yield Entry(f"## healkit.{name}", value)
@@ -359,13 +357,6 @@ def api_entries() -> Iterator[Entry]:
 def _function(method: Any) -> Any:
     """Return the function behind a method, also behind one of the face."""
     return inspect.unwrap(getattr(method, "__func__", method))
-
-
-def _twin(owner: object, name: str) -> Any:
-    """Return the function whose form for async code has that name; None for another name."""
-    if not inspect.iscoroutinefunction(getattr(owner, name)):
-        return None
-    return getattr(owner, name.removeprefix("a"))
 
 
 def api_page() -> Iterator[str]:
@@ -388,14 +379,14 @@ def api_page() -> Iterator[str]:
 
 def _call(entry: Entry) -> str:
     """Return how a call is typed: its parameters with their defaults, and the type of its result."""
-    signature = inspect.signature(entry.twin or entry.value)
+    signature = inspect.signature(entry.value)
     parameters = [
         one.replace(annotation=one.empty) for one in signature.parameters.values() if one.name != "self"
     ]
     shown = f"{entry.typed}{signature.replace(parameters=parameters, return_annotation=signature.empty)}"
-    result = str(inspect.signature(entry.value).return_annotation).replace("builtins.", "")
+    result = str(signature.return_annotation).replace("builtins.", "")
     is_known = not inspect.isclass(entry.value) and result != "Any"
-    return f"{'await ' if entry.twin else ''}{shown}{f' -> {result}' if is_known else ''}"
+    return f"{'await ' if inspect.iscoroutinefunction(entry.value) else ''}{shown}{f' -> {result}' if is_known else ''}"
 
 
 def _docstring(text: str) -> Iterator[str]:

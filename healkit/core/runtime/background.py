@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import inspect
 import os
 import queue
 import sys
@@ -35,6 +36,12 @@ T = TypeVar("T")
 _SIGNALS_S = 0.2
 #: Longest wait for stopped work to end, in seconds.
 _SETTLE_S = 5.0
+
+
+def show_parameters(form: Any, of: Callable[..., Any]) -> None:
+    """Let `help()` and completion show the parameters of a function for its async form, which passes them on."""
+    result = inspect.signature(form).return_annotation
+    form.__signature__ = inspect.signature(of).replace(return_annotation=result)
 
 
 class Stop:

@@ -304,6 +304,9 @@ class Runner:
         return value_or_raise(execution.uncleaned)  # the calling tool gets the uncleaned message
 
 
+background.show_parameters(Runner.aexecute_tool, Runner.execute_tool)
+
+
 def _cleaned(request: ExecutionRequest, on_output: OnOutput | None) -> OnOutput | None:
     """Return a function that gets the live outputs without the secrets that are known by then."""
     if on_output is None or on_output is background.no_output:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from healkit.core.runtime.background import show_parameters
 from healkit.parts.decide.asked import DecideOptions
 from healkit.parts.runs.contract import PolicyDefaults
 
@@ -115,3 +116,6 @@ class DecideService:
         except asyncio.CancelledError:
             stop.set()
             raise
+
+
+show_parameters(DecideService.adecide, DecideService.decide)

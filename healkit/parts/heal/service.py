@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from healkit.config import HEAL_BUDGET_S
+from healkit.core.runtime.background import show_parameters
 from healkit.parts.runs.contract import PolicyDefaults
 
 if TYPE_CHECKING:
@@ -213,3 +214,6 @@ class HealService:
         except asyncio.CancelledError:
             stop.set()
             raise
+
+
+show_parameters(HealService.aheal, HealService.heal)

@@ -176,6 +176,9 @@ class Maps:
             raise
 
 
+background.show_parameters(Maps.amap, Maps.map)
+
+
 class _End(NamedTuple):
     """End of one input: its log row, and the code, name and fingerprint of its failure, if any."""
 
