@@ -74,12 +74,12 @@ def test_the_report_counts_failures_of_a_tool_that_fails_by_chance(healing: Heal
     ("code", "examples", "advice"),
     [
         (
-            "import random\ndef tool(n: int) -> int:\n    return random.choice([n, n + 1])\n",
+            "import random\ndef tool(n: int) -> int:\n    return random.choice([n, n, n, n + 1])\n",
             [(n, n) for n in range(1, 7)],
             "Give it a seed",
         ),
         (
-            "import time\ndef tool(n: int) -> int:\n    return n + time.time_ns() // 1000 % 2\n",
+            "import time\ndef tool(n: int) -> int:\n    return n + time.time_ns() // 1000 % 4 // 3\n",
             [(n, n) for n in range(1, 7)],
             "Give it the time as an argument",
         ),
@@ -89,7 +89,10 @@ def test_the_report_counts_failures_of_a_tool_that_fails_by_chance(healing: Heal
 def test_examples_that_chance_decides_say_nothing_of_a_wrong_result(
     healing: Healkit, code: str, examples: list[tuple[int, int]], advice: str
 ) -> None:
-    """E7: "found: No exception, but the result is wrong" where nothing is wrong."""
+    """E7: "found: No exception, but the result is wrong" where nothing is wrong.
+
+    One time in four: of six examples that fail every second time, one fails ten times in a row too often for a test.
+    """
     known = [{"arguments": {"n": n}, "result": right} for n, right in examples]
     healing.vault.add("tool", code, examples=known)
     report = healing.heal("tool")
@@ -119,7 +122,7 @@ def test_what_fails_each_time_is_healed_beside_what_chance_decides(healing: Heal
         "        return random.randint(0, 1)\n    return n + nn\n"
     )
     known = [{"arguments": {"n": n, "lucky": False}, "result": n + n} for n in (2, 5)]
-    known += [{"arguments": {"n": n, "lucky": True}, "result": 1} for n in range(6)]
+    known += [{"arguments": {"n": n, "lucky": True}, "result": 1} for n in range(2)]
     healing.vault.add("tool", code, examples=known)
     report = healing.heal("tool", advisors=["rules"], auto=True)
     assert (report.outcome, report.verdict_code) == ("kept", "cured"), str(report)
