@@ -197,7 +197,7 @@ def spawn(sandbox: Sandbox, command: list[str], fds: tuple[int, ...], environmen
     process = Process(popen.pid, os.pidfd_open(popen.pid), may_fork=sandbox.tier == "process")
 
     def ended() -> None:
-        _kill_group(popen)
+        kill_group(popen)
         process.ended(_unwrapped(sandbox, popen.wait()))
         _running.discard(popen)
 
@@ -216,17 +216,18 @@ def _reap() -> None:
     """Kill and wait for processes that no loop has waited for; called at the interpreter's exit."""
     if os.getpid() == _owner:  # a forked child has a copy of its parent's
         for popen in list(_running):
-            _kill_group(popen)
+            kill_group(popen)
             popen.wait()
 
 
-def _kill_group(popen: subprocess.Popen[bytes]) -> None:
-    """Kill a process that was not waited for, and its group.
+def kill_group(popen: subprocess.Popen[bytes]) -> None:
+    """Kill a process that leads its group, with the group; nothing if it was waited for.
 
     If bubblewrap is killed as it starts, its child waits forever (issue 633 of bubblewrap).
     """
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(popen.pid, signal.SIGKILL)
+    if popen.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(popen.pid, signal.SIGKILL)
 
 
 def _unwrapped(sandbox: Sandbox, status: int) -> int:

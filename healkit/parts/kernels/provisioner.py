@@ -29,7 +29,7 @@ from traitlets import Integer, List, Unicode
 
 from healkit.config import MIB, Config
 from healkit.core.contracts.execution import Grants
-from healkit.core.workers.process import off_loop
+from healkit.core.workers.process import kill_group, off_loop
 from healkit.core.workers.sandbox import RunFolders, Sandbox
 from healkit.core.workers.tiers import (
     LOOK_EVERY_S,
@@ -122,7 +122,7 @@ class RestrictedProvisioner(LocalProvisioner):
     async def kill(self, restart: bool = False) -> None:
         """SIGKILL; in a process namespace it ends everything inside. Called by the manager."""
         if self.process is not None:
-            self.process.kill()
+            kill_group(self.process)
 
     async def terminate(self, restart: bool = False) -> None:
         """Kill it: a worker has nothing to save. Called by the manager."""
@@ -237,7 +237,7 @@ class NotebookKernel:
                     "The kernel of a restricted notebook was stopped: its scratch folder held more than %d MiB.",
                     self.sandbox.scratch_mb,
                 )
-                popen.kill()
+                kill_group(popen)
                 return
             pause_s = pause_after(time.perf_counter() - began)
 
@@ -256,7 +256,7 @@ class NotebookKernel:
         """Kill what still runs and remove the folders; safe to call twice."""
         self._closed.set()
         if self.popen is not None:
-            self.popen.kill()
+            kill_group(self.popen)
             self.popen.wait()
         self.sandbox.folder.remove()
         self._folders.close()
