@@ -20,6 +20,8 @@ from healkit.parts.heal.checks import check_text
 
 #: Runs of a check in all, of one in processes of their own, and of a recorded run that passed.
 RUNS, FRESH_RUNS, PASSING_RUNS = 10, 6, 3
+#: Runs of a check that failed each time, where others of the same code vary.
+SURE_RUNS = 40
 #: Number of recorded executions that are compared.
 _ROWS_MAX = 200
 #: Name of what may come in another order in each process.

@@ -20,6 +20,7 @@ from healkit.parts.heal.chance import (
     PASSING_RUNS,
     RUNS,
     SET_ORDER,
+    SURE_RUNS,
     Chance,
     chance_in,
     chance_of,
@@ -119,17 +120,26 @@ class Reproduction:
 
         outside: The failure's cause may be outside the code.
         """
-        remaining, chances = list[tuple[Check, CheckResult]](), list[Chance]()
+        remaining, chances = list(zip(case.checks, case.base, strict=True)), list[Chance]()
         source = chance_in(self._entry.code) if self._entry.type == "python" else ""
-        for check, was in zip(case.checks, case.base, strict=True):
-            chance = self._chance_of(check, was, source, outside=outside)
-            if chance is not None and case.discreet:
-                chance = dataclasses.replace(chance, failure="")
-            if chance is None:
-                remaining.append((check, was))
-            elif check.origin != "passing":
-                chances.append(chance)
-                self._notes.append(chance.sentence)
+
+        def divide(pairs: Sequence[tuple[Check, CheckResult]], runs: int) -> None:
+            for check, was in pairs:
+                chance = self._chance_of(check, was, source, runs, outside=outside)
+                if chance is not None and case.discreet:
+                    chance = dataclasses.replace(chance, failure="")
+                if chance is None:
+                    continue
+                remaining.remove((check, was))
+                if check.origin != "passing":
+                    chances.append(chance)
+                    self._notes.append(chance.sentence)
+
+        divide(tuple(remaining), RUNS)
+        if chances and source not in ("", SET_ORDER) and self._validator.light:
+            # What failed each time beside what varies may vary as well, and rarely pass.
+            failed = [pair for pair in remaining if pair[1].outcome != "passed" and not pair[1].answered]
+            divide(failed, SURE_RUNS)
         if len(remaining) < len(case.checks):
             untried = case.untried or any(varied.check.origin == "failing" for varied in chances)
             checks, base = tuple(check for check, _ in remaining), tuple(was for _, was in remaining)
@@ -140,7 +150,9 @@ class Reproduction:
         reason = f"{chances[0].sentence} No patch can be checked against that. {chances[0].advice}"
         return case, Ending("by_chance", reason)
 
-    def _chance_of(self, check: Check, was: CheckResult, source: str, *, outside: bool) -> Chance | None:
+    def _chance_of(
+        self, check: Check, was: CheckResult, source: str, runs: int, *, outside: bool
+    ) -> Chance | None:
         """Repeat a check that chance may decide; return how often it failed, None if it does not vary."""
         clear, is_decisive = "" if source == SET_ORDER else source, check.origin != "passing"
         recorded = on_record(self._hk.log, self._entry, check) if is_decisive else None
@@ -151,7 +163,7 @@ class Reproduction:
         elif not (clear or recorded or (row is not None and was.outcome == "passed")):
             runs = 1
         else:
-            runs = FRESH_RUNS if fresh else RUNS
+            runs = FRESH_RUNS if fresh else runs
         room = int(self._bench.left_s / 4 / (_FRESH_S if fresh else max(was.duration_s, 0.01))) + 1
         if min(runs, room) < 2 or was.outcome == "not_on_record":
             return None

@@ -79,19 +79,24 @@ def test_the_report_counts_failures_of_a_tool_that_fails_by_chance(healing: Heal
             "Give it a seed",
         ),
         (
+            "import random\ndef tool(n: int) -> int:\n    return random.choice([n, n + 1, n + 1, n + 1])\n",
+            [(n, n) for n in range(1, 7)],
+            "Give it a seed",
+        ),
+        (
             "import time\ndef tool(n: int) -> int:\n    return n + time.time_ns() // 1000 % 4 // 3\n",
             [(n, n) for n in range(1, 7)],
             "Give it the time as an argument",
         ),
     ],
-    ids=["random", "clock"],
+    ids=["random", "random and rarely right", "clock"],
 )
 def test_examples_that_chance_decides_say_nothing_of_a_wrong_result(
     healing: Healkit, code: str, examples: list[tuple[int, int]], advice: str
 ) -> None:
     """E7: "found: No exception, but the result is wrong" where nothing is wrong.
 
-    One time in four: of six examples that fail every second time, one fails ten times in a row too often for a test.
+    Where three runs of four fail, some example failed each of ten times, and a patch was looked for.
     """
     known = [{"arguments": {"n": n}, "result": right} for n, right in examples]
     healing.vault.add("tool", code, examples=known)
