@@ -420,7 +420,7 @@ class Database:
         if self.file_id() != file:
             raise DatabaseMissing(
                 f"The file of the database {self.where} was removed or replaced while it was in use.",
-                hint="Put it back, or a copy of it, or open the database again to start with a new one.",
+                hint=_PUT_BACK,
             )
 
     def _note_file(self, _connection: object, record: ConnectionPoolEntry) -> None:
@@ -631,6 +631,9 @@ SQLSTATES: dict[str, type[DatabaseError]] = {
 #: Messages of SQLite's driver and psycopg for a value without a column type.
 _NO_COLUMN = re.compile(r"type '(\w+)' (?:is not supported|using placeholder)")
 
+#: Next step if the file of a database is gone.
+_PUT_BACK = "Put it back, or a copy of it, or restart the kernel to start with a new one."
+
 _NEXT_STEP: dict[type[DatabaseError], str] = {
     DatabaseMissing: "Check the path or URL and that its folder exists.",
     DatabaseLocked: "Commit or close the other connection, then try again.",
@@ -677,7 +680,7 @@ def translate(error: BaseException, where: str, path: Path | None = None) -> Dat
 
 def _next_step(kind: type[DatabaseError], path: Path | None) -> str:
     if kind is DatabaseMissing and path is not None and path.parent.is_dir() and not path.exists():
-        return "The file is not there. Put it back, or restart the kernel to start with a new one."
+        return _PUT_BACK
     if path is not None or kind not in _NEXT_STEP_ON_A_SERVER:
         return _NEXT_STEP[kind]
     return _NEXT_STEP_ON_A_SERVER[kind]

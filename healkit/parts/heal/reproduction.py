@@ -130,7 +130,7 @@ class Reproduction:
                     chance = dataclasses.replace(chance, failure="")
                 if chance is None:
                     continue
-                remaining.remove((check, was))
+                remaining[:] = [pair for pair in remaining if pair[0] is not check]
                 if check.origin != "passing":
                     chances.append(chance)
                     self._notes.append(chance.sentence)

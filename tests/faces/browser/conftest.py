@@ -18,10 +18,9 @@ from typing import Any
 
 import nbformat
 import pytest
-from browser_lab import CLOSE, LAB, ROOT, SLOW_MS, TOKEN, Lab, Notebook, SharedKernel
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from browser_lab import CLOSE, LAB, ROOT, TOKEN, Lab, Notebook, SharedKernel
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-expect.set_options(timeout=SLOW_MS)
 START_S = 90
 FAILED = pytest.StashKey[bool]()
 PAGE_CONFIG: dict[str, Any] = {"buildCheck": False, "buildAvailable": False}

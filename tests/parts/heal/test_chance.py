@@ -74,7 +74,7 @@ def test_the_report_counts_failures_of_a_tool_that_fails_by_chance(healing: Heal
     ("code", "examples", "advice"),
     [
         (
-            "import random\ndef tool(n: int) -> int:\n    return random.choice([n, n, n, n + 1])\n",
+            "import random\ndef tool(n: int) -> int:\n    return random.choice([n, n + 1])\n",
             [(n, n) for n in range(1, 7)],
             "Give it a seed",
         ),
@@ -84,7 +84,7 @@ def test_the_report_counts_failures_of_a_tool_that_fails_by_chance(healing: Heal
             "Give it a seed",
         ),
         (
-            "import time\ndef tool(n: int) -> int:\n    return n + time.time_ns() // 1000 % 4 // 3\n",
+            "import time\ndef tool(n: int) -> int:\n    return n + time.time_ns() // 1000 % 2\n",
             [(n, n) for n in range(1, 7)],
             "Give it the time as an argument",
         ),
@@ -127,7 +127,7 @@ def test_what_fails_each_time_is_healed_beside_what_chance_decides(healing: Heal
         "        return random.randint(0, 1)\n    return n + nn\n"
     )
     known = [{"arguments": {"n": n, "lucky": False}, "result": n + n} for n in (2, 5)]
-    known += [{"arguments": {"n": n, "lucky": True}, "result": 1} for n in range(2)]
+    known += [{"arguments": {"n": n, "lucky": True}, "result": 1} for n in range(6)]
     healing.vault.add("tool", code, examples=known)
     report = healing.heal("tool", advisors=["rules"], auto=True)
     assert (report.outcome, report.verdict_code) == ("kept", "cured"), str(report)
