@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import psutil
+from processes import found_below, running
 
 from healkit.core.runtime import background
 from healkit.parts.trials.trialserver import TrialServers
@@ -13,13 +14,9 @@ from healkit.parts.trials.trialserver import TrialServers
 def trial_servers() -> list[psutil.Process]:
     """Return the trial servers of this process and its children, whatever they were started through."""
     found = []
-    for process in psutil.Process().children(recursive=True):
+    for process in running(found_below("healkit.parts.trials.trialserver_main")):
         with contextlib.suppress(psutil.NoSuchProcess):
-            named = (
-                process.cmdline()[-1:] == ["healkit.parts.trials.trialserver_main"]
-                and process.name() != "bwrap"
-            )
-            if named and process.status() != psutil.STATUS_ZOMBIE:
+            if process.name() != "bwrap":
                 found.append(process)
     return found
 
@@ -47,9 +44,4 @@ def children_of_trial_servers() -> list[psutil.Process]:
 
 def worker_processes() -> list[psutil.Process]:
     """Return every process of this one that holds a worker, a fork server or a trial server."""
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if "healkit.core.workers" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
+    return found_below("healkit.core.workers")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from processes import running
 from programs import python
 from sqlmodel import Session, create_engine, text
 from waiting import wait_until
@@ -55,7 +56,7 @@ def test_after_kill_9_of_the_host_the_row_says_what_died_and_no_worker_survives(
     host.send_signal(signal.SIGKILL)
     host.wait()
     host.stdout.close()
-    wait_until(lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in workers))
+    wait_until(lambda: not running(workers))
     with Healkit(database) as healkit:
         row = healkit.log.last_error("sleeper")
         assert (row.status, row.error_code, row.arguments) == ("FAILURE", "HOST_DIED", {"n": 7})

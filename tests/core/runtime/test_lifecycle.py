@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from processes import command_of, found_below, running
 from programs import python
 from waiting import wait_until
 
@@ -43,15 +44,6 @@ print("ready", flush=True)
 """
 
 
-def running(processes: list[psutil.Process]) -> list[psutil.Process]:
-    found = []
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
 ENDS = {
     "the interpreter's exit": "sys.stdin.readline()",
     "SIGTERM": "os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(60)",
@@ -78,7 +70,7 @@ def test_no_process_and_no_folder_survives(tmp_path: Path, end: str, tier: str) 
     )
     assert host.stdout.readline().strip() == "ready"
     children = psutil.Process(host.pid).children(recursive=True)
-    assert end == "SIGTERM" or any("forkserver" in " ".join(child.cmdline()) for child in children)
+    assert end == "SIGTERM" or any("forkserver" in command_of(child) for child in children)
     host.communicate("\n", timeout=30)
     wait_until(lambda: running(children) == [])
     wait_until(lambda: not list(BASE.glob(f"{host.pid}-*")))
@@ -198,12 +190,10 @@ def test_a_fork_server_that_dies_is_replaced(tmp_path: Path) -> None:
     with Healkit(tmp_path / "x.db", config=config) as healkit:
         warm_up(config)
         healkit.vault.add("one", "def one():\n    return 1\n")
-        killed = []
-        for child in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                if "healkit.core.workers.inside.forkserver_main" in " ".join(child.cmdline()):
-                    child.kill()
-                    killed.append(child)
+        killed = found_below("healkit.core.workers.inside.forkserver_main")
+        for child in killed:
+            with contextlib.suppress(psutil.NoSuchProcess):  # it went with the one around it
+                child.kill()
         wait_until(lambda: running(killed) == [])
         background.loop.submit(asyncio.sleep(0.1)).result()  # the loop has heard of it
         assert [healkit.execute_tool("one") for _ in range(3)] == [1, 1, 1]

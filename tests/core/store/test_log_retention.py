@@ -17,8 +17,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
+from processes import has_ended
 from sqlalchemy import text
 from store_samples import (
     as_ordinary_user,
@@ -256,11 +256,6 @@ while sys.stdin.readline():
     sys.stdin.readline()
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-
-
-def has_ended(child: int) -> bool:
-    """Return whether another process's child has ended; its parent has not asked for its code yet."""
-    return psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 from cli_samples import Done
+from processes import found_below
 from waiting import WITHIN_S, wait_until
 
 Cli = Callable[..., Done]
@@ -430,12 +431,7 @@ def test_ctrl_c_ends_the_check_and_leaves_no_process(environment: dict[str, str]
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-
-        def kernels() -> list[psutil.Process]:
-            below = psutil.Process(process.pid).children(recursive=True)
-            return [one for one in below if "healkit.core.workers.inside" in " ".join(one.cmdline())]
-
-        wait_until(kernels)
+        wait_until(lambda: found_below("healkit.core.workers.inside", process.pid))
         below = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
         said, told_ = process.communicate(timeout=WITHIN_S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from pathlib import Path
@@ -12,6 +11,7 @@ import psutil
 import pytest
 from agent_samples import RawClient, data_of, error_of, in_process, run, text_of
 from mcp import Client
+from processes import found_below
 from waiting import wait_until
 
 from healkit import Healkit
@@ -142,11 +142,7 @@ def test_cancelled_calls_and_reads_leave_nothing_running(db: Path, beside: Healk
         client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told})
 
     def cleaning(client: RawClient) -> list[psutil.Process]:
-        found = []
-        for child in psutil.Process(client.process.pid).children(recursive=True):
-            with contextlib.suppress(psutil.Error):  # it has ended meanwhile
-                found += [child] if any("large_results" in word for word in child.cmdline()) else []
-        return found
+        return found_below("large_results", client.process.pid)
 
     with RawClient(db) as client:
         client.initialize()

@@ -7,6 +7,7 @@ import json
 import linecache
 import warnings
 
+import processes
 import pytest
 from notebook_samples import BROKEN, error_of, text_of
 
@@ -249,12 +250,12 @@ def test_an_interrupt_and_a_wrong_line_of_any_magic_get_no_card(shell, capsys):
 @pytest.mark.slow
 @pytest.mark.requirement("FACE-1")
 def test_after_a_failure_and_unloading_no_panel_no_thread_and_no_process_is_left(run):
-    left = """
-import threading, time, psutil
+    left = f"""
+import runpy, threading, time, psutil
+running = runpy.run_path({processes.__file__!r})["running"]
 def ours():
     threads = [t.name for t in threading.enumerate() if "healkit" in t.name]
-    children = [p.pid for p in psutil.Process().children(recursive=True) if p.status() != "zombie"]
-    return threads + children
+    return threads + running(psutil.Process().children(recursive=True))
 end = time.monotonic() + 30
 while ours() and time.monotonic() < end:
     time.sleep(0.05)

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from processes import has_ended
 from waiting import wait_until
 
 from healkit import Config, Healkit
@@ -114,7 +115,7 @@ def test_a_trace_arrives_at_the_hubs_service_which_is_started_again(hub: str, tm
             if str(tmp_path / "traces.db") in (one.info["cmdline"] or ())
         ]
         collector.kill()
-        wait_until(lambda: not collector.is_running() or collector.status() == psutil.STATUS_ZOMBIE)
+        wait_until(lambda: has_ended(collector))
         wait_until(lambda: is_well(hub), 60)
         second = mine.execute("double", arguments={"x": 4})
         mine.traces.sync()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -10,7 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from processes import found_below
 
 from healkit import Healkit
 
@@ -31,20 +34,16 @@ def test_no_input_is_lost_and_none_has_an_effect_twice() -> None:
 
 
 def test_a_trial_server_that_is_killed_costs_nothing(healkit: Healkit) -> None:
-    import psutil
-
     healkit.vault.add("slow", "import time\ndef slow(n: int):\n    time.sleep(0.02)\n    return n\n")
     killed: list[int] = []
 
-    def serves_trials(process: psutil.Process | None) -> bool:
-        return process is not None and any("trialserver" in word for word in process.cmdline())
-
     def kill(progress: Any) -> None:
         if progress.done > 45 * (len(killed) + 1) and len(killed) < 3:
-            below = psutil.Process().children(recursive=True)
-            servers = [one for one in below if serves_trials(one) and not serves_trials(one.parent())]
-            servers[0].kill()
-            killed.append(servers[0].pid)
+            servers = found_below("trialserver")
+            for outermost in [one for one in servers if one.parent() not in servers][:1]:
+                with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended: the next one
+                    outermost.kill()
+                    killed.append(outermost.pid)
 
     report = healkit.map("slow", range(200), progress=kill)
     assert len(killed) == 3

@@ -10,7 +10,6 @@ import socket
 import sys
 from pathlib import Path
 
-import psutil
 from side_by_side import Forked
 from waiting import wait_until
 
@@ -18,14 +17,6 @@ from healkit import Healkit
 
 SERVERS = Path(__file__).parent / "servers"
 WORKSHOP, PLAIN = str(SERVERS / "workshop.py"), str(SERVERS / "plain.py")
-
-
-def gone(pid: int) -> bool:
-    """Return whether that process has ended; a zombie counts as ended."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def plain(mode: str) -> list[str]:

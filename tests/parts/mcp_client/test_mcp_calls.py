@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_samples import gone, plain, state
+from mcp_samples import plain, state
+from processes import has_ended
 from waiting import wait_until
 
 from healkit import Config, Healkit
@@ -159,7 +160,7 @@ def test_a_server_that_died_between_calls_is_started_again_unnoticed(
     again = run("return mcp.shop.pid()")
     assert again.failure is None, again.failure.traceback
     assert again.value != first
-    assert gone(first)
+    assert has_ended(first)
 
 
 @pytest.mark.slow

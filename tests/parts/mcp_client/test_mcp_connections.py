@@ -14,7 +14,8 @@ from typing import Any
 import psutil
 import pytest
 from cli_samples import call
-from mcp_samples import WORKSHOP, gone, plain, state
+from mcp_samples import WORKSHOP, plain, state
+from processes import has_ended, running
 from programs import python
 from waiting import wait_until
 
@@ -61,7 +62,7 @@ def test_a_server_that_cannot_be_started_is_one_clear_error_and_leaves_nothing(
     assert expected in str(caught.value)
     assert caught.value.code == ("MCP_MISSING" if "No such file" in expected else "MCP_UNAVAILABLE")
     assert healkit.servers() == []
-    assert all(gone(child.pid) for child in set(psutil.Process().children()) - before)
+    assert not running(set(psutil.Process().children()) - before)
 
 
 @pytest.mark.slow
@@ -124,7 +125,7 @@ def test_the_same_cell_again_keeps_the_server_and_another_command_replaces_it(
     healkit.connect("shop", **stdio)
     assert run("return mcp.shop.pid()").value == first
     healkit.connect("shop", command=plain("ok"))
-    assert gone(first)
+    assert has_ended(first)
     assert run("return mcp.shop.first()").ok
 
 
@@ -137,7 +138,7 @@ def test_a_disconnected_server_has_gone_and_so_have_its_tools(
     with pytest.raises(ConfigError, match="Did you mean 'shop'"):
         healkit.disconnect("shpo")
     healkit.disconnect("shop")
-    assert gone(pid)
+    assert has_ended(pid)
     assert healkit.servers() == []
     assert "mcp has no server 'shop'" in run("mcp.shop.pid()").failure.evalue
     with pytest.raises(ConfigError, match="No MCP server 'host'"):
@@ -227,7 +228,7 @@ def test_closing_leaves_no_server_behind(tmp_path: Path, mode: str) -> None:
         healkit.connect("shop", command=plain(mode))
         started = set(psutil.Process().children()) - before
         assert started
-    assert all(gone(child.pid) for child in started)
+    assert not running(started)
     healkit.close()
 
 
@@ -238,7 +239,7 @@ def test_a_stopped_event_loop_ends_the_servers_and_they_start_again_when_asked(
     healkit.connect("shop", **stdio)
     pid = run("return mcp.shop.pid()").value
     background.shutdown()
-    assert gone(pid)
+    assert has_ended(pid)
     again = run("return mcp.shop.pid()")
     assert again.failure is None, again.failure.traceback
     assert again.value != pid
@@ -272,7 +273,7 @@ def test_a_host_that_ends_leaves_no_server_behind_not_even_in_a_call(
             wait_until((folder / "slow").exists)
             host.kill()
         host.wait(timeout=60)
-    wait_until(lambda: gone(pid))
+    wait_until(lambda: has_ended(pid))
 
 
 @pytest.mark.slow

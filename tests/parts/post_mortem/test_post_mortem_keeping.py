@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
+from processes import running
 from programs import python
 from trial_server_samples import worker_processes
 from waiting import wait_until
@@ -157,7 +158,8 @@ def tool():
     wait_until(lambda: background.loop.submit(_preloaded()).result())
     asked = failed(code).post_mortem()
     pid = int(asked.eval("__import__('os').getpid()").repr)
-    stopped = [p for p in psutil.Process().children(recursive=True) if p.status() == psutil.STATUS_STOPPED]
+    below = running(psutil.Process().children(recursive=True))
+    stopped = [process for process in below if process.status() == psutil.STATUS_STOPPED]
     assert stopped
     assert pid > 0
     before = sum(sum(p.cpu_times()[:2]) for p in stopped)
