@@ -7,9 +7,12 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from waiting import wait_until
 
@@ -22,8 +25,18 @@ from healkit.parts.trials.trials import Trials
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("SCALE-2"), pytest.mark.timeout(300)]
 
-#: Keeps a note of each time that it runs, which only a tool without a boundary can.
-NOTES = "import time\ndef f(n):\n    open({path!r}, 'a').write(str(n) + ' ')\n    time.sleep(0.02)\n    return n\n"
+#: Keeps a note of each time that it runs, which only a tool without a boundary can. For 40 it waits to be killed, once.
+NOTES = """import os, time
+def f(n):
+    open({path!r}, 'a').write(str(n) + ' ')
+    return n if n != 40 else _wait()
+def _wait():
+    if not os.path.exists({path!r} + '.waits'):
+        open({path!r} + '.new', 'w').write(str(os.getpid()))
+        os.rename({path!r} + '.new', {path!r} + '.waits')
+        time.sleep(60)
+    return 40
+"""
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +62,22 @@ def client(cluster: Any) -> Iterator[Any]:
         yield client
 
 
-def kill_a_worker(client: Any) -> None:
-    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+@contextmanager
+def killed_at_work(client: Any, notes: Path) -> Iterator[None]:
+    """Kill the worker whose trial waits for it."""
+    workers = set(client.run(os.getpid).values())
+    waits = notes.with_name(f"{notes.name}.waits")
+
+    def kill() -> None:
+        wait_until(waits.exists)
+        above = [one.pid for one in psutil.Process(int(waits.read_text())).parents()]
+        (worker,) = workers.intersection(above)
+        os.kill(worker, signal.SIGKILL)
+
+    with ThreadPoolExecutor() as killer:
+        done = killer.submit(kill)
+        yield
+        done.result()
 
 
 def test_results_come_in_order_and_the_same_trial_is_run_each_time(healkit: Healkit, client: Any) -> None:
@@ -68,21 +95,14 @@ def test_results_come_in_order_and_the_same_trial_is_run_each_time(healkit: Heal
 
 def test_a_killed_worker_loses_only_what_it_had_and_doubles_nothing(tmp_path: Path, client: Any) -> None:
     notes = tmp_path / "notes.txt"
-    # As many as take some seconds: the worker must be at work when it is killed.
-    code = NOTES.format(path=str(notes)).replace("0.02", "0.05")
+    code = NOTES.format(path=str(notes))
     work = [(code, {"n": n}) for n in range(200)]
     with Healkit(tmp_path / "x.db", config=Config(isolation="process", start_timeout_s=60)) as healkit:
-
-        def kill() -> None:
-            wait_until(lambda: notes.exists() and len(notes.read_text().split()) > 30)
-            kill_a_worker(client)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        results = healkit.trials(work, executor=client.get_executor())
-        killer.join()
+        with killed_at_work(client, notes):
+            results = healkit.trials(work, executor=client.get_executor())
         lost = [position for position, result in enumerate(results) if result.lost]
-        assert 0 < len(lost) < 150
+        assert 40 in lost
+        assert len(lost) < 150
         assert "KilledWorker" in results[lost[0]].failure.evalue
         assert all(result.value == n for n, result in enumerate(results) if n not in lost)
         ran = Counter(map(int, notes.read_text().split()))
@@ -100,21 +120,19 @@ def test_a_search_on_a_killed_worker_scores_every_candidate_and_its_row_counts_t
     tmp_path: Path, client: Any
 ) -> None:
     notes = tmp_path / "notes.txt"
-    code = NOTES.format(path=str(notes)).replace("return n", "return n + 0")
-    at = code.rindex("0")
-    # As many as take some seconds: the worker must be at work when it is killed.
-    candidates = [[Edit(at, at + 1, str(number))] for number in range(1000)]
+    code = NOTES.format(path=str(notes)).replace("return n if n != 40 else _wait()", "return n + 0")
+    at = code.index("+ 0") + 2
+    candidates = [[Edit(at, at + 1, "_wait()" if number == 40 else str(number))] for number in range(1000)]
     checks = [Check(origin="declared", arguments={"n": 1}, known=True, expected=151)]
     with Healkit(tmp_path / "x.db", config=Config(isolation="process", start_timeout_s=60)) as healkit:
         bench = Bench(
             Trials(healkit.recorder, healkit.config), EntryRef("f", "default", 0, ""), 200.0, conditions=Conditions(client.get_executor())
         )  # fmt: skip
         scores = dict[int, str]()
-        for position, letters in bench.score(code, candidates, checks, limit_s=5.0):
-            if len(scores) == 20:
-                kill_a_worker(client)
-            assert position not in scores
-            scores[position] = letters
+        with killed_at_work(client, notes):
+            for position, letters in bench.score(code, candidates, checks, limit_s=60.0):
+                assert position not in scores
+                scores[position] = letters
         assert sorted(scores) == list(range(1000))
         assert [position for position, letters in scores.items() if letters == "."] == [150]
         (row,) = healkit.log.query(origin="search").rows
