@@ -223,7 +223,7 @@ def _reap() -> None:
 def kill_group(popen: subprocess.Popen[bytes]) -> None:
     """Kill a process that leads its group, with the group; nothing if it was waited for.
 
-    If bubblewrap is killed as it starts, its child waits forever (issue 633 of bubblewrap).
+    If bubblewrap is killed as it starts, its child waits forever (issue 633 of bubblewrap). It is in the group too.
     """
     if popen.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

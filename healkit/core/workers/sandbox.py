@@ -163,8 +163,9 @@ class Sandbox:
         for path in self.grants.write:  # for a missing path, the tool will get a FileNotFoundError
             binds += ["--bind-try", path, path]
         # The only capability is for mounting the scratch folder; the worker drops it before it runs anything.
+        # No --new-session: its child stays in its group, which `kill_group` kills. The worker makes its own session.
         return [
-            program, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session",
+            program, "--unshare-all", "--unshare-user", "--die-with-parent",
             "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--uid", "1000", "--gid", "1000",
             "--hostname", "worker", "--proc", "/proc", "--dev", "/dev", *binds,
             "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(self.folder.scratch),

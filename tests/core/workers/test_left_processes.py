@@ -10,25 +10,26 @@ import pytest
 from programs import python
 from waiting import wait_until
 
-#: Starts a worker's process that never ends by itself, and kills it, or this host, at a given moment.
+#: Starts a worker's process that never ends by itself, and kills it when there are so many processes, or kills this host
+#: after so many seconds.
 STARTED = """
 import asyncio, os, signal, sys, time
 from pathlib import Path
 from healkit.core.workers.process import family, spawn
 from healkit.core.workers.sandbox import RunFolders, Sandbox
 
-async def start(base, killed, after_s):
+async def start(base, killed, when):
     folders = RunFolders(base)
     sandbox = Sandbox("namespaces", folders.next().create())
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     sandbox.command(command)  # what it looks up is kept
     process = spawn(sandbox, command, (), sandbox.environment(None))
     if killed == "host":
-        time.sleep(after_s)
+        time.sleep(when)
         os.kill(os.getpid(), signal.SIGKILL)
-    while len(both := list(family(process.pid))) < 2:
+    while len(started := list(family(process.pid))) < when:
         pass
-    os.kill(both[1], signal.SIGSTOP)
+    os.kill(started[1], signal.SIGSTOP)
     process.kill()
     await process.exited
     folders.close()
@@ -50,10 +51,11 @@ def left(base: Path) -> list[int]:
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_a_worker_that_is_killed_as_it_starts_leaves_no_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [2, 3])
+def test_a_worker_that_is_killed_as_it_starts_leaves_no_process(processes: int, tmp_path: Path) -> None:
     """bubblewrap's own child waited forever for the one that was killed."""
     for _ in range(3):
-        done = python(STARTED, tmp_path, "worker", 0)
+        done = python(STARTED, tmp_path, "worker", processes)
         assert done.returncode == 0, done.stderr
     wait_until(lambda: not left(tmp_path))
     assert list(tmp_path.iterdir()) == []

@@ -49,6 +49,17 @@ def test_the_hosts_environment_stays_outside(restricted: Healkit, monkeypatch: p
     assert "HEALKIT_WORKER_POLICY" not in seen
 
 
+@pytest.mark.requirement("WORK-3")
+def test_a_signal_to_its_own_group_reaches_nothing_outside(restricted: Healkit) -> None:
+    """In a process namespace, a group outside has the number 0."""
+    code = "import os\ndef group():\n    return os.getpgrp(), os.getsid(0)\n"
+    restricted.vault.add("group", code)
+    seen = [restricted.execute("group", mode=mode).value for mode in ("worker", "worker", "subprocess")]
+    seen += [result.value for result in restricted.trials([(code, {})])]
+    assert len(seen) == 4
+    assert all(group > 0 and session > 0 for group, session in seen), seen
+
+
 @pytest.mark.requirement("WORK-2")
 def test_the_scratch_folder_is_there_private_and_gone_afterwards(restricted: Healkit) -> None:
     restricted.vault.add(

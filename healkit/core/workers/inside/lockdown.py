@@ -76,6 +76,8 @@ _own_size_fd = -1
 
 def enter(restrictions: Restrictions) -> dict[str, str]:
     """Apply the first half of the restrictions, with only one thread; return layer → what was done, or `failed: …`."""
+    if os.getpgrp() == 0:  # a group outside this namespace: bubblewrap's, which a tool must not signal
+        os.setsid()
     _open_own_size()
     if restrictions.listed:
         show_only(restrictions.read, restrictions.listed)
