@@ -71,7 +71,14 @@ def wrong(report: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.requirement("SCALE-6")
 @pytest.mark.parametrize(
     "policy",
-    [{}, {"user": 0}, {"shm_kb": 64}, {"shm_kb": 0}, {"limits": {"NPROC": 40, "NOFILE": 64}}],
+    [
+        {},
+        {"user": 0},
+        {"shm_kb": 64},
+        {"shm_kb": 0},
+        # A user of its own: NPROC counts the processes of a user, in other pods too.
+        {"user": 1001, "limits": {"NPROC": 40, "NOFILE": 64}},
+    ],
     ids=["default", "root", "small shm", "no shm", "limits"],
 )
 def test_a_pod_without_user_namespaces_runs_tools_at_tier_landlock(

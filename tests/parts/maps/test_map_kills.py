@@ -40,8 +40,8 @@ def test_a_trial_server_that_is_killed_costs_nothing(healkit: Healkit) -> None:
     def kill(progress: Any) -> None:
         if progress.done > 45 * (len(killed) + 1) and len(killed) < 3:
             servers = found_below("trialserver")
-            for outermost in [one for one in servers if one.parent() not in servers][:1]:
-                with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended: the next one
+            with contextlib.suppress(psutil.NoSuchProcess):  # one has just ended: the next time
+                for outermost in [one for one in servers if one.parent() not in servers][:1]:
                     outermost.kill()
                     killed.append(outermost.pid)
 
