@@ -223,7 +223,7 @@ def _reap() -> None:
 def kill_group(popen: subprocess.Popen[bytes]) -> None:
     """Kill a process that leads its group, with the group; nothing if it was waited for.
 
-    If bubblewrap is killed as it starts, its child waits forever (issue 633 of bubblewrap). It is in the group too.
+    If bubblewrap is killed as it starts, its child, which is in the group too, waits forever (issue 633 of bubblewrap).
     """
     if popen.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

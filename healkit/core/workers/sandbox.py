@@ -163,7 +163,7 @@ class Sandbox:
         for path in self.grants.write:  # for a missing path, the tool will get a FileNotFoundError
             binds += ["--bind-try", path, path]
         # The only capability is for mounting the scratch folder; the worker drops it before it runs anything.
-        # No --new-session: its child stays in its group, which `kill_group` kills. The worker makes its own session.
+        # No --new-session: bubblewrap's child stays in the group that `kill_group` kills. A worker makes its session.
         return [
             program, "--unshare-all", "--unshare-user", "--die-with-parent",
             "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--uid", "1000", "--gid", "1000",

@@ -129,7 +129,7 @@ def test_a_search_on_a_killed_worker_scores_every_candidate_and_its_row_counts_t
             Trials(healkit.recorder, healkit.config), EntryRef("f", "default", 0, ""), 200.0, conditions=Conditions(client.get_executor())
         )  # fmt: skip
         scores = dict[int, str]()
-        with killed_at_work(client, notes):
+        with killed_at_work(client, notes):  # the limit must not end the trial that waits
             for position, letters in bench.score(code, candidates, checks, limit_s=60.0):
                 assert position not in scores
                 scores[position] = letters
